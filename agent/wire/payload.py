@@ -1,0 +1,51 @@
+"""What both report payloads have in common (contract: Report payload, common fields)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.wire import limits
+from agent.wire.base import Count, Exact
+from agent.wire.text import PayloadId, PayloadText
+from agent.wire.vocabulary import Completeness
+
+
+class Identity(Exact):
+    organization_id: PayloadId
+    location_id: PayloadId
+    install_id: PayloadId
+
+
+class Environment(Exact):
+    platform: Literal["native", "browser"]
+    user_agent: PayloadText
+    os_platform: PayloadText | None
+    native_app_version: PayloadText | None
+    native_protocol_version: Count | None
+    native_capabilities: Annotated[
+        tuple[PayloadText, ...], Field(max_length=limits.NATIVE_CAPABILITIES_MAX)
+    ]
+    web_release: PayloadText | None
+
+
+class Failure(Exact):
+    """A step that broke, and why."""
+
+    step: PayloadId
+    reason: PayloadText
+
+
+Limitations = Annotated[tuple[PayloadText, ...], Field(max_length=limits.LIMITATIONS_MAX)]
+
+
+class Payload(Exact):
+    """Times are ISO 8601 strings; the contract bounds them only in length."""
+
+    report_id: PayloadId
+    started_at: PayloadText
+    finished_at: PayloadText
+    completeness: Completeness
+    identity: Identity
+    environment: Environment
+    failures: Annotated[tuple[Failure, ...], Field(max_length=limits.FAILURES_MAX)]
+    limitations: Limitations

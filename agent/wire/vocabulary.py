@@ -1,0 +1,64 @@
+"""The closed word lists of the contract."""
+
+from typing import Literal
+
+Platform = Literal["android", "ios", "macos", "windows", "linux"]
+Kind = Literal["network", "application"]
+Outcome = Literal["completed", "partial", "failed"]
+FailureReason = Literal["collection-failed", "execution-interrupted"]
+AcknowledgedStatus = Literal["received", "running"]
+RequestStatus = Literal[
+    "queued", "received", "running", "expired", "completed", "partial", "failed"
+]
+TrackerStatus = Literal["pending", "sent", "failed", "disabled"]
+Completeness = Literal["complete", "partial", "limited"]
+EndpointStatus = Literal["reachable", "discovered"]
+DiscoverySource = Literal["mdns", "scan"]
+PrinterTransport = Literal["network", "serial", "ble", "usb"]
+PrinterStatus = Literal["reachable", "unreachable", "unknown"]
+MapState = Literal["scanning", "completed", "cancelled"]
+Reachability = Literal["reachable", "unknown"]
+HostSource = Literal["local", "gateway", "mdns", "tcp"]
+ServiceSource = Literal["mdns", "tcp"]
+AddressFamily = Literal["ipv4", "ipv6"]
+PeripheralKind = Literal["bluetooth", "usb"]
+FieldStatus = Literal[
+    "available", "unsupported", "permission-denied", "not-applicable", "collection-failed"
+]
+AbsenceStatus = Literal["unsupported", "permission-denied", "not-applicable", "collection-failed"]
+BrowserFieldKey = Literal[
+    "browser.userAgent",
+    "browser.platform",
+    "browser.logicalProcessors",
+    "browser.approximateMemoryGiB",
+    "browser.heapUsedBytes",
+    "browser.heapLimitBytes",
+    "browser.online",
+    "browser.connectionType",
+    "browser.effectiveConnectionType",
+    "browser.downlinkMbps",
+    "browser.roundTripMs",
+    "browser.saveData",
+    "browser.language",
+    "browser.languages",
+    "browser.timeZone",
+    "browser.displayWidthPixels",
+    "browser.displayHeightPixels",
+    "browser.pixelRatio",
+    "browser.orientation",
+    "browser.visibility",
+    "browser.focused",
+    "browser.pageUptimeSeconds",
+    "browser.secureContext",
+    "browser.cookiesEnabled",
+    "browser.originQuotaBytes",
+    "browser.originUsageBytes",
+    "browser.batteryLevelFraction",
+    "browser.batteryCharging",
+    "browser.permission.geolocation",
+    "browser.permission.notifications",
+    "browser.permission.camera",
+    "browser.permission.microphone",
+    "browser.bluetoothAuthorizedDevices",
+    "browser.usbAuthorizedDevices",
+]

@@ -1,0 +1,138 @@
+"""`python -m collectors network|application`: a job on stdin, NDJSON events on stdout.
+
+The first line of stdin is the job as a JSON object, or an empty line for the defaults by hand.
+A later line `cancel` asks for the facts so far. When stdin closes, the process that wanted the
+facts is gone and this one ends at once, so that nothing is left behind by a killed daemon.
+"""
+
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from collectors.contract import (
+    ApplicationJob,
+    Checkpoint,
+    ConfiguredPrinter,
+    Crash,
+    Event,
+    Facts,
+    Job,
+    NetworkJob,
+    Progress,
+    Result,
+)
+
+KINDS = ("network", "application")
+CANCEL_LINE = b"cancel\n"
+ORPHANED_EXIT_CODE = 3
+
+
+class ChildRun:
+    """Writes events to a stream, one JSON object a line, and listens for the cancellation."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._lock = threading.Lock()
+        self._cancel = threading.Event()
+        self._wakers: list[Callable[[], None]] = []
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self.emit(Progress(step, done, total))
+
+    def checkpoint(self, facts: Facts) -> None:
+        self.emit(Checkpoint(facts))
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancel.is_set()
+
+    def on_cancel(self, wake: Callable[[], None]) -> None:
+        with self._lock:
+            self._wakers.append(wake)
+        if self.cancelled:
+            wake()
+
+    def cancel(self) -> None:
+        self._cancel.set()
+        with self._lock:
+            wakers = tuple(self._wakers)
+        for wake in wakers:
+            wake()
+
+    def emit(self, event: Event) -> None:
+        line = json.dumps(asdict(event), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        with self._lock:
+            self._output.write(line)
+            self._output.flush()
+
+
+def job_from_json(kind: str, line: bytes) -> Job:
+    """Build the job the parent wrote. An empty line gives the bounds of a run by hand.
+
+    Raises ValueError or TypeError when the line is not a job of this kind.
+    """
+    given = json.loads(line) if line.strip() else {}
+    if given.pop("kind", kind) != kind:
+        raise ValueError(f"the job is not of the kind {kind}")
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    if kind == "application":
+        return ApplicationJob(**{"max_duration_s": 10.0, **values})
+    values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
+    by_hand: dict[str, Any] = {
+        "ports": (),
+        "max_hosts": 256,
+        "max_services": 1024,
+        "max_duration_s": 30.0,
+    }
+    return NetworkJob(**{**by_hand, **values})
+
+
+def collect(job: Job, run: ChildRun) -> Facts:
+    """Run the collector the job is for. Imports only that one."""
+    if isinstance(job, NetworkJob):
+        from collectors.network.collector import collect_network  # noqa: PLC0415
+
+        return collect_network(job, run)
+    from collectors.application.collector import collect_application  # noqa: PLC0415
+
+    return collect_application(job, run)
+
+
+def main() -> int:
+    """Exit 0 after a result, 1 after a crash event, 2 for a job that cannot be read."""
+    if len(sys.argv) != 2 or sys.argv[1] not in KINDS:  # noqa: PLR2004
+        sys.stderr.write(f"usage: python -m collectors {'|'.join(KINDS)}\n")
+        return 2
+    try:
+        job = job_from_json(sys.argv[1], sys.stdin.buffer.readline())
+    except (ValueError, TypeError) as error:
+        sys.stderr.write(f"the job cannot be read: {error}\n")
+        return 2
+    run = ChildRun(sys.stdout.buffer)
+    threading.Thread(target=_listen, args=(run,), daemon=True).start()
+    try:
+        run.emit(Result(collect(job, run)))
+    except Exception as error:  # noqa: BLE001 - the runner's boundary: told to the parent
+        traceback.print_exc()
+        run.emit(Crash(f"{type(error).__name__}: {error}"))
+        return 1
+    return 0
+
+
+def _listen(run: ChildRun) -> None:
+    for line in sys.stdin.buffer:
+        if line == CANCEL_LINE:
+            run.cancel()
+    os._exit(ORPHANED_EXIT_CODE)
+
+
+if __name__ == "__main__":
+    # Threads of a library that hang in a system call must not keep a finished child alive.
+    exit_code = main()
+    sys.stdout.flush()
+    os._exit(exit_code)
