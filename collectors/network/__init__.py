@@ -1,0 +1,1 @@
+"""The network report: interfaces, mDNS, the scan, printers and how they match."""

@@ -1,0 +1,230 @@
+"""What the sources of the network collector tell each other: sightings, evidence, printers known.
+
+Plain frozen values. Every string in them was bounded and freed of control characters by the
+source that made them (see ``text.py``). Addresses are printable IPv4 or IPv6 without scope ids,
+MACs lower-case ``aa:bb:cc:dd:ee:ff``, UUIDs lower-case with dashes, times of the monotonic clock.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from collectors.contract import ConfiguredPrinter, Failure, Printer, SourceState, Transport
+
+__all__ = [
+    "ConfiguredPrinter",
+    "EndpointMatch",
+    "Enrichment",
+    "Evidence",
+    "HostName",
+    "Identification",
+    "KnownPrinter",
+    "KnownPrinters",
+    "MdnsFindings",
+    "MdnsService",
+    "NetworkSight",
+    "OpenPort",
+    "PortContact",
+    "PrinterMatches",
+    "PrinterSighting",
+    "SeenHost",
+]
+
+# ---------------------------------------------------------------------------- mDNS
+
+
+@dataclass(frozen=True, slots=True)
+class MdnsService:
+    """One DNS-SD service instance as seen on one interface (RFC 6763).
+
+    ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
+    SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
+    ``txt`` keys are lower-case, in the order sent.
+    """
+
+    instance: str
+    type: str
+    hostname: str
+    addresses: tuple[str, ...]
+    port: int
+    txt: tuple[tuple[str, str], ...] = ()
+    interface_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MdnsFindings:
+    """``truncated`` when ``max_services`` or the deadline cut the list."""
+
+    services: tuple[MdnsService, ...] = ()
+    state: SourceState = field(default_factory=SourceState)
+    truncated: bool = False
+    limitations: tuple[str, ...] = ()
+
+
+# ---------------------------------------------------------------------------- the scan's side
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHost:
+    """A host that answered anything, ARP included."""
+
+    address: str
+    mac_address: str | None = None
+    hostname: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PortContact:
+    """How the connection to one port of a host ended. ``no-answer`` also for a filtered port."""
+
+    address: str
+    port: int
+    outcome: Literal["open", "refused", "no-answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPort:
+    """A port found open by the scan; enrichment asks only those of its allow-list."""
+
+    address: str
+    port: int
+    hostname: str | None = None
+
+
+# ---------------------------------------------------------------------------- enrichment
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an allow-listed question (IPP attributes, web page) told of one address and port.
+
+    ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12), ``name`` is the
+    printer's own name, ``title`` and ``server`` are of its web page.
+    """
+
+    address: str
+    port: int
+    uuid: str | None = None
+    make_model: str | None = None
+    serial: str | None = None
+    name: str | None = None
+    state: Literal["idle", "processing", "stopped"] | None = None
+    state_reasons: tuple[str, ...] = ()
+    title: str | None = None
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostName:
+    """A name a host gave for its own address (reverse mDNS)."""
+
+    address: str
+    hostname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    evidence: tuple[Evidence, ...] = ()
+    hostnames: tuple[HostName, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    limitations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identification:
+    """The best label and model known for one address and port; None where nothing says one."""
+
+    address: str
+    port: int
+    label: str | None = None
+    model: str | None = None
+
+
+# ---------------------------------------------------------------------------- printers
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPrinter:
+    """A printer this machine is set up for, with everything by which it can be recognised.
+
+    ``address`` is what the report shows: ``host:port`` or a device path. ``host`` is a literal
+    address or a name; ``addresses`` are the literal ones (of ``host`` resolved, if it is a name).
+    ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
+    be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says.
+    """
+
+    id: str
+    name: str
+    transport: Transport
+    source: Literal["config", "cups", "windows", "usb", "serial"]
+    address: str | None = None
+    host: str | None = None
+    addresses: tuple[str, ...] = ()
+    port: int | None = None
+    queue: str | None = None
+    uuid: str | None = None
+    mac_address: str | None = None
+    serial: str | None = None
+    dns_sd_name: str | None = None
+    make_model: str | None = None
+    present: bool | None = None
+    presence_reason: str | None = None
+    stopped: bool = False
+    state_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPrinters:
+    printers: tuple[KnownPrinter, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    limitations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterSighting:
+    """One address and port of the network with all the evidence gathered about it.
+
+    ``contact`` is None when the port was only announced and never tried.
+    """
+
+    address: str
+    port: int
+    contact: Literal["open", "refused", "no-answer"] | None = None
+    mac_address: str | None = None
+    hostnames: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    uuids: tuple[str, ...] = ()
+    serials: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    state: Literal["idle", "processing", "stopped"] | None = None
+    state_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSight:
+    """All the network showed, as matching wants it. ``searched`` is False when nothing was looked
+    at (device only, or the discovery failed), so that absence proves nothing."""
+
+    sightings: tuple[PrinterSighting, ...] = ()
+    hosts: tuple[SeenHost, ...] = ()
+    searched: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointMatch:
+    address: str
+    port: int
+    printer_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterMatches:
+    printers: tuple[Printer, ...] = ()
+    endpoints: tuple[EndpointMatch, ...] = ()
+
+    def ids_at(self, address: str, port: int) -> tuple[str, ...]:
+        """Return the ids of the printers matched to this endpoint."""
+        for match in self.endpoints:
+            if (match.address, match.port) == (address, port):
+                return match.printer_ids
+        return ()
