@@ -1,0 +1,69 @@
+"""The API key: where it comes from, and reading it fresh each time.
+
+In order: the file that the configuration names, the systemd credential ``api-key``
+(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import CredentialRefused
+
+MAX_KEY_LENGTH = 4096
+VARIABLE = "VENUE_AGENT_API_KEY"
+SYSTEMD_CREDENTIAL = "api-key"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeySource:
+    """Where the key is; the key itself is never kept."""
+
+    file: Path | None
+    variable: str | None
+
+    def describe(self) -> str:
+        """Name the place, for people."""
+        if self.file is not None:
+            return f"the file {self.file}"
+        return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
+
+    def read(self) -> str:
+        """Return the key as it is now. Raises CredentialRefused when there is none to read."""
+        if self.file is None and self.variable is None:
+            raise CredentialRefused(
+                "there is no API key: set service.api_key_file, the systemd credential"
+                f" {SYSTEMD_CREDENTIAL!r} or {VARIABLE}"
+            )
+        if self.file is None:
+            return _checked(self.variable or "", self.describe())
+        try:
+            text = self.file.read_bytes()[: MAX_KEY_LENGTH + 1].decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise CredentialRefused(f"{self.describe()} is not a text file") from None
+        except OSError as error:
+            raise CredentialRefused(
+                f"the API key cannot be read from {self.file}: {error.strerror}"
+            ) from None
+        return _checked(text, self.describe())
+
+
+def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ) -> ApiKeySource:
+    """Tell where the API key is to be read from; does not read it."""
+    if api_key_file:
+        return ApiKeySource(Path(api_key_file), None)
+    if directory := environment.get("CREDENTIALS_DIRECTORY"):
+        from_systemd = Path(directory) / SYSTEMD_CREDENTIAL
+        if from_systemd.exists():
+            return ApiKeySource(from_systemd, None)
+    return ApiKeySource(None, environment.get(VARIABLE))
+
+
+def _checked(text: str, place: str) -> str:
+    key = text.strip()
+    if not key:
+        raise CredentialRefused(f"{place} is empty: it must hold the API key")
+    if len(key) > MAX_KEY_LENGTH or not key.isascii() or any(c <= " " for c in key):
+        raise CredentialRefused(f"{place} does not hold an API key (one line of plain characters)")
+    return key

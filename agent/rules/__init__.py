@@ -1,0 +1,1 @@
+"""Pure decisions: values, `now` and `rng` in, values out. No I/O, no clock, no logging."""

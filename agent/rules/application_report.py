@@ -1,0 +1,100 @@
+"""Application facts → the version-1 payload."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agent.rules.fit import clip, clip_id
+from agent.rules.network_report import failures, limitation_lines
+from agent.rules.report_context import ReportContext
+from agent.wire import application_payload as wire
+from agent.wire import limits
+from agent.wire.vocabulary import Completeness
+from collectors import contract as facts
+
+NO_REASON = "no reason was given"
+
+
+def application_report(
+    found: facts.ApplicationFacts, agent_fields: Iterable[facts.Field], context: ReportContext
+) -> wire.ApplicationPayload:
+    """Build a payload inside the contract's limits.
+
+    ``agent_fields`` are the facts only the daemon knows of itself (``agent.*``).
+    """
+    return wire.ApplicationPayload(
+        report_id=context.report_id,
+        started_at=found.started_at,
+        finished_at=context.finished_at,
+        completeness=completeness(found),
+        identity=context.identity,
+        environment=context.environment,
+        failures=failures(found.failures),
+        limitations=limitation_lines(found.limitations),
+        snapshot=wire.Snapshot(
+            collected_at=found.started_at,
+            duration_ms=found.duration_ms,
+            fields=tuple(_field(f) for f in (*found.fields, *agent_fields)),
+            interfaces=tuple(
+                wire.SnapshotInterface(id=clip(i.id), fields=_fields(i.fields))
+                for i in found.interfaces
+            ),
+            peripherals=tuple(
+                wire.Peripheral(id=clip(p.id), kind=p.kind, fields=_fields(p.fields))
+                for p in found.peripherals
+            ),
+            limitations=limitation_lines(found.limitations),
+            truncated=found.truncated,
+        ),
+        browser_fields=tuple(
+            _browser_field(f) for f in found.browser_fields[: limits.BROWSER_FIELDS_MAX]
+        ),
+    )
+
+
+def completeness(found: facts.ApplicationFacts) -> Completeness:
+    """Judge: a source that broke makes it partial, one that was denied or cut limited."""
+    if found.cancelled or found.failures:
+        return "partial"
+    is_denied = any(f.status == "permission-denied" for f in found.fields)
+    return "limited" if found.limitations or found.truncated or is_denied else "complete"
+
+
+def _fields(found: Iterable[facts.Field]) -> tuple[wire.SnapshotField, ...]:
+    return tuple(_field(f) for f in found)
+
+
+def _field(found: facts.Field) -> wire.SnapshotField:
+    return wire.SnapshotField(
+        key=clip(found.key),
+        source=clip(found.source),
+        status=found.status,
+        value=None if found.value is None else _value(found.value, limits.PAYLOAD_STRING_MAX),
+        reason=None if found.reason is None else clip(found.reason),
+    )
+
+
+def _browser_field(found: facts.Field) -> wire.BrowserField:
+    # The keys and statuses are the collector's own words, but the line came from another
+    # process: the model has the last word on them.
+    common: dict[str, Any] = {
+        "key": found.key,
+        "source": clip_id(found.source, "unknown", limits.BROWSER_SOURCE_MAX),
+    }
+    if found.status == "available" and found.value is not None:
+        value = _value(found.value, limits.BROWSER_STRING_MAX)
+        if isinstance(value, tuple):
+            value = value[: limits.BROWSER_ARRAY_MAX]
+        return wire.BrowserFieldAvailable(**common, value=value)
+    status = "collection-failed" if found.status == "available" else found.status
+    reason = clip_id(found.reason or NO_REASON, NO_REASON, limits.BROWSER_REASON_MAX)
+    return wire.BrowserFieldAbsent(**common, status=status, reason=reason)
+
+
+def _value(value: facts.FieldValue, text_max: int) -> facts.FieldValue:
+    if isinstance(value, str):
+        return clip(value, text_max)
+    if isinstance(value, tuple):
+        return tuple(clip(v, text_max) for v in value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(limits.INTEGER_MIN, min(limits.INTEGER_MAX, value))
+    return value

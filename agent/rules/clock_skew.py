@@ -1,0 +1,33 @@
+"""The service's clock, as seen through the Date header of its replies (RFC 9110, section 6.6.1).
+
+A request's ``expiresAt`` is a moment of the service's clock; machines in venues are often hours
+off. Durations are never measured with either: they belong to the monotonic clock.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+TOLERANCE: Final = timedelta(seconds=2)
+"""Date has a resolution of one second and travels for a while: less is no skew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSkew:
+    """``offset`` is the service's time minus ours."""
+
+    offset: timedelta = timedelta(0)
+
+    @classmethod
+    def observed(cls, *, service_time: datetime, local_time: datetime) -> "ClockSkew":
+        """Return the skew between two aware moments taken together."""
+        offset = service_time - local_time
+        return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
+
+    def service_time(self, local_time: datetime) -> datetime:
+        """Return what the service's clock shows at the local moment ``local_time``."""
+        return local_time + self.offset
+
+    def is_past(self, moment: datetime, local_time: datetime) -> bool:
+        """Tell whether ``moment``, given by the service, has passed on the service's clock."""
+        return self.service_time(local_time) >= moment

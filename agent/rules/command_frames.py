@@ -1,0 +1,94 @@
+"""Bytes that `onCommands` answered → commands.
+
+The contract does not show the body, so every sensible form is read: one command, an array, an
+object that holds an array under ``commands``, ``requests`` or ``items``, null, nothing, or one of
+these a line (NDJSON). An entry that does not parse is counted and described; the others go on.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from agent.wire.device_operations import Command
+
+FRAME_MAX_BYTES: Final = 1_048_576
+COMMANDS_MAX: Final = 256
+LIST_KEYS: Final = ("commands", "requests", "items")
+IGNORED_EVENTS: Final = frozenset({"error", "done"})
+"""Names of server-sent events that carry no command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The commands of one frame, and a line for each entry that was none."""
+
+    commands: tuple[Command, ...] = ()
+    rejected: tuple[str, ...] = ()
+
+
+def parse_frame(data: str | bytes) -> Frame:
+    """Read one frame: a JSON document, or several separated by line ends. Never raises."""
+    if len(data) > FRAME_MAX_BYTES:
+        return Frame(rejected=(f"a frame of {len(data)} characters is too long",))
+    stripped = data.strip()
+    if not stripped:
+        return Frame()
+    try:
+        return _frame_of(from_json(stripped))
+    except ValueError:
+        return _parse_lines(stripped)
+
+
+def _parse_lines(data: str | bytes) -> Frame:
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    frames = []
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        try:
+            frames.append(_frame_of(from_json(line)))
+        except ValueError as error:
+            frames.append(Frame(rejected=(f"not JSON: {error}"[:200],)))
+        if sum(len(f.commands) + len(f.rejected) for f in frames) > COMMANDS_MAX:
+            frames.append(Frame(rejected=(f"more than {COMMANDS_MAX} entries in one frame",)))
+            break
+    return Frame(
+        tuple(c for f in frames for c in f.commands), tuple(r for f in frames for r in f.rejected)
+    )
+
+
+def _frame_of(document: Any) -> Frame:
+    commands, rejected = [], []
+    for index, entry in enumerate(_entries(document)):
+        if index >= COMMANDS_MAX:
+            rejected.append(f"more than {COMMANDS_MAX} entries in one frame")
+            break
+        try:
+            # Through JSON again, so that strict mode reads strings as UUIDs and times.
+            commands.append(Command.model_validate_json(json.dumps(entry)))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(str(part) for part in first["loc"]) or "entry"
+            rejected.append(f"{field}: {first['msg']}")
+        except (ValueError, RecursionError) as error:
+            rejected.append(f"unreadable: {type(error).__name__}")
+    return Frame(tuple(commands), tuple(rejected))
+
+
+def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:
+    if document is None:
+        return ()
+    if isinstance(document, list):
+        return document
+    if isinstance(document, Mapping):
+        for key in LIST_KEYS:
+            if key in document:
+                inner = document[key]
+                return inner if isinstance(inner, list) else () if inner is None else (inner,)
+        if not document:
+            return ()
+    return (document,)
