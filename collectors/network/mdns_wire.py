@@ -1,0 +1,170 @@
+"""Multicast DNS messages: the questions written, the answers read (RFC 6762, RFC 6763).
+
+Answers are decoded by python-zeroconf, which is hardened against hostile packets. Questions are
+written here, since an instance name may hold dots inside its first label ("HP 4.2"), which a
+name kept as one dotted string cannot say.
+"""
+
+import socket
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+# Documented by the package and given out at its top, though not listed in its __all__.
+from zeroconf import (  # type: ignore[attr-defined]
+    DNSAddress,
+    DNSIncoming,
+    DNSPointer,
+    DNSRecord,
+    DNSService,
+    DNSText,
+)
+
+PACKET_MAX_BYTES = 1400
+"""What a question packet may hold, well below an Ethernet frame (RFC 6762, section 17)."""
+
+MESSAGE_MAX_BYTES = 9000
+
+_HEADER = struct.Struct("!6H")
+_FIXED = struct.Struct("!2H")
+_RECORD = struct.Struct("!HHIH")
+_FIRST_QUESTION = b"\xc0\x0c"  # compression pointer to the name behind the header
+_TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
+_CLASS_IN = 1
+_TRUNCATED = 0x0200
+_LABEL_MAX_BYTES = 63
+_NAME_MAX_BYTES = 255
+_KNOWN_TTL_S = 4500
+
+RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A name in labels, without the root, and the record type asked for."""
+
+    labels: tuple[str, ...]
+    type: RecordType
+
+
+@dataclass(frozen=True, slots=True)
+class PointerRecord:
+    name: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRecord:
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextRecord:
+    name: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRecord:
+    name: str
+    address: str
+
+
+Record = PointerRecord | ServiceRecord | TextRecord | AddressRecord
+
+
+def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
+    """Pack multicast (QM) questions into as few packets as fit; unwritable names are left out.
+
+    Multicast answers are asked for, never unicast ones: several programs share port 5353 of this
+    machine and the kernel would hand a unicast answer to only one of them.
+    """
+    packets: list[bytes] = []
+    body, count = b"", 0
+    for question in questions:
+        written = _write_question(question)
+        if written is None:
+            continue
+        if body and _HEADER.size + len(body) + len(written) > PACKET_MAX_BYTES:
+            packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
+            body, count = b"", 0
+        body, count = body + written, count + 1
+    if body:
+        packets.append(_HEADER.pack(0, 0, count, 0, 0, 0) + body)
+    return tuple(packets)
+
+
+def known_answer_packets(
+    question: Question, instances: Sequence[tuple[str, ...]]
+) -> tuple[bytes, ...]:
+    """Ask a PTR question and list the instances known already, so that only others answer.
+
+    What does not fit goes into further packets, all but the last marked as truncated
+    (RFC 6762, sections 7.1 and 7.2).
+    """
+    name, written = _write_name(question.labels), _write_question(question)
+    if name is None or written is None:
+        return ()
+    bodies: list[tuple[int, bytes]] = []
+    owner, body, count = _FIRST_QUESTION, written, 0
+    for labels in instances:
+        target = _write_name(labels)
+        if target is None:
+            continue
+        if _HEADER.size + len(body) + len(name) + _RECORD.size + len(target) > PACKET_MAX_BYTES:
+            bodies.append((count, body))
+            owner, body, count = name, b"", 0
+        fixed = _RECORD.pack(_TYPES["PTR"], _CLASS_IN, _KNOWN_TTL_S, len(target))
+        body, count = body + owner + fixed + target, count + 1
+    bodies.append((count, body))
+    last = len(bodies) - 1
+    return tuple(
+        _HEADER.pack(0, _TRUNCATED if index < last else 0, int(index == 0), answers, 0, 0) + body
+        for index, (answers, body) in enumerate(bodies)
+    )
+
+
+def parse_response(data: bytes) -> tuple[Record, ...]:
+    """Return the records of a response that are not goodbyes; () for anything else.
+
+    Names keep their case and end without the root dot. Never raises: what cannot be decoded is
+    left out.
+    """
+    if len(data) > MESSAGE_MAX_BYTES:
+        return ()
+    message = DNSIncoming(data)
+    if not message.valid or not message.is_response():
+        return ()
+    records = (_read_record(answer) for answer in message.answers() if answer.ttl > 0)
+    return tuple(record for record in records if record is not None)
+
+
+def _read_record(answer: DNSRecord) -> Record | None:
+    name = answer.name.removesuffix(".")
+    if isinstance(answer, DNSPointer):
+        return PointerRecord(name, answer.alias.removesuffix("."))
+    if isinstance(answer, DNSService):
+        return ServiceRecord(name, answer.server.removesuffix("."), answer.port)
+    if isinstance(answer, DNSText):
+        return TextRecord(name, answer.text)
+    if isinstance(answer, DNSAddress):
+        family = {4: socket.AF_INET, 16: socket.AF_INET6}.get(len(answer.address))
+        if family is not None:
+            return AddressRecord(name, socket.inet_ntop(family, answer.address))
+    return None
+
+
+def _write_name(labels: Sequence[str]) -> bytes | None:
+    encoded = [label.encode("utf-8", "replace") for label in labels]
+    if not encoded or any(not 0 < len(label) <= _LABEL_MAX_BYTES for label in encoded):
+        return None
+    name = b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
+    return name if len(name) <= _NAME_MAX_BYTES else None
+
+
+def _write_question(question: Question) -> bytes | None:
+    name = _write_name(question.labels)
+    return None if name is None else name + _FIXED.pack(_TYPES[question.type], _CLASS_IN)
