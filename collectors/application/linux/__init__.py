@@ -1,0 +1,1 @@
+"""What Linux tells without privileges: procfs, sysfs, the system bus."""

@@ -1,0 +1,78 @@
+"""Whether the clock is kept in step, and by how much it is off, as the kernel knows it.
+
+Source: adjtimex(2), which anyone may call to read. A service sandbox that protects the clock
+forbids even that; systemd-timesyncd's own mark is looked at then.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import Reading, absent, available, status_of
+
+ADJTIMEX: Final = "adjtimex"
+CLOCK_KEYS: Final = ("os.clockSynchronised", "os.clockOffsetMilliseconds")
+
+_STA_UNSYNC: Final = 0x0040
+_STA_NANO: Final = 0x2000
+_TIME_ERROR: Final = 5
+
+
+class Timex(ctypes.Structure):
+    """struct timex up to the fields read here; the tail is padding for the kernel to fill."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("tail", ctypes.c_char * 256),
+    )
+
+
+def adjtimex() -> tuple[int, Timex]:
+    """Ask the kernel. Returns the clock's state and its figures; raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    figures = Timex()
+    state = libc.adjtimex(ctypes.byref(figures))
+    if state < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return state, figures
+
+
+def read_clock(root: Path, _: Deadline, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Reading:
+    synchronised, offset = CLOCK_KEYS
+    try:
+        state, figures = ask()
+    except (OSError, AttributeError) as error:
+        status, reason = status_of(error)
+        mark = root / "run/systemd/timesync/synchronized"
+        if not mark.exists():
+            return Reading(tuple(absent(key, ADJTIMEX, status, reason) for key in CLOCK_KEYS))
+        return Reading(
+            (
+                available(synchronised, "systemd-timesyncd", True),
+                absent(offset, ADJTIMEX, status, reason),
+            )
+        )
+    in_step = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
+    scale = 1_000_000 if figures.status & _STA_NANO else 1_000
+    return Reading(
+        (
+            available(synchronised, ADJTIMEX, in_step),
+            available(offset, ADJTIMEX, round(figures.offset / scale, 3))
+            if in_step
+            else absent(
+                offset,
+                ADJTIMEX,
+                "not-applicable",
+                "nothing keeps this clock, so no offset is known",
+            ),
+        )
+    )

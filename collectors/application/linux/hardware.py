@@ -1,0 +1,149 @@
+"""Maker, model, processor and temperatures. Serial numbers are never read."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux.files import children, read_line, read_number, read_text
+from collectors.application.source import Reading, available, either
+
+DMI: Final = "sysfs dmi"
+MACHINE_KEYS: Final = (
+    "hardware.maker",
+    "hardware.model",
+    "hardware.formFactor",
+    "hardware.firmware",
+)
+PROCESSOR_KEYS: Final = (
+    "hardware.cpuModel",
+    "hardware.physicalCores",
+    "hardware.logicalCores",
+    "hardware.memoryBytes",
+)
+TEMPERATURE_KEYS: Final = ("hardware.temperatureCelsius", "hardware.temperatures")
+
+_PLACEHOLDERS: Final = frozenset(
+    {
+        "to be filled by o.e.m.",
+        "system manufacturer",
+        "system product name",
+        "default string",
+        "none",
+    }
+)
+_CHASSIS: Final = {
+    3: "desktop", 4: "desktop", 5: "desktop", 6: "tower", 7: "tower", 8: "portable", 9: "laptop",
+    10: "laptop", 11: "handheld", 13: "all-in-one", 14: "laptop", 17: "server", 23: "server",
+    30: "tablet", 31: "convertible", 32: "detachable", 35: "mini-pc", 36: "stick-pc",
+}  # fmt: skip
+"""SMBIOS 3.6, 7.4.1: system enclosure types."""
+_SENSORS_MAX: Final = 64
+_PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
+
+
+def read_machine(root: Path, _: Deadline) -> Reading:
+    dmi = root / "sys/class/dmi/id"
+    board = _device_tree(root, "model")
+    reason = "the firmware does not tell it"
+    return Reading(
+        (
+            either("hardware.maker", DMI, _told(dmi, "sys_vendor"), reason),
+            either("hardware.model", DMI, _told(dmi, "product_name") or board, reason),
+            either("hardware.formFactor", DMI, _CHASSIS.get(_chassis(dmi)), reason),
+            either("hardware.firmware", DMI, _told(dmi, "bios_version"), reason),
+        )
+    )
+
+
+def read_processor(root: Path, _: Deadline) -> Reading:
+    return Reading(
+        (
+            either(
+                "hardware.cpuModel",
+                "/proc/cpuinfo",
+                parse_cpu_model(read_text(root / "proc/cpuinfo")),
+                "the processor does not name itself",
+            ),
+            either(
+                "hardware.physicalCores",
+                "psutil",
+                psutil.cpu_count(logical=False),
+                "the kernel does not tell which cores share a processor",
+            ),
+            available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+            available("hardware.memoryBytes", "psutil", psutil.virtual_memory().total),
+        )
+    )
+
+
+def parse_cpu_model(cpuinfo: str) -> str | None:
+    """The processor's name: ``model name`` on x86, ``Hardware`` or ``Model`` on ARM."""
+    found: dict[str, str] = {}
+    for line in cpuinfo.splitlines()[:4000]:
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip().lower(), value.strip())
+    names = (found.get(key) for key in ("model name", "cpu model", "hardware", "model"))
+    return next((name for name in names if name), None)
+
+
+def read_temperatures(root: Path, _: Deadline) -> Reading:
+    """Every sensor the kernel shows: hwmon first, thermal zones where there is none."""
+    readings = (*_hwmon(root), *_thermal_zones(root))[:_SENSORS_MAX]
+    hottest, every = TEMPERATURE_KEYS
+    reason = "this machine shows no temperature sensor"
+    texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
+    return Reading(
+        (
+            either(
+                hottest,
+                "sysfs hwmon",
+                max((celsius for _, celsius in readings), default=None),
+                reason,
+                "not-applicable",
+            ),
+            either(every, "sysfs hwmon", texts or None, reason, "not-applicable"),
+        )
+    )
+
+
+def _hwmon(root: Path) -> list[tuple[str, float]]:
+    found = []
+    for chip in children(root / "sys/class/hwmon"):
+        for file in sorted(chip.glob("temp*_input"))[:_SENSORS_MAX]:
+            label = read_line(file.with_name(file.name.replace("_input", "_label")))
+            name = " ".join(filter(None, (read_line(chip / "name"), label)))
+            found += _sensor(name or chip.name, read_number(file))
+    return found
+
+
+def _thermal_zones(root: Path) -> list[tuple[str, float]]:
+    found = []
+    for zone in children(root / "sys/class/thermal"):
+        if zone.name.startswith("thermal_zone"):
+            name = read_line(zone / "type") or zone.name
+            found += _sensor(name, read_number(zone / "temp"))
+    return found
+
+
+def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
+    if millidegrees is None:
+        return []
+    celsius = round(millidegrees / 1000, 1)
+    low, high = _PLAUSIBLE_CELSIUS
+    return [(name, celsius)] if low < celsius < high else []
+
+
+def _told(dmi: Path, name: str) -> str | None:
+    value = read_line(dmi / name)
+    return None if value is None or value.lower() in _PLACEHOLDERS else value
+
+
+def _chassis(dmi: Path) -> int:
+    return read_number(dmi / "chassis_type") or 0
+
+
+def _device_tree(root: Path, name: str) -> str | None:
+    return read_line(root / "proc/device-tree" / name)

@@ -1,0 +1,67 @@
+"""Which file systems hold this machine's data: /proc/self/mountinfo (proc(5))."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from collectors.application.disk_space import Mount
+from collectors.application.linux.files import read_bytes
+from collectors.application.text import decode
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_NETWORK: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "afs", "ncpfs", "davfs"}
+)
+_IMAGES: Final = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "udf"})
+_POOLED: Final = frozenset({"zfs", "btrfs", "bcachefs", "overlay", "virtiofs"})
+_HIDDEN_FUSE: Final = frozenset({"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"})
+_MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
+
+
+def read_mounts(root: Path) -> tuple[Mount, ...]:
+    return data_mounts(
+        parse_mountinfo(decode(read_bytes(root / "proc/self/mountinfo", _MOUNTINFO_MAX_BYTES)))
+    )
+
+
+def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
+    """Each line as (device number, device, mount); lines of another shape are left out."""
+    found = []
+    for line in text.splitlines():
+        before, separator, after = line.partition(" - ")
+        left, right = before.split(" "), after.split(" ")
+        if not separator or len(left) < 6 or len(right) < 3:  # noqa: PLR2004 - proc(5)
+            continue
+        options = {*left[5].split(","), *right[2].split(",")}
+        mount = Mount(
+            path=_unescaped(left[4]),
+            file_system=right[0],
+            read_only="ro" in options,
+            remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
+        )
+        found.append((left[2], _unescaped(right[1]), mount))
+    return tuple(found)
+
+
+def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
+    """The mounts that hold data, each file system once, at its shortest path."""
+    chosen: dict[str, Mount] = {}
+    for device_number, device, mount in entries:
+        if not _holds_data(device, mount):
+            continue
+        known = chosen.get(device_number)
+        if known is None or len(mount.path) < len(known.path):
+            chosen[device_number] = mount
+    return tuple(sorted(chosen.values(), key=lambda mount: mount.path))
+
+
+def _holds_data(device: str, mount: Mount) -> bool:
+    kind = mount.file_system
+    if kind in _IMAGES or kind in _HIDDEN_FUSE:
+        return False
+    return device.startswith("/dev/") or mount.remote or kind in _POOLED
+
+
+def _unescaped(text: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

@@ -1,0 +1,139 @@
+"""Which Linux this is, since when it runs, and whether it waits for a restart."""
+
+import os
+import platform
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux.files import (
+    children,
+    read_line,
+    read_text,
+    whole_number,
+)
+from collectors.application.source import Reading, available, either, unsupported
+from collectors.contract import Field
+
+OS_RELEASE: Final = "os-release"
+SYSTEM_KEYS: Final = ("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
+BOOT_KEYS: Final = ("os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot")
+PLACE_KEYS: Final = ("os.timeZone", "os.locale")
+
+_ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))
+"""WDIOF_CARDRESET, WDIOF_OVERHEAT, WDIOF_POWERUNDER of linux/watchdog.h."""
+
+
+def parse_assignments(text: str) -> dict[str, str]:
+    """Read the ``NAME=value`` lines of a shell-like file (os-release(5), locale.conf(5))."""
+    found = {}
+    for line in text.splitlines()[:1000]:
+        match = _ASSIGNMENT.match(line)
+        if match:
+            found[match[1]] = match[2].strip().strip("\"'")
+    return found
+
+
+def read_system(root: Path, _: Deadline) -> Reading:
+    release = _release(root)
+    build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
+    return Reading(
+        (
+            either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
+            either(
+                "os.version",
+                OS_RELEASE,
+                release.get("VERSION") or release.get("VERSION_ID"),
+                "a rolling distribution has no version",
+                "not-applicable",
+            ),
+            either(
+                "os.build",
+                OS_RELEASE,
+                build or read_line(root / "etc/debian_version"),
+                "this distribution numbers no builds",
+                "not-applicable",
+            ),
+            available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
+            available("os.architecture", "uname", platform.machine()),
+        )
+    )
+
+
+def read_boot(root: Path, _: Deadline) -> Reading:
+    uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+    booted = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
+    return Reading(
+        (
+            available("os.bootTime", "CLOCK_BOOTTIME", booted),
+            available("os.uptimeSeconds", "CLOCK_BOOTTIME", int(uptime)),
+            boot_reason(root),
+            pending_reboot(root),
+        )
+    )
+
+
+def boot_reason(root: Path) -> Field:
+    """Why the machine started, from what outlives a restart: pstore, the watchdog, the firmware."""
+    key = "os.lastBootReason"
+    if any(entry.name.startswith("dmesg-") for entry in children(root / "sys/fs/pstore")):
+        return available(key, "pstore", "kernel-crash")
+    for device in children(root / "sys/class/watchdog"):
+        status = read_line(device / "bootstatus")
+        for bit, reason in _WATCHDOG_BITS:
+            if (whole_number(status) or 0) & bit:
+                return available(key, "watchdog", reason)
+    return unsupported(key, "pstore", "this machine keeps no record of why it started")
+
+
+def pending_reboot(root: Path) -> Field:
+    """Whether an update waits for a restart, where the distribution says so in a file."""
+    key = "os.pendingReboot"
+    if (root / "run/reboot-required").exists():
+        return available(key, "/run/reboot-required", True)
+    family = _release(root)
+    if "debian" in f"{family.get('ID', '')} {family.get('ID_LIKE', '')}".split():
+        return available(key, "/run/reboot-required", False)
+    return unsupported(key, "/run/reboot-required", "this distribution does not announce it")
+
+
+def read_place(root: Path, _: Deadline) -> Reading:
+    return Reading(
+        (
+            either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+            either("os.locale", "locale.conf", locale_name(root), "no locale is set"),
+        )
+    )
+
+
+def time_zone(root: Path) -> str | None:
+    """The IANA name of the machine's zone, from where /etc/localtime leads (localtime(5))."""
+    try:
+        target = str((root / "etc/localtime").readlink())
+    except OSError:
+        return read_line(root / "etc/timezone")
+    return target.partition("zoneinfo/")[2] or read_line(root / "etc/timezone")
+
+
+def locale_name(root: Path) -> str | None:
+    for name in ("etc/locale.conf", "etc/default/locale"):
+        try:
+            found = parse_assignments(read_text(root / name))
+        except OSError:
+            continue
+        if found.get("LC_ALL") or found.get("LANG"):
+            return found.get("LC_ALL") or found.get("LANG")
+    return os.environ.get("LC_ALL") or os.environ.get("LANG")
+
+
+def _release(root: Path) -> dict[str, str]:
+    for name in ("etc/os-release", "usr/lib/os-release"):
+        try:
+            return parse_assignments(read_text(root / name))
+        except OSError:
+            continue
+    return {}

@@ -1,0 +1,43 @@
+"""How long work waited for processor, memory and disk: pressure stall information.
+
+Source: Documentation/accounting/psi.rst of the Linux kernel.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux.files import read_text
+from collectors.application.source import Reading, available, unsupported
+from collectors.contract import Field
+
+PRESSURE_KEYS: Final = ("cpu.stalledFraction", "memory.stalledFraction", "disk.stalledFraction")
+_FILES: Final = ("cpu", "memory", "io")
+_SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)
+
+
+def parse_pressure(text: str) -> float | None:
+    """The share (0 to 1) of the last minute in which some task stalled."""
+    match = _SOME.search(text)
+    return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
+
+
+def read_pressure(root: Path, _: Deadline) -> Reading:
+    return Reading(
+        tuple(
+            _stalled(key, root / "proc/pressure" / name)
+            for key, name in zip(PRESSURE_KEYS, _FILES, strict=True)
+        )
+    )
+
+
+def _stalled(key: str, path: Path) -> Field:
+    source = f"/proc/pressure/{path.name}"
+    try:
+        share = parse_pressure(read_text(path))
+    except OSError:
+        return unsupported(key, source, "this kernel does not account for pressure")
+    if share is None:
+        return unsupported(key, source, "this kernel does not account for pressure")
+    return available(key, source, share)

@@ -1,0 +1,1 @@
+"""What macOS tells by its own programs: system_profiler, sysctl, scutil."""

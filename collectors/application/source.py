@@ -1,0 +1,116 @@
+"""A source of facts: what it is called, which keys it owes, and how it is read."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from collectors.application.deadline import Deadline
+from collectors.application.text import clean
+from collectors.contract import Field, FieldStatus, FieldValue, InterfaceFields, PeripheralFields
+
+LIST_MAX = 256
+"""Items kept of any list from outside."""
+
+REASON_MAX = 500
+
+
+class Unreadable(Exception):
+    """A source cannot be read here; ``status`` says in which of the four ways."""
+
+    def __init__(self, status: FieldStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status: FieldStatus = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one source told."""
+
+    fields: tuple[Field, ...] = ()
+    interfaces: tuple[InterfaceFields, ...] = ()
+    peripherals: tuple[PeripheralFields, ...] = ()
+    browser_fields: tuple[Field, ...] = ()
+    limitations: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """``keys`` stand in the snapshot whatever happens; ``read`` may add more of the same group.
+
+    ``origin`` is the source named in the fields of a reading that never came. ``read`` may raise
+    anything: the runner turns it into fields that say why.
+    """
+
+    name: str
+    origin: str
+    keys: tuple[str, ...]
+    read: Callable[[Deadline], Reading]
+    deadline_s: float = 2.0
+    in_browser: bool = False
+
+
+def available(key: str, source: str, value: FieldValue) -> Field:
+    """A fact, with its strings cleaned and bounded."""
+    return Field(key, source, "available", _bounded(value))
+
+
+def absent(key: str, source: str, status: FieldStatus, reason: str) -> Field:
+    """A fact that is missing, and why."""
+    return Field(key, source, status, reason=clean(reason, REASON_MAX) or "no reason was given")
+
+
+def unsupported(key: str, source: str, reason: str) -> Field:
+    return absent(key, source, "unsupported", reason)
+
+
+def not_applicable(key: str, source: str, reason: str) -> Field:
+    return absent(key, source, "not-applicable", reason)
+
+
+def failed(key: str, source: str, reason: str) -> Field:
+    return absent(key, source, "collection-failed", reason)
+
+
+def either(
+    key: str,
+    source: str,
+    value: FieldValue | None,
+    reason: str,
+    status: FieldStatus = "unsupported",
+) -> Field:
+    """``value`` as a fact, or, when there is none (None or ""), ``status`` with ``reason``."""
+    if value is None or value == "":
+        return absent(key, source, status, reason)
+    return available(key, source, value)
+
+
+def all_absent(
+    keys: Iterable[str], source: str, status: FieldStatus, reason: str
+) -> tuple[Field, ...]:
+    return tuple(absent(key, source, status, reason) for key in keys)
+
+
+def status_of(error: BaseException) -> tuple[FieldStatus, str]:
+    """Class an exception of a source, and say it in words."""
+    if isinstance(error, Unreadable):
+        return error.status, error.reason
+    if isinstance(error, PermissionError):
+        return "permission-denied", f"the system denied it: {_said(error)}"
+    if isinstance(error, TimeoutError):
+        return "collection-failed", _said(error) or "no answer within the time for it"
+    return "collection-failed", _said(error)
+
+
+def _said(error: BaseException) -> str:
+    # An OSError names the path it was about, and a path may name a person: strerror only.
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _bounded(value: FieldValue) -> FieldValue:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, tuple):
+        return tuple(clean(item) for item in value[:LIST_MAX])
+    return value

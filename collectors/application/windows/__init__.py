@@ -1,0 +1,1 @@
+"""What Windows tells by CIM, asked in one PowerShell script."""
