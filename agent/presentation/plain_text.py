@@ -10,6 +10,8 @@ from typing import Final
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 MARKS_IN_A_ROW_MAX: Final = 3
+NAME_LENGTH: Final = 120
+"""Characters of a name that are shown; reasons are shown in full."""
 
 # Joiners only shape the letters beside them, and terminals disagree about the width of what they
 # join; variation selectors ask for another picture of the same sign, likewise of another width.
@@ -30,14 +32,16 @@ def plain(text: str) -> str:
     kept: list[str] = []
     marks = 0
     for character in text:
+        if character in _DROPPED:
+            continue
         category = unicodedata.category(character)
         marks = marks + 1 if category in _MARKS else 0
         if character.isspace() or category in _SPACES:
             kept.append(" ")
         elif category in _UNSAFE:
-            if character not in _DROPPED and kept[-1:] != [REPLACEMENT]:
+            if kept[-1:] != [REPLACEMENT]:
                 kept.append(REPLACEMENT)
-        elif marks <= MARKS_IN_A_ROW_MAX and character not in _DROPPED:
+        elif marks <= MARKS_IN_A_ROW_MAX:
             kept.append(character)
     return " ".join("".join(kept).split())
 

@@ -10,8 +10,10 @@ from agent.presentation.plain_text import plain
 Value = str | bool | int | float | tuple[str, ...]
 
 _BINARY_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-_WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
 _STEP: Final = 1024
+_LONGEST_S: Final = 1e11  # three thousand years: what is longer is no duration
+_LARGEST: Final = 1e15
 _ACRONYMS: Final = {
     word.lower(): word
     for word in ("CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC")
@@ -31,9 +33,11 @@ def bytes_in_words(count: float) -> str:
 def seconds_in_words(seconds: float) -> str:
     """Return a duration by its two greatest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
     sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
-    if rest < 60:  # noqa: PLR2004 - a minute
+    if 0 < rest < 0.1:  # noqa: PLR2004
+        return f"{_number(seconds * 1000, 2)} ms"
+    if rest < 60 or rest > _LONGEST_S:  # noqa: PLR2004 - a minute
         return f"{sign}{_number(rest, 2 if rest < 10 else 1)} s"  # noqa: PLR2004
-    parts = []
+    parts: list[str] = []
     whole = round(rest)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         amount, whole = divmod(whole, length)
@@ -46,6 +50,8 @@ def milliseconds_in_words(milliseconds: float) -> str:
     """Return a latency: ``0.4 ms``, ``12 ms``, and seconds from one second on."""
     if abs(milliseconds) >= 1000:  # noqa: PLR2004 - a second
         return seconds_in_words(milliseconds / 1000)
+    if 0 < milliseconds < 0.1:  # noqa: PLR2004
+        return "<0.1 ms"
     return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"  # noqa: PLR2004
 
 
@@ -85,6 +91,7 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
     "Pixels": lambda n: f"{_number(n, 0)} px",
     "Millimetres": lambda n: f"{_number(n, 0)} mm",
     "Mbps": lambda n: f"{_number(n, 1)} Mbit/s",
+    "Megahertz": lambda n: f"{_number(n, 0)} MHz",
     "Mhz": lambda n: f"{_number(n, 0)} MHz",
     "Hertz": lambda n: f"{_number(n, 1)} Hz",
     "Dbm": lambda n: f"{_number(n, 0)} dBm",
@@ -100,7 +107,7 @@ def value_in_words(key: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ", ".join(plain(item) for item in value) if value else "none"
+        return ", ".join(plain(item) for item in value) or "none"
     if isinstance(value, str):
         return moment_in_words(value) if _looks_like_moment(value) else plain(value) or "(empty)"
     unit, _ = _split_unit(key)
@@ -135,6 +142,8 @@ def _looks_like_moment(text: str) -> bool:
 
 def _number(number: float, decimals: int) -> str:
     """Return ``number`` rounded to ``decimals``, without trailing zeros."""
+    if abs(number) > _LARGEST:
+        return f"{number:.3g}"
     if isinstance(number, int) or decimals == 0:
         return f"{number:.0f}"
     shown = f"{number:.{decimals}f}"

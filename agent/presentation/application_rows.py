@@ -1,0 +1,183 @@
+"""The rows of an application snapshot in words, grouped by the first part of each key."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.quantity import label_of, value_in_words
+from agent.presentation.tone import Tone
+from agent.wire.application_payload import (
+    ApplicationPayload,
+    BrowserField,
+    BrowserFieldAbsent,
+    BrowserFieldAvailable,
+    SnapshotField,
+)
+
+_TITLES: Final = {
+    "os": "Operating system",
+    "hardware": "Hardware",
+    "memory": "Memory",
+    "cpu": "Processor",
+    "disk": "Disks",
+    "display": "Display",
+    "network": "Network",
+    "process": "Programs",
+    "service": "Services",
+    "printqueue": "Print queues",
+    "agent": "Agent",
+}
+_ABSENCES: Final[dict[str, tuple[str, Tone]]] = {
+    "collection-failed": ("failed", "bad"),
+    "permission-denied": ("permission denied", "warn"),
+    "unsupported": ("not supported here", "muted"),
+    "not-applicable": ("does not apply", "muted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    label: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The fields of one thing in a group (a disk, a program); the group's own have no title."""
+
+    title: str
+    rows: tuple[FieldRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    title: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceRow:
+    """Keys that are missing in the same way for the same reason."""
+
+    status: str
+    tone: Tone
+    reason: str
+    keys: tuple[str, ...]
+
+
+def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
+    """Return the available fields by group: the known groups in their order, then the others."""
+    by_prefix: dict[str, list[SnapshotField]] = {prefix: [] for prefix in _TITLES}
+    for field in payload.snapshot.fields:
+        if field.status == "available":
+            by_prefix.setdefault(field.key.partition(".")[0], []).append(field)
+    return tuple(_group(prefix, fields) for prefix, fields in by_prefix.items() if fields)
+
+
+def interface_group(payload: ApplicationPayload) -> Group:
+    sections = (_section(link.id, link.fields) for link in payload.snapshot.interfaces)
+    return Group("Network interfaces", tuple(sections))
+
+
+def peripheral_group(payload: ApplicationPayload) -> Group:
+    sections = (
+        _section(f"{thing.id} ({thing.kind})", thing.fields)
+        for thing in payload.snapshot.peripherals
+    )
+    return Group("Peripherals", tuple(sections))
+
+
+def browser_group(payload: ApplicationPayload) -> Group:
+    rows = tuple(
+        FieldRow(
+            label=_browser_label(field.key),
+            value=value_in_words(field.key, field.value),
+            source=shorten(field.source, NAME_LENGTH),
+        )
+        for field in payload.browser_fields
+        if isinstance(field, BrowserFieldAvailable)
+    )
+    return Group("Kiosk browser", (Section("", rows),) if rows else ())
+
+
+def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
+    """Return what is missing, by status and reason, what broke first."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for prefix, field in _all_fields(payload):
+        if field.status != "available":
+            reason = plain(field.reason or "") or "No reason was given."
+            found.setdefault((field.status, reason), []).append(
+                shorten(prefix + field.key, NAME_LENGTH)
+            )
+    order = tuple(_ABSENCES)
+    rows = sorted(found.items(), key=lambda item: order.index(item[0][0]))
+    return tuple(
+        AbsenceRow(*_ABSENCES[status], reason=reason, keys=tuple(keys))
+        for (status, reason), keys in rows
+    )
+
+
+def snapshot_limitation_lines(payload: ApplicationPayload) -> tuple[str, ...]:
+    lines = [*payload.limitations, *payload.snapshot.limitations]
+    if payload.snapshot.truncated:
+        lines.append("The snapshot was cut at its bounds: there is more than is shown.")
+    return tuple(dict.fromkeys(plain(line) for line in lines))
+
+
+def _all_fields(
+    payload: ApplicationPayload,
+) -> Iterable[tuple[str, SnapshotField | BrowserField]]:
+    snapshot = payload.snapshot
+    yield from (("", field) for field in snapshot.fields)
+    for link in snapshot.interfaces:
+        yield from ((f"{link.id}: ", field) for field in link.fields)
+    for thing in snapshot.peripherals:
+        yield from ((f"{thing.id}: ", field) for field in thing.fields)
+    yield from (
+        ("", field) for field in payload.browser_fields if isinstance(field, BrowserFieldAbsent)
+    )
+
+
+def _group(prefix: str, fields: list[SnapshotField]) -> Group:
+    """Split a group's fields into its own and those of each thing named between the dots."""
+    things: dict[str, list[SnapshotField]] = {"": []}
+    for field in fields:
+        between = field.key.partition(".")[2].rpartition(".")[0]
+        things.setdefault(between, []).append(field)
+    sections: list[Section] = []
+    for name, known in things.items():
+        if len(known) == 1 and name:
+            own = sections.pop(0) if sections and not sections[0].title else Section("", ())
+            row = _row(known[0], f"{_thing(name)}: ")
+            sections.insert(0, Section("", (*own.rows, row)))
+        elif known:
+            sections.append(_section(_thing(name), known))
+    title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
+    return Group(title, tuple(sections))
+
+
+def _thing(name: str) -> str:
+    """Return ``core.0`` as ``core 0``; a path or a name with its own dots stays as it is."""
+    is_path = name.startswith("/") or "\\" in name
+    return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
+
+
+def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
+    rows = tuple(_row(field) for field in fields if field.status == "available")
+    return Section(shorten(title, NAME_LENGTH), rows)
+
+
+def _row(field: SnapshotField, prefix: str = "") -> FieldRow:
+    label = label_of(field.key)
+    return FieldRow(
+        label=shorten(prefix + label.lower() if prefix else label, NAME_LENGTH),
+        value="" if field.value is None else value_in_words(field.key, field.value),
+        source=shorten(field.source, NAME_LENGTH),
+    )
+
+
+def _browser_label(key: str) -> str:
+    words = label_of(key)
+    return f"Permission: {words.lower()}" if ".permission." in key else words

@@ -1,0 +1,106 @@
+"""The first thing a reader sees: how the report ended, and what it says in one sentence."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.printer_status import verdict_on
+from agent.presentation.quantity import duration_between, moment_in_words
+from agent.presentation.tone import Tone
+from agent.wire.application_payload import ApplicationPayload
+from agent.wire.network_payload import NetworkPayload
+from agent.wire.payload import Payload
+from agent.wire.vocabulary import Completeness
+
+_OUTCOMES: Final[dict[Completeness, tuple[str, Tone]]] = {
+    "complete": ("Complete: every source answered and nothing was cut.", "good"),
+    "partial": ("Partial: a source failed or was cut short.", "warn"),
+    "limited": ("Limited: this machine or its configuration allowed less than everything.", "warn"),
+}
+_SCOPES: Final = {
+    "local-network": "this machine's local networks",
+    "device": "this machine only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """``verdict`` answers the reader's question; ``outcome`` says how much to trust it."""
+
+    title: str
+    verdict: str
+    tone: Tone
+    outcome: str
+    outcome_tone: Tone
+    facts: tuple[Fact, ...]
+
+
+def network_headline(payload: NetworkPayload) -> Headline:
+    verdict, tone = verdict_on(payload.printers)
+    outcome, outcome_tone = _outcome(payload)
+    scope = _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH)
+    return Headline(
+        title="Network report",
+        verdict=verdict,
+        tone=tone,
+        outcome=outcome,
+        outcome_tone=outcome_tone,
+        facts=(*_facts(payload), Fact("Scope", scope), *_found(payload)),
+    )
+
+
+def application_headline(payload: ApplicationPayload) -> Headline:
+    fields = (*payload.snapshot.fields, *payload.browser_fields)
+    available = sum(field.status == "available" for field in fields)
+    failed = sum(field.status == "collection-failed" for field in fields)
+    outcome, outcome_tone = _outcome(payload)
+    verdict = f"{available} of {len(fields)} facts could be read"
+    return Headline(
+        title="Application snapshot",
+        verdict=f"{verdict}; {failed} failed." if failed else f"{verdict}.",
+        tone="warn" if failed else "good" if available else "muted",
+        outcome=outcome,
+        outcome_tone=outcome_tone,
+        facts=_facts(payload),
+    )
+
+
+def _outcome(payload: Payload) -> tuple[str, Tone]:
+    words, tone = _OUTCOMES[payload.completeness]
+    count = len(payload.failures)
+    if not count:
+        return words, tone
+    return f"{words} {count} step{'s' if count > 1 else ''} failed, see below.", "bad"
+
+
+def _facts(payload: Payload) -> tuple[Fact, ...]:
+    environment = payload.environment
+    duration = duration_between(payload.started_at, payload.finished_at)
+    version = environment.native_app_version
+    facts = (
+        ("Place", payload.identity.location_id),
+        ("Organization", payload.identity.organization_id),
+        ("Machine", payload.identity.install_id),
+        ("Started", moment_in_words(payload.started_at)),
+        ("Took", duration),
+        ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),
+        ("Report", payload.report_id),
+    )
+    return tuple(Fact(label, shorten(value, NAME_LENGTH)) for label, value in facts if value)
+
+
+def _found(payload: NetworkPayload) -> tuple[Fact, ...]:
+    if payload.network_map is None:
+        return ()
+    system = payload.network_map.os
+    words = shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH)
+    hosts = len(payload.network_map.hosts)
+    endpoints = len(payload.endpoints) + payload.endpoints_omitted
+    found = f"{hosts} host{'s'[: hosts != 1]}, {endpoints} endpoint{'s'[: endpoints != 1]}"
+    return (Fact("System", words), Fact("Found", found))

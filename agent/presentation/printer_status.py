@@ -1,0 +1,55 @@
+"""A printer's status in words: that of the contract, and "moved" where it was found elsewhere."""
+
+from typing import Final, Literal
+
+from agent.presentation.tone import Tone
+from agent.wire.network_payload import Printer
+
+StatusWord = Literal["unreachable", "moved", "unknown", "reachable"]
+
+STATUS_ORDER: Final[tuple[StatusWord, ...]] = ("unreachable", "moved", "unknown", "reachable")
+"""What needs attention comes first."""
+
+STATUS_TONES: Final[dict[StatusWord, Tone]] = {
+    "unreachable": "bad",
+    "moved": "bad",
+    "unknown": "warn",
+    "reachable": "good",
+}
+
+
+def status_of(printer: Printer) -> StatusWord:
+    """Return "moved" for an unreachable printer that was matched at another address."""
+    if printer.status != "unreachable" or not printer.matched_endpoint:
+        return printer.status
+    is_same = host_of(printer.matched_endpoint) == host_of(printer.address or "")
+    return "unreachable" if is_same else "moved"
+
+
+def host_of(address: str) -> str:
+    """Return the host of ``host:port``, ``[v6]:port`` or a bare host or IPv6 address."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address
+
+
+def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Tone]:
+    """Return the answer to "do the printers work?" in one sentence, and its tone."""
+    if printers is None:
+        return "Printers were not looked at.", "muted"
+    if not printers:
+        return "No printer is set up on this machine.", "muted"
+    counts = [(word, sum(status_of(p) == word for p in printers)) for word in STATUS_ORDER]
+    found = [(word, count) for word, count in counts if count]
+    worst = found[0][0]
+    if len(found) == 1:
+        return _all_alike(worst, len(printers)), STATUS_TONES[worst]
+    listed = ", ".join(f"{count} {word}" for word, count in found)
+    return f"{len(printers)} printers: {listed}.", STATUS_TONES[worst]
+
+
+def _all_alike(word: StatusWord, total: int) -> str:
+    state = {"moved": "moved to another address", "unknown": "in an unknown state"}.get(word, word)
+    if total == 1:
+        return f"The printer is {state}."
+    return f"All {total} printers are {state}."
