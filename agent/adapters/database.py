@@ -1,0 +1,130 @@
+"""The one SQLite file behind journal and outbox.
+
+WAL with synchronous=FULL: a committed transaction survives a power loss
+(sqlite.org/pragma.html#pragma_synchronous). A file that cannot be read is set aside and a new one
+is begun: a machine nobody visits must start.
+"""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from agent.adapters.state import StateDirectory
+from agent.errors import StateError
+
+log = logging.getLogger(__name__)
+
+NAME: Final = "agent.db"
+SCHEMA_VERSION: Final = 1
+BUSY_TIMEOUT_S: Final = 5.0
+
+_SCHEMA: Final = """
+CREATE TABLE requests (
+    request_id TEXT PRIMARY KEY,
+    binding_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    running_acknowledged INTEGER NOT NULL DEFAULT 0,
+    received_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    report_id TEXT,
+    outcome TEXT,
+    detail TEXT
+) STRICT;
+CREATE INDEX requests_by_state ON requests (state, received_at);
+CREATE TABLE outbox (
+    report_id TEXT PRIMARY KEY,
+    request_id TEXT,
+    binding_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    tier INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE INDEX outbox_by_age ON outbox (created_at);
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT;
+"""
+
+
+class Database:
+    """A connection with explicit transactions. Raises StateError when no file can be had."""
+
+    def __init__(self, state: StateDirectory) -> None:
+        self._path = state.path / NAME
+        self.was_quarantined = False
+        try:
+            self._connection = self._open()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "unable to open" in str(error):
+                raise StateError(f"{self._path} cannot be opened: {error}") from None
+            log.error("the journal cannot be read (%s): it is set aside", error)
+            state.set_aside(self._path, *self._side_files())
+            self.was_quarantined = True
+            self._connection = self._open()
+
+    def _side_files(self) -> tuple[Path, ...]:
+        return tuple(self._path.with_name(NAME + suffix) for suffix in ("-wal", "-shm"))
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA cache_size=-256")
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise sqlite3.DatabaseError("the file is damaged")
+            self._migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StateError(f"{self._path} was made by a newer version of the agent")
+        if version < SCHEMA_VERSION:
+            connection.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;"
+            )
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Commit what the body did, all of it or nothing."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        """Read outside a transaction."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a lasting counter."""
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT INTO counters VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+                (name, by),
+            )
+
+    def counters(self) -> dict[str, int]:
+        """Return every lasting counter."""
+        return {row["name"]: row["value"] for row in self.query("SELECT * FROM counters")}
+
+    def close(self) -> None:
+        self._connection.close()

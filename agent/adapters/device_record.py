@@ -1,0 +1,76 @@
+"""What this device is and where it is bound: `device.json` in the state directory."""
+
+import logging
+import uuid
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.adapters.atomic_file import write_atomically
+from agent.adapters.state import StateDirectory
+from agent.errors import StateError
+from agent.wire.device_operations import EnrollmentRecord
+from agent.wire.text import LegacyInstallId
+
+log = logging.getLogger(__name__)
+
+NAME = "device.json"
+
+
+class Binding(BaseModel):
+    """An enrollment at one service for one location."""
+
+    model_config = ConfigDict(frozen=True)
+
+    base_url: str
+    location_id: str
+    record: EnrollmentRecord
+
+
+class DeviceRecord(BaseModel):
+    """``fingerprint`` is that of the machine this was written on (adapters.machine)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    legacy_install_id: LegacyInstallId
+    fingerprint: str | None = None
+    is_revoked: bool = False
+    binding: Binding | None = None
+
+
+class DeviceRecordFile:
+    def __init__(self, state: StateDirectory) -> None:
+        self._state = state
+        self._path: Path = state.path / NAME
+        self.was_quarantined = False
+
+    def load(self) -> DeviceRecord | None:
+        """Return the record, or None when there is none that can be read.
+
+        An unreadable one is set aside. Raises StateError when the file may not be read.
+        """
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be read: {error.strerror}") from None
+        try:
+            return DeviceRecord.model_validate_json(content)
+        except ValidationError:
+            log.error("%s cannot be read: it is set aside and made anew", self._path)
+            self._state.set_aside(self._path)
+            self.was_quarantined = True
+            return None
+
+    def save(self, record: DeviceRecord) -> None:
+        """Write the record durably. Raises StateError."""
+        try:
+            write_atomically(self._path, record.model_dump_json(indent=2).encode() + b"\n")
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+
+
+def new_install_id() -> str:
+    """Return a name for an installation that has none."""
+    return f"install-{uuid.uuid4()}"

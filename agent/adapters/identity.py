@@ -1,0 +1,134 @@
+"""The device's Ed25519 key: made once, kept private, used to answer challenges.
+
+`cryptography` is imported inside the functions: only enrolling needs it, and an enrolled daemon
+that idles for months shall not carry it.
+"""
+
+import base64
+import logging
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from agent.adapters.atomic_file import write_atomically
+from agent.adapters.state import StateDirectory
+from agent.errors import ServiceError, StateError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+log = logging.getLogger(__name__)
+
+KEY_NAME = "identity.pem"
+
+SignatureEncoding = Literal["hex", "base64"]
+NonceEncoding = Literal["utf8", "base64", "hex"]
+
+# Fixed, so that a key always gives the same instance id.
+_INSTANCE_NAMESPACE = uuid.UUID("3b0a1f5e-6f0c-4b0e-9d0c-6a3c9f1d7e52")
+
+
+class NonceError(ServiceError):
+    """The challenge's nonce is not in the configured encoding."""
+
+
+class Identity:
+    """The private key in its file. ``instance_id`` follows from the key."""
+
+    def __init__(self, state: StateDirectory) -> None:
+        self._state = state
+        self._path = state.path / KEY_NAME
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def load_or_create(self) -> "SigningKey":
+        """Return the key, a new one if there is none or it cannot be read.
+
+        Raises StateError when it can neither be read nor written.
+        """
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+            Ed25519PrivateKey,
+        )
+
+        try:
+            pem = self._path.read_bytes()
+        except FileNotFoundError:
+            return self._create()
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be read: {error.strerror}") from None
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+            if not isinstance(key, Ed25519PrivateKey):
+                raise ValueError("not an Ed25519 key")
+        except ValueError as error:
+            log.error("the device's key cannot be read (%s): a new identity is made", error)
+            self.set_aside()
+            return self._create()
+        return SigningKey(key)
+
+    def set_aside(self) -> Path:
+        """Put the key into the quarantine, so that the next use makes a new one."""
+        return self._state.set_aside(self._path)
+
+    def _create(self) -> "SigningKey":
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+            Ed25519PrivateKey,
+        )
+
+        key = Ed25519PrivateKey.generate()
+        pem = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        try:
+            write_atomically(self._path, pem)
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        return SigningKey(key)
+
+
+class SigningKey:
+    def __init__(self, key: "Ed25519PrivateKey") -> None:
+        self._key = key
+
+    @property
+    def public_key(self) -> str:
+        """Return the key's 44-byte SubjectPublicKeyInfo (RFC 8410) as 88 hex digits."""
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+        return (
+            self._key.public_key()
+            .public_bytes(
+                serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
+            .hex()
+        )
+
+    @property
+    def instance_id(self) -> uuid.UUID:
+        """Return the id that this key stands for: another key is another device."""
+        return uuid.uuid5(_INSTANCE_NAMESPACE, self.public_key)
+
+    def sign(
+        self, nonce: str, nonce_encoding: NonceEncoding, signature_encoding: SignatureEncoding
+    ) -> str:
+        """Return the signature (RFC 8032) over the nonce. Raises NonceError."""
+        signature = self._key.sign(_nonce_bytes(nonce, nonce_encoding))
+        if signature_encoding == "hex":
+            return signature.hex()
+        return base64.b64encode(signature).decode()
+
+
+def _nonce_bytes(nonce: str, encoding: NonceEncoding) -> bytes:
+    try:
+        if encoding == "hex":
+            return bytes.fromhex(nonce)
+        if encoding == "base64":
+            return base64.b64decode(nonce, validate=True)
+        return nonce.encode()
+    except ValueError:
+        raise NonceError(f"the nonce is not {encoding}: see enrollment.nonce_encoding") from None

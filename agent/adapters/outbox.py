@@ -1,0 +1,113 @@
+"""The outbox: sealed reports until the service has them. Bounded by bytes and age."""
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import cast
+from uuid import UUID
+
+from agent.adapters.database import Database
+from agent.rules.sealing import Report, Sealed
+from agent.wire.vocabulary import Kind, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sealed report. ``request_id`` is None for a scheduled one."""
+
+    report_id: UUID
+    request_id: UUID | None
+    binding_id: UUID
+    kind: Kind
+    outcome: Outcome
+    tier: int
+    created_at: datetime
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How much waits, and since when the oldest does."""
+
+    reports: int
+    size_bytes: int
+    oldest_at: datetime | None
+
+
+class Outbox:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_within(
+        self, connection: sqlite3.Connection, report: Report, sealed: Sealed, now: datetime
+    ) -> None:
+        """Queue a report inside the caller's transaction. A known report id changes nothing."""
+        connection.execute(
+            "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (
+                str(report.report_id),
+                None if report.request_id is None else str(report.request_id),
+                str(report.binding_id),
+                report.kind,
+                sealed.outcome,
+                sealed.tier,
+                now.isoformat(),
+                sealed.body,
+            ),
+        )
+
+    def oldest(self) -> Item | None:
+        """Return the report to send next."""
+        rows = self._database.query("SELECT * FROM outbox ORDER BY created_at LIMIT 1")
+        return _item(rows[0]) if rows else None
+
+    def replace(self, item: Item, sealed: Sealed) -> None:
+        """Put another seal of the same report in the place of the present one."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
+                (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),
+            )
+
+    def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
+        connection.execute("DELETE FROM outbox WHERE report_id = ?", (str(report_id),))
+
+    def depth(self) -> Depth:
+        row = self._database.query(
+            "SELECT count(*), coalesce(sum(length(body)), 0), min(created_at) FROM outbox"
+        )[0]
+        return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
+
+    def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
+        """Return what has to go: what is too old, then, while the rest is too large, the oldest,
+        scheduled reports before requested ones."""
+        rows = self._database.query(
+            "SELECT report_id, created_at, length(body) AS size FROM outbox"
+            " ORDER BY request_id IS NOT NULL, created_at"
+        )
+        total = sum(row["size"] for row in rows)
+        oldest_kept = (now - max_age).isoformat()
+        leaving = []
+        for row in rows:
+            if total > max_bytes or row["created_at"] < oldest_kept:
+                leaving.append(row["report_id"])
+                total -= row["size"]
+        return tuple(self._get(report_id) for report_id in leaving)
+
+    def _get(self, report_id: str) -> Item:
+        return _item(
+            self._database.query("SELECT * FROM outbox WHERE report_id = ?", (report_id,))[0]
+        )
+
+
+def _item(row: sqlite3.Row) -> Item:
+    return Item(
+        report_id=UUID(row["report_id"]),
+        request_id=UUID(row["request_id"]) if row["request_id"] else None,
+        binding_id=UUID(row["binding_id"]),
+        kind=cast("Kind", row["kind"]),
+        outcome=cast("Outcome", row["outcome"]),
+        tier=row["tier"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        body=row["body"],
+    )
