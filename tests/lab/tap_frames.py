@@ -1,0 +1,149 @@
+"""Ethernet frames as a small machine would write them: ARP, IPv4, ICMP, UDP, TCP.
+
+Addresses are four bytes, MACs six, everything in network byte order (RFC 826, 791, 792, 768,
+9293).
+"""
+
+import struct
+from dataclasses import dataclass
+
+ETHERTYPE_IPV4 = 0x0800
+ETHERTYPE_ARP = 0x0806
+ICMP, TCP, UDP = 1, 6, 17
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+
+_ARP = struct.Struct("!HHBBH6s4s6s4s")
+_IPV4 = struct.Struct("!BBHHHBBH4s4s")
+_TCP = struct.Struct("!HHIIBBHHH")
+_UDP = struct.Struct("!HHHH")
+_MSS_OPTION = b"\x02\x04\x05\xb4"
+
+
+@dataclass(frozen=True, slots=True)
+class Ethernet:
+    destination: bytes
+    source: bytes
+    kind: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ArpRequest:
+    sender_mac: bytes
+    sender: bytes
+    target: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ipv4:
+    source: bytes
+    destination: bytes
+    protocol: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    source_port: int
+    destination_port: int
+    sequence: int
+    acknowledgement: int
+    flags: int
+    payload: bytes = b""
+
+
+def read_ethernet(frame: bytes) -> Ethernet:
+    return Ethernet(frame[:6], frame[6:12], int.from_bytes(frame[12:14], "big"), frame[14:])
+
+
+def read_arp_request(body: bytes) -> ArpRequest | None:
+    if len(body) < _ARP.size:
+        return None
+    _, _, _, _, operation, mac, sender, _, target = _ARP.unpack_from(body)
+    return ArpRequest(mac, sender, target) if operation == 1 else None
+
+
+def read_ipv4(body: bytes) -> Ipv4 | None:
+    if len(body) < _IPV4.size or body[0] >> 4 != 4:
+        return None
+    header = (body[0] & 15) * 4
+    total = int.from_bytes(body[2:4], "big")
+    return Ipv4(body[12:16], body[16:20], body[9], body[header:total])
+
+
+def read_tcp(body: bytes) -> Tcp | None:
+    if len(body) < _TCP.size:
+        return None
+    source, destination, sequence, acknowledgement, offset, flags, _, _, _ = _TCP.unpack_from(body)
+    return Tcp(source, destination, sequence, acknowledgement, flags, body[(offset >> 4) * 4 :])
+
+
+def ethernet(destination: bytes, source: bytes, kind: int, body: bytes) -> bytes:
+    return destination + source + kind.to_bytes(2, "big") + body
+
+
+def arp_reply(request: ArpRequest, mac: bytes) -> bytes:
+    body = _ARP.pack(
+        1, ETHERTYPE_IPV4, 6, 4, 2, mac, request.target, request.sender_mac, request.sender
+    )
+    return ethernet(request.sender_mac, mac, ETHERTYPE_ARP, body)
+
+
+def ipv4(source: bytes, destination: bytes, protocol: int, body: bytes, ttl: int = 64) -> bytes:
+    length = _IPV4.size + len(body)
+    bare = _IPV4.pack(0x45, 0, length, 0, 0, ttl, protocol, 0, source, destination)
+    return bare[:10] + checksum(bare).to_bytes(2, "big") + bare[12:] + body
+
+
+def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
+    """Return the IPv4 packet of a segment; a SYN carries an MSS of 1460."""
+    options = _MSS_OPTION if segment.flags & SYN else b""
+    bare = (
+        _TCP.pack(
+            segment.source_port,
+            segment.destination_port,
+            segment.sequence & 0xFFFFFFFF,
+            segment.acknowledgement & 0xFFFFFFFF,
+            (_TCP.size + len(options)) // 4 << 4,
+            segment.flags,
+            65535,
+            0,
+            0,
+        )
+        + options
+        + segment.payload
+    )
+    pseudo = source + destination + struct.pack("!HH", TCP, len(bare))
+    total = checksum(pseudo + bare)
+    return ipv4(source, destination, TCP, bare[:16] + total.to_bytes(2, "big") + bare[18:])
+
+
+def udp(
+    source: bytes, destination: bytes, source_port: int, destination_port: int, payload: bytes
+) -> bytes:
+    """Return an IPv4 packet with TTL 255, as mDNS wants it, and without the optional checksum."""
+    header = _UDP.pack(source_port, destination_port, _UDP.size + len(payload), 0)
+    return ipv4(source, destination, UDP, header + payload, ttl=255)
+
+
+def echo_reply(packet: Ipv4) -> bytes:
+    body = b"\0\0\0\0" + packet.body[4:]
+    total = checksum(body)
+    body = body[:2] + total.to_bytes(2, "big") + body[4:]
+    return ipv4(packet.destination, packet.source, ICMP, body)
+
+
+def port_unreachable(packet: Ipv4) -> bytes:
+    quoted = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
+    body = b"\x03\x03\0\0\0\0\0\0" + quoted
+    body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
+    return ipv4(packet.destination, packet.source, ICMP, body)
+
+
+def checksum(data: bytes) -> int:
+    """Return the Internet checksum (RFC 1071)."""
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~(total + (total >> 16)) & 0xFFFF

@@ -1,0 +1,150 @@
+"""The plan of a LAN that one process plays: which hosts there are and how they behave.
+
+The same plan is the ground truth a test compares with. It is stored as JSON.
+"""
+
+import ipaddress
+import json
+import random
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
+_OPEN_SETS = (
+    (80, 443),
+    (22, 80),
+    (139, 445),
+    (80, 515, 631, 9100),
+    (9100,),
+    (8008, 8043),
+    (554, 80),
+    (22, 443, 8443),
+    (53, 80, 443),
+    (),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LanService:
+    """A DNS-SD service a host announces. ``instance`` may be hostile: it is sent as it is."""
+
+    instance: str
+    type: str
+    port: int
+    txt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LanHost:
+    """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
+
+    Ports neither open nor filtered refuse. ``drops_all`` is a host behind a firewall: it answers
+    ARP and nothing else.
+    """
+
+    address: str
+    mac: str
+    open_ports: tuple[int, ...] = ()
+    filtered_ports: tuple[int, ...] = ()
+    drops_all: bool = False
+    latency_ms: float = 0.3
+    jitter_ms: float = 0.2
+    loss: float = 0.0
+    loses_first_arp: bool = False
+    hostname: str = ""
+    services: tuple[LanService, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LanPlan:
+    """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
+
+    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host.
+    """
+
+    subnet: str
+    agent_address: str
+    gateway: str
+    hosts: tuple[LanHost, ...]
+    proxy_arp_mac: str = ""
+    proxied: str = ""
+    seed: int = 1
+
+    @property
+    def prefix_length(self) -> int:
+        return ipaddress.ip_network(self.subnet).prefixlen
+
+    def open_endpoints(self) -> frozenset[tuple[str, int]]:
+        return frozenset(
+            (host.address, port)
+            for host in self.hosts
+            if not host.drops_all
+            for port in host.open_ports
+        )
+
+    def macs(self) -> dict[str, str]:
+        return {host.address: host.mac for host in self.hosts}
+
+
+def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LanPlan:
+    """Lay out ``live`` hosts, the gateway first, at random addresses of ``subnet``.
+
+    ``wifi_share`` of them are Wi-Fi-like: 5 to 60 ms, up to 80 ms of jitter, 1 % loss each way,
+    and 15 % of those lose the first ARP request. One host in ten drops all but ARP.
+    """
+    rng = random.Random(seed)
+    network = ipaddress.ip_network(subnet)
+    addresses = [str(network[1]), *map(str, _sample(rng, network, live))]
+    agent_address = addresses.pop()
+    wifi = set(rng.sample(range(1, live), round(live * wifi_share)))
+    losers = set(rng.sample(sorted(wifi), round(len(wifi) * 0.15)))
+    hosts = tuple(
+        _host(rng, number, address, is_wifi=number in wifi, loses_first_arp=number in losers)
+        for number, address in enumerate(addresses)
+    )
+    return LanPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
+
+
+def _sample(
+    rng: random.Random, network: ipaddress.IPv4Network | ipaddress.IPv6Network, count: int
+) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    return [network[i] for i in rng.sample(range(2, network.num_addresses - 1), count)]
+
+
+def _host(
+    rng: random.Random, number: int, address: str, *, is_wifi: bool, loses_first_arp: bool
+) -> LanHost:
+    open_ports = (53, 80, 443) if number == 0 else rng.choice(_OPEN_SETS)
+    closed = [port for port in VENUE_PORTS if port not in open_ports]
+    filtered = tuple(rng.sample(closed, rng.choice((0, 0, 0, 2))))
+    return LanHost(
+        address=address,
+        mac=f"02:1a:{number >> 24 & 255:02x}:{number >> 16 & 255:02x}"
+        f":{number >> 8 & 255:02x}:{number & 255:02x}",
+        open_ports=open_ports,
+        filtered_ports=filtered if number else (),
+        drops_all=number > 0 and number % 10 == 5,
+        latency_ms=rng.uniform(5, 60) if is_wifi else rng.uniform(0.2, 2),
+        jitter_ms=80.0 if is_wifi else 0.3,
+        loss=0.01 if is_wifi else 0.0,
+        loses_first_arp=loses_first_arp,
+    )
+
+
+def save_plan(plan: LanPlan, path: Path) -> None:
+    path.write_text(json.dumps(asdict(plan)), "utf-8")
+
+
+def load_plan(path: Path) -> LanPlan:
+    raw = json.loads(path.read_text("utf-8"))
+    return LanPlan(**{**raw, "hosts": tuple(_load_host(host) for host in raw["hosts"])})
+
+
+def _load_host(raw: dict[str, object]) -> LanHost:
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
+    services = raw.get("services", ())
+    assert isinstance(services, list)
+    values["services"] = tuple(
+        LanService(**{**service, "txt": tuple(service["txt"])}) for service in services
+    )
+    return LanHost(**values)  # type: ignore[arg-type]
