@@ -1,0 +1,116 @@
+"""The 34 browser fields of the contract, made from what the page answered."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from collectors.application.source import absent, failed, unsupported
+from collectors.application.text import clean
+from collectors.contract import Field, FieldStatus
+
+TEXT_MAX: Final = 256
+LIST_MAX: Final = 32
+INTEGER_MAX: Final = 2**53 - 1
+
+READ_FROM: Final[Mapping[str, str]] = {
+    "browser.userAgent": "navigator.userAgent",
+    "browser.platform": "navigator.platform",
+    "browser.logicalProcessors": "navigator.hardwareConcurrency",
+    "browser.approximateMemoryGiB": "navigator.deviceMemory",
+    "browser.heapUsedBytes": "performance.memory",
+    "browser.heapLimitBytes": "performance.memory",
+    "browser.online": "navigator.onLine",
+    "browser.connectionType": "navigator.connection.type",
+    "browser.effectiveConnectionType": "navigator.connection.effectiveType",
+    "browser.downlinkMbps": "navigator.connection.downlink",
+    "browser.roundTripMs": "navigator.connection.rtt",
+    "browser.saveData": "navigator.connection.saveData",
+    "browser.language": "navigator.language",
+    "browser.languages": "navigator.languages",
+    "browser.timeZone": "Intl.DateTimeFormat",
+    "browser.displayWidthPixels": "screen.width",
+    "browser.displayHeightPixels": "screen.height",
+    "browser.pixelRatio": "devicePixelRatio",
+    "browser.orientation": "screen.orientation",
+    "browser.visibility": "document.visibilityState",
+    "browser.focused": "document.hasFocus",
+    "browser.pageUptimeSeconds": "performance.now",
+    "browser.secureContext": "isSecureContext",
+    "browser.cookiesEnabled": "navigator.cookieEnabled",
+    "browser.originQuotaBytes": "navigator.storage.estimate",
+    "browser.originUsageBytes": "navigator.storage.estimate",
+    "browser.batteryLevelFraction": "navigator.getBattery",
+    "browser.batteryCharging": "navigator.getBattery",
+    "browser.permission.geolocation": "navigator.permissions.query",
+    "browser.permission.notifications": "navigator.permissions.query",
+    "browser.permission.camera": "navigator.permissions.query",
+    "browser.permission.microphone": "navigator.permissions.query",
+    "browser.bluetoothAuthorizedDevices": "navigator.bluetooth.getDevices",
+    "browser.usbAuthorizedDevices": "navigator.usb.getDevices",
+}
+"""Each key and where the page has it."""
+
+BROWSER_KEYS: Final = tuple(READ_FROM)
+
+_ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
+    "NotAllowedError": ("permission-denied", "the browser's policy denies it to this page"),
+    "SecurityError": ("permission-denied", "the browser denies it to this page"),
+    "NotSupportedError": ("unsupported", "the browser does not support it"),
+    "TypeError": ("unsupported", "the browser does not offer it"),
+    "TimeoutError": ("collection-failed", "the browser did not settle it in time"),
+}
+
+
+def parse_values(text: str) -> tuple[Field, ...]:
+    """All 34 fields from the JSON text the expression returned.
+
+    Raises ValueError when it is no JSON object; what is odd inside costs only its own key.
+    """
+    try:
+        told = json.loads(text)
+    except RecursionError:
+        raise ValueError("the page's answer is nested too deeply") from None
+    if not isinstance(told, dict):
+        raise ValueError("the page's answer is not an object")
+    is_secure = told.get("browser.secureContext") != {"value": False}
+    return tuple(_field(key, told.get(key), is_secure=is_secure) for key in BROWSER_KEYS)
+
+
+def _field(key: str, entry: object, *, is_secure: bool) -> Field:
+    source = READ_FROM[key]
+    if not isinstance(entry, dict):
+        return failed(key, source, "the page did not tell it")
+    if "error" in entry:
+        name = clean(str(entry["error"]), 64)
+        status, reason = _ERRORS.get(name, ("collection-failed", f"the browser said {name}"))
+        return absent(key, source, status, reason)
+    value = entry.get("value")
+    if value is None:
+        return unsupported(key, source, _not_offered(source, is_secure=is_secure))
+    return _value(key, source, value)
+
+
+def _not_offered(source: str, *, is_secure: bool) -> str:
+    here = "on this system" if is_secure else "to a page that is not secure (https)"
+    return f"the browser does not offer {source} {here}"
+
+
+def _value(key: str, source: str, value: object) -> Field:
+    if isinstance(value, str):
+        return Field(key, source, "available", _bounded(value))
+    if isinstance(value, bool):
+        return Field(key, source, "available", value)
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= INTEGER_MAX:
+        return Field(key, source, "available", value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return Field(key, source, "available", tuple(map(_bounded, value[:LIST_MAX])))
+    return failed(key, source, "the page told a value of no known kind")
+
+
+def _bounded(text: str) -> str:
+    # The contract counts UTF-16 code units; a character outside the first plane is two of them.
+    cleaned = clean(text, TEXT_MAX)
+    while len(cleaned.encode("utf-16-le")) // 2 > TEXT_MAX:
+        cleaned = cleaned[:-1]
+    return cleaned

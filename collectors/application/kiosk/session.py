@@ -1,0 +1,138 @@
+"""A session with one page: commands of the Chrome DevTools Protocol over a WebSocket.
+
+The socket is read here, under one deadline; websockets' I/O-free protocol does the framing
+(RFC 6455). Events of the browser are ignored; size and number of messages are bounded.
+"""
+
+import json
+import logging
+import socket
+from types import TracebackType
+from typing import Any, Final, Self
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import WebSocketException
+from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
+
+from collectors.application.deadline import Deadline
+from collectors.application.kiosk.address import DebugAddress
+
+MESSAGE_MAX_BYTES: Final = 1024 * 1024
+RECEIVED_MAX_BYTES: Final = 8 * 1024 * 1024
+
+_QUIET = logging.getLogger("collectors.kiosk.websocket")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+
+class PageSession:
+    """Use as a context manager. Every method raises OSError (TimeoutError) or ValueError."""
+
+    def __init__(self, address: DebugAddress, page_id: str, deadline: Deadline) -> None:
+        uri = parse_uri(f"ws://{address.authority}/devtools/page/{page_id}")
+        self._deadline = deadline
+        self._protocol = ClientProtocol(uri, max_size=MESSAGE_MAX_BYTES, logger=_QUIET)
+        self._frames: list[Frame] = []
+        self._received = 0
+        self._last_id = 0
+        self._socket = socket.create_connection(
+            (address.host, address.port), timeout=deadline.require_s()
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            self._protocol.send_request(self._protocol.connect())
+            self._flush()
+            while not self._protocol.events_received():
+                self._receive()
+                self._check_handshake()
+        except BaseException:
+            self._socket.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def command(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send one command and return its result."""
+        self._last_id += 1
+        message = {"id": self._last_id, "method": method, "params": params}
+        self._protocol.send_text(json.dumps(message).encode())
+        self._flush()
+        while True:
+            answer = parse_answer(self._message(), self._last_id)
+            if answer is not None:
+                return answer
+
+    def _message(self) -> bytes:
+        """The next whole text message."""
+        parts: list[bytes] = []
+        while True:
+            while not self._frames:
+                self._receive()
+                self._frames += [
+                    e for e in self._protocol.events_received() if isinstance(e, Frame)
+                ]
+            frame = self._frames.pop(0)
+            if frame.opcode not in {Opcode.TEXT, Opcode.CONT}:
+                continue
+            parts.append(bytes(frame.data))
+            if frame.fin:
+                return b"".join(parts)
+
+    def _receive(self) -> None:
+        self._socket.settimeout(self._deadline.require_s())
+        data = self._socket.recv(65536)
+        self._received += len(data)
+        if not data or self._protocol.close_expected():
+            raise ConnectionResetError("the browser closed the connection")
+        if self._received > RECEIVED_MAX_BYTES:
+            raise ValueError("the browser sent more than its answers can need")
+        self._protocol.receive_data(data)
+        self._flush()
+        if self._protocol.parser_exc is not None:
+            raise ValueError("the DevTools port does not speak WebSocket")
+
+    def _check_handshake(self) -> None:
+        error = self._protocol.handshake_exc
+        if isinstance(error, WebSocketException | ValueError):
+            raise ValueError("the DevTools port refused the WebSocket")
+
+    def _flush(self) -> None:
+        for data in self._protocol.data_to_send():
+            if data:
+                self._socket.settimeout(self._deadline.require_s())
+                self._socket.sendall(data)
+
+
+def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
+    """The result in the answer to ``wanted_id``; None for any other message.
+
+    Raises ValueError for an error answer and for what is no protocol message at all.
+    """
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError("the browser sent something that is no DevTools message") from None
+    if not isinstance(message, dict):
+        raise ValueError("the browser sent something that is no DevTools message")
+    if message.get("id") != wanted_id:
+        return None
+    result = message.get("result")
+    if not isinstance(result, dict):
+        # The error's text may quote the page; its code says enough.
+        raise ValueError(f"the browser refused a DevTools command ({_code(message)})")
+    return result
+
+
+def _code(message: dict[str, Any]) -> str:
+    error = message.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return str(code) if isinstance(code, int) else "no code"
