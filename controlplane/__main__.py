@@ -1,0 +1,8 @@
+"""``python -m controlplane`` is ``venue-control``."""
+
+import sys
+
+from controlplane.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

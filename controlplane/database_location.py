@@ -1,0 +1,25 @@
+"""Where the database is when nobody says: a file of the user's own, or the system's for root."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ENVIRONMENT = "VENUE_CONTROL_DATABASE"
+_FILE = "venue-control.db"
+
+
+def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
+    """Return a database URL or path. States go where XDG, Apple and Microsoft say they go."""
+    if named := environment.get(ENVIRONMENT):
+        return named
+    home = Path(environment.get("HOME") or Path.home())
+    if sys.platform == "win32":
+        base = Path(environment.get("LOCALAPPDATA") or home)
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    elif os.geteuid() == 0 if is_root is None else is_root:
+        base = Path("/var/lib")
+    else:
+        base = Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state")
+    return str(base / "venue-control" / _FILE)

@@ -1,0 +1,1 @@
+"""The service on HTTP: the facade, the command stream, the console."""

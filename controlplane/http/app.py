@@ -1,0 +1,58 @@
+"""The ASGI application: which path leads where."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agent.wire import routes
+from controlplane.core import Core
+from controlplane.http.commands import CommandsEndpoint
+from controlplane.http.facade import OperationEndpoint
+from controlplane.http.guard import Guard
+from controlplane.operations.registry import OPERATIONS
+from controlplane.problems import Refusal
+
+
+def build_app(core: Core) -> Starlette:
+    """Return the application. Its lifespan runs the background tasks and closes ``core``."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            core.close()
+
+    return Starlette(
+        routes=[
+            *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
+            Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
+            Route("/healthz", _healthz),
+        ],
+        middleware=[Middleware(Guard, clock=core.clock)],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=lifespan,
+    )
+
+
+async def _healthz(_request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        raise Refusal(
+            HTTPStatus.METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "the method is not served here",
+            headers=dict(error.headers or {}),
+        )
+    raise Refusal(HTTPStatus(error.status_code), "not_found", "there is nothing at this path")

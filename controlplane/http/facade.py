@@ -1,0 +1,42 @@
+"""The operations of the facade that answer with one JSON body."""
+
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from controlplane.api_keys import Caller
+from controlplane.bodies import parse_body
+from controlplane.core import Core
+from controlplane.http.entrance import admit, read_body
+from controlplane.operations.desk import Desk
+from controlplane.operations.registry import Operation
+
+
+class OperationEndpoint:
+    """An ASGI endpoint for one operation."""
+
+    def __init__(self, core: Core, operation: Operation) -> None:
+        self._core = core
+        self._operation = operation
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        caller = await admit(self._core, request, writes=self._operation.writes)
+        body = await read_body(self._core, request)
+        content = await run_operation(self._core, self._operation, caller, body)
+        await Response(content, media_type="application/json")(scope, receive, send)
+
+
+async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
+    """Return the JSON reply. Streams are woken only after the transaction is committed."""
+    now = core.clock()
+
+    def work(session: Session) -> tuple[BaseModel | None, Desk]:
+        desk = Desk(session, caller, now, core.settings)
+        return operation.run(desk, parse_body(operation.body, body)), desk
+
+    reply, desk = await (core.write(work) if operation.writes else core.read(work))
+    core.bell.ring(desk.woken)
+    return b"null" if reply is None else reply.model_dump_json(by_alias=True).encode()

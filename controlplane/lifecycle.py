@@ -1,0 +1,109 @@
+"""The states of a request, as a table.
+
+        createRequest
+             │
+           queued ──received──▶ received ──running──▶ running
+             │                      │                    │
+             └──────────────────────┴─── result ─────────┴──▶ completed | partial | failed
+             └──────────────────────┴─── expire, revoke ─┴──▶ expired ── result ──▲
+
+Rules:
+
+1. Acknowledgements move forward only. One that comes twice, or late because a reply was lost,
+   is accepted and changes nothing: the device must be able to repeat itself.
+2. A result is taken from every state that has none yet, without asking for acknowledgements:
+   they may have been lost. It is taken from ``expired`` too, because the work was done and the
+   report is true; the request then tells how it really ended.
+3. ``completed``, ``partial`` and ``failed`` never change.
+4. What is not finished at its ``expiresAt``, or whose binding ends, expires. An expired request
+   cannot be acknowledged: the device should not begin it.
+5. A pair that the table does not name is refused.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+from agent.wire.vocabulary import AcknowledgedStatus, Outcome, RequestStatus
+
+Event = Literal[
+    "acknowledge:received",
+    "acknowledge:running",
+    "result:completed",
+    "result:partial",
+    "result:failed",
+    "expire",
+    "revoke",
+]
+STATUSES: Final[tuple[RequestStatus, ...]] = get_args(RequestStatus)
+EVENTS: Final[tuple[Event, ...]] = get_args(Event)
+
+INITIAL: Final[RequestStatus] = "queued"
+FINISHED: Final[frozenset[RequestStatus]] = frozenset({"completed", "partial", "failed"})
+OPEN: Final[frozenset[RequestStatus]] = frozenset({"queued", "received", "running"})
+DELIVERED: Final[frozenset[RequestStatus]] = frozenset({"queued", "received"})
+"""What a device that asks for its commands is given: all it has not said to be running."""
+
+_RESULTS: Final[Mapping[Event, RequestStatus]] = {
+    "result:completed": "completed",
+    "result:partial": "partial",
+    "result:failed": "failed",
+}
+_ENDS: Final[Mapping[Event, RequestStatus]] = {"expire": "expired", "revoke": "expired"}
+
+TRANSITIONS: Final[Mapping[RequestStatus, Mapping[Event, RequestStatus]]] = {
+    "queued": {
+        "acknowledge:received": "received",
+        "acknowledge:running": "running",
+        **_RESULTS,
+        **_ENDS,
+    },
+    "received": {
+        "acknowledge:received": "received",
+        "acknowledge:running": "running",
+        **_RESULTS,
+        **_ENDS,
+    },
+    "running": {
+        "acknowledge:received": "running",
+        "acknowledge:running": "running",
+        **_RESULTS,
+        **_ENDS,
+    },
+    "expired": {**_RESULTS, **_ENDS},
+    "completed": {},
+    "partial": {},
+    "failed": {},
+}
+
+
+class TransitionRefusedError(Exception):
+    """The table has no such move."""
+
+    def __init__(self, status: RequestStatus, event: Event) -> None:
+        super().__init__(f"{event} is not possible for a request that is {status}")
+        self.status: RequestStatus = status
+        self.event: Event = event
+
+
+def move(status: RequestStatus, event: Event) -> RequestStatus:
+    """Return the state after ``event``, or raise ``TransitionRefusedError``."""
+    try:
+        return TRANSITIONS[status][event]
+    except KeyError:
+        raise TransitionRefusedError(status, event) from None
+
+
+def acknowledgement(status: AcknowledgedStatus) -> Event:
+    return "acknowledge:received" if status == "received" else "acknowledge:running"
+
+
+def result(outcome: Outcome) -> Event:
+    if outcome == "completed":
+        return "result:completed"
+    return "result:partial" if outcome == "partial" else "result:failed"
+
+
+def is_due(status: RequestStatus, expires_at: datetime, now: datetime) -> bool:
+    """Tell whether the request has to expire now."""
+    return status in OPEN and now >= expires_at

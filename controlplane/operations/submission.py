@@ -1,0 +1,116 @@
+"""The device hands in a report, with or without a request for it.
+
+The same report id with the same content gets the same reply, however often it is sent; with
+other content it is refused. That is judged first: a device whose binding has ended meanwhile
+still learns that its report arrived.
+"""
+
+import uuid
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy import select
+
+from agent.wire.application_payload import ApplicationPayload
+from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
+from agent.wire.network_payload import NetworkPayload
+from agent.wire.vocabulary import Kind
+from controlplane import lifecycle
+from controlplane.bodies import parse_part
+from controlplane.canonical import canonical_json, sha256_hex
+from controlplane.operations.delivery import refusal_of, request_of
+from controlplane.operations.desk import Desk
+from controlplane.operations.expiry import expire_due
+from controlplane.problems import conflict, invalid_field
+from controlplane.tables import Device, Report, Request
+
+PAYLOADS: dict[Kind, type[BaseModel]] = {
+    "network": NetworkPayload,
+    "application": ApplicationPayload,
+}
+
+
+def submit_result(desk: Desk, body: SubmitResultRequest) -> SubmitResultReply:
+    body_hash = sha256_hex(canonical_json(body.model_dump(mode="json", by_alias=True)))
+    known = _known_report(desk, body)
+    if known is not None:
+        if known.body_hash != body_hash:
+            raise conflict("report_conflict", "another report was handed in with this reportId")
+        return _reply(known)
+    device = desk.bound_device(body.binding_id)
+    payload = _payload(body)
+    request = _finish_request(desk, body, device)
+    report = _report(desk, body, device, request, payload)
+    report.body_hash = body_hash
+    desk.session.add(report)
+    return _reply(report)
+
+
+def _known_report(desk: Desk, body: SubmitResultRequest) -> Report | None:
+    report = desk.session.scalars(select(Report).where(Report.id == body.report_id)).first()
+    if report is None:
+        return None
+    desk.visit(report.organization_id, report.location_id, "report")
+    return report
+
+
+def _payload(body: SubmitResultRequest) -> Any:
+    """Return the report as plain JSON values, valid for its kind, or None."""
+    if body.report is None:
+        if body.outcome != "failed":
+            raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
+        return None
+    payload = parse_part(PAYLOADS[body.kind], body.report, "report")
+    return payload.model_dump(mode="json", by_alias=True)
+
+
+def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Request | None:
+    if body.request_id is None:
+        return None
+    expire_due(desk.session, desk.now, device.instance_id)
+    request = request_of(desk, body.request_id, body.binding_id)
+    if request.kind != body.kind:
+        raise invalid_field("kind", f"the request is for a report of kind {request.kind}")
+    try:
+        request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
+    except lifecycle.TransitionRefusedError as refused:
+        raise refusal_of(refused) from None
+    request.finished_at = desk.now
+    request.updated_at = desk.now
+    return request
+
+
+def _report(
+    desk: Desk, body: SubmitResultRequest, device: Device, request: Request | None, payload: Any
+) -> Report:
+    text = canonical_json(payload)
+    has_tracker = desk.settings.tracker_url is not None
+    return Report(
+        id=body.report_id,
+        request_id=None if request is None else request.id,
+        instance_id=device.instance_id,
+        binding_id=device.binding_id,
+        organization_id=device.organization_id,
+        location_id=device.location_id,
+        user_id=device.user_id,
+        kind=body.kind,
+        outcome=body.outcome,
+        failure_reason=body.failure_reason,
+        payload=text.decode(),
+        payload_hash=sha256_hex(text),
+        tracker_status="pending" if has_tracker else "disabled",
+        tracker_event_id=str(uuid.uuid4()),
+        tracker_attempts=0,
+        tracker_due_at=desk.now if has_tracker else None,
+        created_at=desk.now,
+        updated_at=desk.now,
+    )
+
+
+def _reply(report: Report) -> SubmitResultReply:
+    return SubmitResultReply(
+        report_id=report.id,
+        request_id=report.request_id,
+        outcome=report.outcome,
+        tracker_status=report.tracker_status,
+    )

@@ -1,0 +1,86 @@
+"""The service as a process: uvicorn around the application, on loopback unless told otherwise."""
+
+import logging
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from controlplane.clock import system_clock
+from controlplane.core import Core
+from controlplane.database import Database
+from controlplane.http.app import build_app
+from controlplane.settings import Settings
+
+GRACE_S = 5
+BACKLOG = 512
+
+
+class Server(uvicorn.Server):
+    """Says where it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
+
+    def __init__(self, config: uvicorn.Config, core: Core, address: str) -> None:
+        super().__init__(config)
+        self._core = core
+        self._address = address
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            sys.stdout.write(f"listening on {self._address}\n")
+            sys.stdout.flush()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._core.bell.close()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # uvicorn would raise the signal again once it is done; a stop that was asked for is no
+        # failure.
+        self.should_exit = True
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening-ready socket. Raises OSError in the operating system's words."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(database_url: str, listener: socket.socket, settings: Settings, log_level: str) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logging.basicConfig(
+        level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    database = Database(database_url, connections=settings.worker_threads)
+    try:
+        core = Core(database, settings, system_clock)
+        config = uvicorn.Config(
+            build_app(core),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,  # the guard sends it, with the service's own clock
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=GRACE_S,
+            lifespan="on",
+        )
+        Server(config, core, url_of(listener)).run(sockets=[listener])
+    finally:
+        database.close()

@@ -1,0 +1,40 @@
+"""The numbers an operator of the service may change, with their defaults."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no tracker."""
+
+    online_window_s: float = 180
+    request_ttl_s: float = 900
+    challenge_ttl_s: float = 300
+    body_limit_bytes: int = 2 * 1024 * 1024
+    body_timeout_s: float = 30
+    rate_per_s: float = 20
+    burst: int = 100
+    keep_alive_s: float = 15
+    stream_look_s: float = 5
+    streams_max: int = 1024
+    open_requests_max: int = 16
+    page_size: int = 20
+    worker_threads: int = 8
+    sweep_interval_s: float = 30
+    tracker_url: str | None = None
+    tracker_attempts_max: int = 5
+    tracker_timeout_s: float = 10
+    tracker_interval_s: float = 2
+
+    @property
+    def online_window(self) -> timedelta:
+        return timedelta(seconds=self.online_window_s)
+
+    @property
+    def request_ttl(self) -> timedelta:
+        return timedelta(seconds=self.request_ttl_s)
+
+    @property
+    def challenge_ttl(self) -> timedelta:
+        return timedelta(seconds=self.challenge_ttl_s)

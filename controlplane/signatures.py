@@ -1,0 +1,54 @@
+"""Who holds the device's private key: Ed25519 over the nonce (RFC 8032).
+
+The contract leaves the encodings open. Read here: the public key is the lower-case hex of its
+44-byte SubjectPublicKeyInfo DER (RFC 8410), which is 88 characters; the signature is the hex
+(128 characters) or base64 of its 64 bytes; what is signed is the nonce's text in UTF-8.
+"""
+
+import base64
+import binascii
+import re
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+SPKI_PREFIX = bytes.fromhex("302a300506032b6570032100")
+"""SEQUENCE { SEQUENCE { OID 1.3.101.112 }, BIT STRING (33 bytes) } of an Ed25519 key (RFC 8410)."""
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+_HEX_KEY = re.compile(r"[0-9a-f]{88}")
+_HEX_SIGNATURE = re.compile(r"[0-9a-fA-F]{128}")
+
+
+def parse_public_key(text: str) -> bytes | None:
+    """Return the 32 raw bytes of the key, or None if ``text`` is not an Ed25519 key in hex DER."""
+    if _HEX_KEY.fullmatch(text) is None:
+        return None
+    der = bytes.fromhex(text)
+    if not der.startswith(SPKI_PREFIX) or len(der) != len(SPKI_PREFIX) + KEY_BYTES:
+        return None
+    return der[len(SPKI_PREFIX) :]
+
+
+def parse_signature(text: str) -> bytes | None:
+    """Return the 64 bytes of the signature, or None if ``text`` is neither hex nor base64 of it."""
+    if _HEX_SIGNATURE.fullmatch(text) is not None:
+        return bytes.fromhex(text)
+    try:
+        standard = text.rstrip("=").replace("-", "+").replace("_", "/").encode("ascii")
+        raw = base64.b64decode(standard + b"=" * (-len(standard) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    return raw if len(raw) == SIGNATURE_BYTES else None
+
+
+def is_signed(public_key: str, nonce: str, signature: str) -> bool:
+    """Tell whether ``signature`` is that of ``nonce`` by the holder of ``public_key``."""
+    key_bytes, signature_bytes = parse_public_key(public_key), parse_signature(signature)
+    if key_bytes is None or signature_bytes is None:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key_bytes).verify(signature_bytes, nonce.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,188 @@
+"""What the service remembers: its tables, on SQLite or PostgreSQL.
+
+``position`` columns order listings; ids are those of the wire. All times are UTC.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Integer, Text, TypeDecorator
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from agent.wire.vocabulary import (
+    FailureReason,
+    Kind,
+    Outcome,
+    Platform,
+    RequestStatus,
+    TrackerStatus,
+)
+
+SCHEMA_VERSION = 1
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC. SQLite keeps no offset, so none is stored and UTC is put back."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if not isinstance(value, datetime):
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Position = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only in a column that is exactly INTEGER PRIMARY KEY."""
+
+
+class Base(DeclarativeBase):
+    type_annotation_map = {  # noqa: RUF012 - read by SQLAlchemy
+        datetime: UtcDateTime,
+        str: Text,
+        list[str]: JSON,
+        Kind: Text,
+        Outcome: Text,
+        Platform: Text,
+        RequestStatus: Text,
+        TrackerStatus: Text,
+        FailureReason: Text,
+    }
+
+
+class Schema(Base):
+    """One row: the version of this layout."""
+
+    __tablename__ = "schema_version"
+    version: Mapped[int] = mapped_column(primary_key=True)
+
+
+class ApiKey(Base):
+    """``locations`` empty means every location. ``hint`` is the end of the key, for people."""
+
+    __tablename__ = "api_keys"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    secret_hash: Mapped[str] = mapped_column(unique=True)
+    hint: Mapped[str]
+    can_write: Mapped[bool]
+    organization_id: Mapped[str]
+    locations: Mapped[list[str]]
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class Challenge(Base):
+    """``signature`` and ``binding_id`` are what it was answered with, so a repeat is known."""
+
+    __tablename__ = "challenges"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    nonce: Mapped[str]
+    key_id: Mapped[UUID]
+    organization_id: Mapped[str]
+    instance_id: Mapped[UUID]
+    public_key: Mapped[str]
+    platform: Mapped[Platform]
+    location_id: Mapped[str]
+    legacy_install_id: Mapped[str]
+    app_version: Mapped[str | None]
+    capabilities: Mapped[list[str]]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    signature: Mapped[str | None]
+    binding_id: Mapped[UUID | None]
+
+
+class Device(Base):
+    """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with."""
+
+    __tablename__ = "devices"
+    __table_args__ = (Index("devices_by_place", "organization_id", "location_id", "position"),)
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    instance_id: Mapped[UUID] = mapped_column(unique=True)
+    binding_id: Mapped[UUID] = mapped_column(unique=True)
+    key_id: Mapped[UUID] = mapped_column(index=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    legacy_install_id: Mapped[str]
+    app_version: Mapped[str | None]
+    capabilities: Mapped[list[str]]
+    platform: Mapped[Platform]
+    public_key: Mapped[str]
+    user_id: Mapped[str]
+    foreground: Mapped[bool]
+    created_at: Mapped[datetime]
+    enrolled_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+
+
+class Binding(Base):
+    """Every binding there ever was, so that a device with an old one is told so."""
+
+    __tablename__ = "bindings"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    instance_id: Mapped[UUID] = mapped_column(index=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class Request(Base):
+    __tablename__ = "requests"
+    __table_args__ = (
+        Index("requests_by_instance", "instance_id", "position"),
+        Index("requests_by_binding", "binding_id", "status"),
+        Index("requests_by_expiry", "status", "expires_at"),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    instance_id: Mapped[UUID]
+    binding_id: Mapped[UUID]
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    requested_by_id: Mapped[str]
+    kind: Mapped[Kind]
+    status: Mapped[RequestStatus]
+    expires_at: Mapped[datetime]
+    received_at: Mapped[datetime | None]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class Report(Base):
+    """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another."""
+
+    __tablename__ = "reports"
+    __table_args__ = (
+        Index("reports_by_instance", "instance_id", "position"),
+        Index("reports_by_tracker", "tracker_status", "tracker_due_at"),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    request_id: Mapped[UUID | None] = mapped_column(unique=True)
+    instance_id: Mapped[UUID]
+    binding_id: Mapped[UUID]
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    user_id: Mapped[str]
+    kind: Mapped[Kind]
+    outcome: Mapped[Outcome]
+    failure_reason: Mapped[FailureReason | None]
+    payload: Mapped[str]
+    payload_hash: Mapped[str]
+    body_hash: Mapped[str]
+    tracker_status: Mapped[TrackerStatus]
+    tracker_event_id: Mapped[str]
+    tracker_attempts: Mapped[int]
+    tracker_due_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
