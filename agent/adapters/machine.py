@@ -41,12 +41,13 @@ def _read(path: Path) -> str | None:
 
 
 def _windows_machine_guid() -> str | None:
-    if sys.platform != "win32":
-        return None
-    import winreg  # noqa: PLC0415
+    if sys.platform == "win32":
+        import winreg  # noqa: PLC0415
 
-    try:
-        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Microsoft\Cryptography") as key:
-            return str(winreg.QueryValueEx(key, "MachineGuid")[0])
-    except OSError:
-        return None
+        path = r"SOFTWARE\Microsoft\Cryptography"
+        try:
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+                return str(winreg.QueryValueEx(key, "MachineGuid")[0])
+        except OSError:
+            return None
+    return None

@@ -10,7 +10,7 @@ from agent.presentation.plain_text import plain
 Value = str | bool | int | float | tuple[str, ...]
 
 _BINARY_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
+_WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
 _STEP: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: what is longer is no duration
 _LARGEST: Final = 1e15

@@ -1,0 +1,230 @@
+"""Runs a collector as a child process and reads its events.
+
+The child has its own session, so that it can be killed with everything it started; a deadline,
+after which it is first asked for what it has and then killed; and no environment that could hold a
+secret. What it told before it died is not lost: the last checkpoint counts.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.errors import CollectorError
+from collectors.contract import (
+    EVENT_MAX_BYTES,
+    Checkpoint,
+    Crash,
+    Event,
+    Facts,
+    Failure,
+    Job,
+    Progress,
+    Result,
+)
+
+log = logging.getLogger(__name__)
+
+ASK_GRACE_S: Final = 2.0
+"""After its own bound a child has this long to end by itself."""
+CANCEL_GRACE_S: Final = 3.0
+"""A child that was asked for what it has must tell it within this time."""
+STDERR_KEPT: Final = 4096
+CANCEL_LINE: Final = b"cancel\n"
+
+# What a child may inherit: where programs and libraries are, the language, the session bus.
+_INHERITED: Final = frozenset(
+    {
+        "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
+        "SYSTEMROOT", "WINDIR", "SYSTEMDRIVE", "PROGRAMDATA", "PROGRAMFILES", "USERPROFILE",
+        "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "LD_LIBRARY_PATH",
+        "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+        "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS",
+    }
+)  # fmt: skip
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a child told. ``error`` says why it is not everything."""
+
+    facts: Facts
+    error: str | None = None
+
+
+def default_command(kind: str) -> tuple[str, ...]:
+    """Return the command line that starts a collector of ``kind``."""
+    if getattr(sys, "frozen", False):
+        return (sys.executable, "collector", kind)
+    return (sys.executable, "-m", "collectors", kind)
+
+
+class CollectorProcess:
+    """Starts children. Every one is dead when `collect` has returned or was cancelled."""
+
+    def __init__(
+        self,
+        command: Callable[[str], Sequence[str]] = default_command,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._command = command
+        self._environment = {k: v for k, v in environment.items() if k in _INHERITED}
+
+    async def collect(
+        self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
+    ) -> Collected:
+        """Run ``job``. When ``cancel`` is set, the facts so far are returned.
+
+        Raises CollectorError when the child told no facts at all.
+        """
+        process = await self._start(job)
+        reader = _EventReader(process, on_progress)
+        read = asyncio.create_task(reader.read())
+        stderr = asyncio.create_task(_tail(process.stderr))
+        try:
+            error = await self._supervise(process, job, read, cancel)
+        finally:
+            await _end(process)
+            read.cancel()
+            await asyncio.wait((read, stderr))
+        complaint = stderr.result().strip()
+        if complaint:
+            log.warning("collector %s: %s", job.kind, complaint[-500:])
+        return reader.collected(error)
+
+    async def _start(self, job: Job) -> Process:
+        line = json.dumps(asdict(job)).encode() + b"\n"
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command(job.kind),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                limit=EVENT_MAX_BYTES,
+                env=self._environment,
+                start_new_session=True,
+                creationflags=_windows_flags(),
+            )
+        except OSError as error:
+            raise CollectorError(f"the collector cannot be started: {error}") from None
+        if process.stdin is not None:
+            with contextlib.suppress(ConnectionError):
+                process.stdin.write(line)
+                await process.stdin.drain()
+        return process
+
+    async def _supervise(
+        self, process: Process, job: Job, read: asyncio.Task[None], cancel: asyncio.Event | None
+    ) -> str | None:
+        """Wait for the child's last event; return why it had to be ended early, if it had."""
+        cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
+        bound_s = job.max_duration_s + ASK_GRACE_S
+        try:
+            await asyncio.wait(
+                (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if read.done():
+                return _reason_of(read)
+            _ask_for_the_facts(process)
+            await asyncio.wait((read,), timeout=CANCEL_GRACE_S)
+        finally:
+            cancelled.cancel()
+        if cancelled.done() and not cancelled.cancelled():
+            return None if read.done() else "it was stopped, and did not end by itself"
+        return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+
+
+class _EventReader:
+    """Reads events until the result; keeps the last facts."""
+
+    def __init__(self, process: Process, on_progress: OnProgress) -> None:
+        self._stream = process.stdout
+        self._on_progress = on_progress
+        self._facts: Facts | None = None
+        self._is_result = False
+        self._crash: str | None = None
+
+    async def read(self) -> None:
+        """Read to the end. Raises CollectorError for a line that is no event."""
+        assert self._stream is not None
+        adapter: TypeAdapter[Event] = TypeAdapter(Event)
+        while not self._is_result:
+            try:
+                line = await self._stream.readline()
+            except ValueError:
+                raise CollectorError(f"an event is longer than {EVENT_MAX_BYTES} bytes") from None
+            if not line:
+                return
+            try:
+                self._take(adapter.validate_json(line))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                raise CollectorError(f"an event cannot be read: {first['msg']}") from None
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self._on_progress(event)
+        elif isinstance(event, Crash):
+            self._crash = event.error
+        elif isinstance(event, Checkpoint | Result):
+            self._facts = event.facts
+            self._is_result = isinstance(event, Result)
+
+    def collected(self, error: str | None) -> Collected:
+        """Return the facts; an incomplete run says so in their failures."""
+        if self._is_result and self._facts is not None:
+            return Collected(self._facts, error)
+        reason = error or self._crash or "it ended without a result"
+        if self._facts is None:
+            raise CollectorError(f"the collector told nothing: {reason}")
+        failure = Failure("collector", reason)
+        return Collected(replace(self._facts, failures=(*self._facts.failures, failure)), reason)
+
+
+def _reason_of(read: asyncio.Task[None]) -> str | None:
+    error = read.exception()
+    return None if error is None else str(error)
+
+
+def _ask_for_the_facts(process: Process) -> None:
+    if process.stdin is not None and not process.stdin.is_closing():
+        process.stdin.write(CANCEL_LINE)
+
+
+async def _tail(stream: asyncio.StreamReader | None) -> str:
+    """Read a stream to its end and return its last characters."""
+    kept = b""
+    while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
+        kept = (kept + chunk)[-STDERR_KEPT:]
+    return kept.decode("utf-8", "replace")
+
+
+async def _end(process: Process) -> None:
+    """See that the child and all it started are gone."""
+    if process.returncode is None and sys.platform == "win32":
+        process.kill()
+    if sys.platform != "win32":
+        # Also after the child has ended: it may have left processes of its group.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.stdin is not None:
+        process.stdin.close()
+    await process.wait()
+
+
+def _windows_flags() -> int:
+    if sys.platform == "win32":
+        return subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS
+    return 0

@@ -1,0 +1,280 @@
+"""The service's device operations over HTTPS. The only module that imports httpx2.
+
+Each call either returns what the contract promises or raises a ServiceError that says what to do.
+Replies are bounded in bytes and in time, never decompressed, never followed to another address.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+from agent import __version__
+from agent.adapters.clock import Clock
+from agent.config import Service
+from agent.credential import ApiKeySource
+from agent.errors import ConfigError, Unavailable, UnavailableCause
+from agent.rules.clock_skew import ClockSkew
+from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
+from agent.rules.replies import error_of, http_date
+from agent.wire import routes
+from agent.wire.device_operations import (
+    AcknowledgeReply,
+    AcknowledgeRequest,
+    ChallengeReply,
+    ChallengeRequest,
+    EmptyRequest,
+    EnrollmentRecord,
+    EnrollRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
+    SubmitResultReply,
+)
+
+log = logging.getLogger(__name__)
+
+REPLY_MAX_BYTES: Final = 2_097_152
+STREAM_SILENCE_S: Final = 90.0
+"""A stream that says nothing, not even a keep-alive comment, for this long is given up."""
+ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
+NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStream:
+    """An answer of `onCommands`. ``is_lasting`` tells a stream from an answer given at once."""
+
+    is_lasting: bool
+    frames: AsyncIterator[Frame]
+
+
+class Facade:
+    """The device's side of remoteControl. ``skew`` follows the Date header of each reply."""
+
+    def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
+        self.skew = ClockSkew()
+        self.last_contact_at: datetime | None = None
+        self._api_key = api_key
+        self._clock = clock
+        self._timeout_s = service.request_timeout_seconds
+        self._base_url = service.base_url
+        self._client = httpx2.AsyncClient(
+            verify=_trust(service),
+            proxy=service.proxy or None,
+            follow_redirects=False,
+            timeout=httpx2.Timeout(service.request_timeout_seconds),
+            limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
+            headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
+        return await self._ask(routes.CHALLENGE, request, ChallengeReply)
+
+    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+        return await self._ask(routes.ENROLL, request, EnrollmentRecord)
+
+    async def current(self) -> EnrollmentRecord | None:
+        body = await self._post(routes.CURRENT, _bytes(EmptyRequest()))
+        if body.strip() in {b"", b"null"}:
+            return None
+        return _read(EnrollmentRecord, body)
+
+    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
+        return await self._ask(routes.HEARTBEAT, request, HeartbeatReply)
+
+    async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
+        return await self._ask(routes.ACKNOWLEDGE, request, AcknowledgeReply)
+
+    async def submit_result(self, body: bytes) -> SubmitResultReply:
+        """Send a sealed body as it is."""
+        return _read(SubmitResultReply, await self._post(routes.SUBMIT_RESULT, body))
+
+    @contextlib.asynccontextmanager
+    async def commands(self, *, stream: bool) -> AsyncIterator[CommandStream]:
+        """Ask for commands; yields once the service has begun to answer.
+
+        Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
+        """
+        accept = ACCEPT_STREAM if stream else "application/json"
+        timeout = httpx2.Timeout(self._timeout_s, read=STREAM_SILENCE_S)
+        async with contextlib.AsyncExitStack() as stack:
+            with _as_unavailable():
+                async with asyncio.timeout(self._timeout_s):
+                    response = await stack.enter_async_context(
+                        self._client.stream(
+                            "POST",
+                            self._base_url + routes.ON_COMMANDS,
+                            content=_bytes(EmptyRequest()),
+                            headers=self._headers(accept),
+                            timeout=timeout,
+                        )
+                    )
+                    await self._check(response)
+            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type == "text/event-stream":
+                yield CommandStream(True, _server_sent(response))
+            elif media_type in NDJSON_TYPES:
+                yield CommandStream(True, _lines(response))
+            else:
+                yield CommandStream(False, self._single(response))
+
+    async def _ask(self, path: str, request: BaseModel, reply: type[Reply]) -> Reply:
+        return _read(reply, await self._post(path, _bytes(request)))
+
+    async def _post(self, path: str, body: bytes) -> bytes:
+        with _as_unavailable():
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._client.stream(
+                    "POST",
+                    self._base_url + path,
+                    content=body,
+                    headers=self._headers("application/json"),
+                ) as response,
+            ):
+                await self._check(response)
+                return await _body(response)
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        return {
+            "Authorization": f"Bearer {self._api_key.read()}",
+            "Content-Type": "application/json",
+            "Accept": accept,
+        }
+
+    async def _check(self, response: httpx2.Response) -> None:
+        """Note the service's time; raise the error that the status stands for."""
+        now = self._clock.now()
+        if service_time := http_date(response.headers.get("date")):
+            self.skew = ClockSkew.observed(service_time=service_time, local_time=now)
+        if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
+            raise Unavailable("bad-reply", "the answer is compressed, which was not asked for")
+        body = b"" if response.is_success else await _body(response)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if (error := error_of(response.status_code, headers, body, now)) is not None:
+            raise error
+        self.last_contact_at = now
+
+    async def _single(self, response: httpx2.Response) -> AsyncIterator[Frame]:
+        with _as_unavailable():
+            async with asyncio.timeout(self._timeout_s):
+                body = await _body(response)
+        yield parse_frame(body)
+
+
+async def _server_sent(response: httpx2.Response) -> AsyncIterator[Frame]:
+    with _as_unavailable():
+        async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
+            if event.event in IGNORED_EVENTS:
+                log.info("the command stream says %s: %.200s", event.event, event.data)
+            elif event.data:
+                yield parse_frame(event.data)
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[Frame]:
+    pending = b""
+    with _as_unavailable():
+        async for chunk in response.aiter_raw():
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                yield parse_frame(line)
+            if len(pending) > FRAME_MAX_BYTES:
+                raise Unavailable("bad-reply", "a line of the command stream does not end")
+    yield parse_frame(pending)
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    """Read a reply of bounded size, as it came."""
+    parts, size = [], 0
+    async for chunk in response.aiter_raw():
+        parts.append(chunk)
+        size += len(chunk)
+        if size > REPLY_MAX_BYTES:
+            raise Unavailable("bad-reply", f"the answer is larger than {REPLY_MAX_BYTES} bytes")
+    return b"".join(parts)
+
+
+def _bytes(request: BaseModel) -> bytes:
+    return request.model_dump_json().encode()
+
+
+def _read(model: type[Reply], body: bytes) -> Reply:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the answer"
+        raise Unavailable("bad-reply", f"{field}: {first['msg']}") from None
+
+
+def _trust(service: Service) -> ssl.SSLContext | bool:
+    """Return the trust anchors: the operating system's, and those of the configuration."""
+    if service.base_url.startswith("http://"):
+        return False  # loopback only, by the configuration's check: nothing to verify
+    context = httpx2.create_ssl_context()
+    if service.ca_file:
+        try:
+            context.load_verify_locations(service.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            reason = getattr(error, "strerror", None) or "it holds no PEM certificate"
+            raise ConfigError((f"service.ca_file {service.ca_file}: {reason}",)) from None
+    return context
+
+
+@contextlib.contextmanager
+def _as_unavailable() -> Iterator[None]:
+    """Turn the library's and the system's network errors into ours."""
+    try:
+        yield
+    except TimeoutError:
+        raise Unavailable("timeout", "no answer in time") from None
+    except httpx2.TimeoutException as error:
+        raise Unavailable("timeout", f"no answer in time ({type(error).__name__})") from None
+    except httpx2.ProxyError as error:
+        raise Unavailable("proxy", f"the proxy refuses: {error}") from None
+    except httpx2.SSEError as error:
+        raise Unavailable("bad-reply", str(error)) from None
+    except httpx2.ConnectError as error:
+        raise Unavailable(_connect_cause(error), _innermost(error)) from None
+    except (httpx2.TransportError, httpx2.DecodingError) as error:
+        raise Unavailable("connection-lost", _innermost(error)) from None
+    except (OSError, UnicodeError, httpx2.InvalidURL) as error:
+        raise Unavailable("connection-lost", f"{type(error).__name__}: {error}") from None
+
+
+def _chain(error: BaseException) -> Iterable[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        if isinstance(seen, BaseExceptionGroup):
+            yield from seen.exceptions
+        seen = seen.__cause__ or seen.__context__
+
+
+def _connect_cause(error: BaseException) -> UnavailableCause:
+    for cause in _chain(error):
+        if isinstance(cause, ssl.SSLError):
+            return "tls"
+        if isinstance(cause, socket.gaierror):
+            return "name-resolution"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection-refused"
+    return "connection-lost"
+
+
+def _innermost(error: BaseException) -> str:
+    text = str([*_chain(error)][-1]) or str(error) or type(error).__name__
+    return text[:300]

@@ -1,0 +1,172 @@
+"""Where things stand around a centre: labelled boxes on inner rings, dots on outer ones.
+
+A ring is a superellipse |x|⁴ + |y|⁴ = r⁴: between circle and rectangle, so boxes that are wider
+than high are packed closely in a landscape format. Lengths are pixels, the centre is (0, 0).
+
+Boxes are laid out in a plane where each is one by one: two of them overlap when their centres
+are nearer than 1 in both directions, which is a distance below 1 in the maximum norm. For rings
+of radii r < s, any two of their points are at least s - r apart in the 4-norm, hence at least
+(s - r) / 2^¼ in the maximum norm: rings 2^¼ apart never overlap.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+BOX_WIDTH: Final = 112.0
+BOX_HEIGHT: Final = 64.0
+DOT_DIAMETER: Final = 15.0
+MARGIN: Final = 12.0
+
+_EXPONENT: Final = 4
+_SAMPLES: Final = 1440
+_RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
+_BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
+_DOT_STEP: Final = 1.35 * DOT_DIAMETER
+_ROOM: Final = {1: 1.3, 2: 1.12}
+"""How much larger boxes are laid out when there are only so many rings."""
+
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``boxes`` and ``dots`` are centres, the first ones innermost; ``rings`` are closed curves.
+
+    Everything lies within ``width`` by ``height`` around the centre, where one more box fits.
+    """
+
+    width: float
+    height: float
+    boxes: tuple[Point, ...]
+    dots: tuple[Point, ...]
+    rings: tuple[tuple[Point, ...], ...]
+
+
+def lay_out(boxes: int, dots: int) -> Layout:
+    """Place ``boxes`` labelled boxes and ``dots`` dots around a box in the centre."""
+    counts = _shares(boxes)
+    room = _ROOM.get(len(counts), 1.0) if not dots else 1.0
+    box = Point(BOX_WIDTH * room, BOX_HEIGHT * room)
+    placed: list[Point] = []
+    rings: list[tuple[Point, ...]] = []
+    for number, count in enumerate(counts, start=1):
+        radius = number * _RING_STEP
+        placed += _scaled(_even_points(radius, radius, count, number % 2 / 2), box)
+        rings.append(_outline(radius * box.x, radius * box.y))
+    reach = len(counts) * _RING_STEP + _BOX_REACH
+    half = Point(reach * box.x, reach * box.y)
+    dot_points, dot_rings, half = _dot_rings(half, dots)
+    return Layout(
+        width=2 * (half.x + MARGIN),
+        height=2 * (half.y + MARGIN),
+        boxes=tuple(placed),
+        dots=dot_points,
+        rings=(*rings, *dot_rings),
+    )
+
+
+def _shares(boxes: int) -> list[int]:
+    """Return how many boxes stand on each ring, every ring filled to about the same part."""
+    capacities: list[int] = []
+    while sum(capacities) < boxes:
+        capacities.append(_capacity(len(capacities) + 1))
+    total = sum(capacities)
+    shares = [boxes * capacity // total for capacity in capacities]
+    for number in reversed(range(len(shares))):
+        spare = boxes - sum(shares)
+        shares[number] += min(spare, capacities[number] - shares[number])
+    return shares
+
+
+@lru_cache(maxsize=64)
+def _capacity(ring: int) -> int:
+    """Return how many boxes fit on a ring when they are spread evenly."""
+    radius = ring * _RING_STEP
+    for count in range(math.floor(8 * radius), 1, -1):
+        if all(_are_apart(_even_points(radius, radius, count, turn)) for turn in (0.0, 0.5)):
+            return count
+    return 1
+
+
+def _are_apart(points: tuple[Point, ...]) -> bool:
+    return all(
+        max(abs(a.x - b.x), abs(a.y - b.y)) >= 1 - _TOLERANCE
+        for index, a in enumerate(points)
+        for b in points[:index]
+    )
+
+
+def _dot_rings(
+    inner: Point, dots: int
+) -> tuple[tuple[Point, ...], tuple[tuple[Point, ...], ...], Point]:
+    """Place the dots on rings outside ``inner``; return them, the rings and the outer half size."""
+    placed: list[Point] = []
+    rings: list[tuple[Point, ...]] = []
+    half = inner
+    while len(placed) < dots:
+        half = Point(half.x + _DOT_STEP, half.y + _DOT_STEP)
+        outline = _outline(half.x, half.y)
+        fitting = math.floor(_length(outline) / _DOT_STEP)
+        count = min(fitting, dots - len(placed))
+        placed += _even_points(half.x, half.y, count, len(rings) % 2 / 2)
+        rings.append(outline)
+    outer = Point(half.x + DOT_DIAMETER / 2, half.y + DOT_DIAMETER / 2) if rings else half
+    return tuple(placed), tuple(rings), outer
+
+
+@lru_cache(maxsize=512)
+def _even_points(half_x: float, half_y: float, count: int, turn: float) -> tuple[Point, ...]:
+    """Return ``count`` points at equal distances along the ring, from its top, clockwise.
+
+    ``turn`` (a part of one distance) keeps neighbouring rings from lining up.
+    """
+    if count == 0:
+        return ()
+    outline = _outline(half_x, half_y)
+    step = _length(outline) / count
+    wanted = [(number + turn) * step for number in range(count)]
+    points: list[Point] = []
+    passed = 0.0
+    for start, end in pairwise((*outline, outline[0])):
+        length = math.hypot(end.x - start.x, end.y - start.y)
+        while len(points) < count and wanted[len(points)] <= passed + length:
+            part = (wanted[len(points)] - passed) / length
+            points.append(
+                Point(start.x + part * (end.x - start.x), start.y + part * (end.y - start.y))
+            )
+        passed += length
+    return tuple(points)
+
+
+@lru_cache(maxsize=128)
+def _outline(half_x: float, half_y: float) -> tuple[Point, ...]:
+    """Return points along the superellipse, from the top, clockwise."""
+    power = 2 / _EXPONENT
+    points = []
+    for number in range(_SAMPLES):
+        angle = 2 * math.pi * number / _SAMPLES
+        sine, cosine = math.sin(angle), math.cos(angle)
+        points.append(
+            Point(
+                half_x * math.copysign(abs(sine) ** power, sine),
+                -half_y * math.copysign(abs(cosine) ** power, cosine),
+            )
+        )
+    return tuple(points)
+
+
+def _length(outline: tuple[Point, ...]) -> float:
+    return sum(math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise((*outline, outline[0])))
+
+
+def _scaled(points: tuple[Point, ...], box: Point) -> list[Point]:
+    return [Point(point.x * box.x, point.y * box.y) for point in points]
