@@ -61,7 +61,7 @@ class EndpointRow:
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """``printers`` are the names of the printers matched to it."""
+    """``printers`` names those matched to it, or set up at its address without a match."""
 
     address: str
     name: str
@@ -105,10 +105,15 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
     """Return the hosts of the map in its order."""
     if payload.network_map is None:
         return ()
-    matched = _matched_printers(payload)
+    matched, expected = _matched_printers(payload), _expected_printers(payload)
     gateways = {gateway for link in payload.network_map.interfaces for gateway in link.gateways}
     return tuple(
-        _host_row(host, matched.get(host.address, ()), is_gateway=host.address in gateways)
+        _host_row(
+            host,
+            matched.get(host.address, ()),
+            expected.get(host.address, ()),
+            is_gateway=host.address in gateways,
+        )
         for host in payload.network_map.hosts
     )
 
@@ -207,18 +212,30 @@ def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     return {address: tuple(names) for address, names in found.items()}
 
 
-def _host_row(host: MapHost, printers: tuple[str, ...], *, is_gateway: bool) -> HostRow:
+def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
+    """Return the names of the printers set up at each address that matched nothing."""
+    found: dict[str, tuple[str, ...]] = {}
+    for printer in payload.printers or ():
+        if printer.address and not printer.matched_endpoint:
+            address = host_of(printer.address)
+            found[address] = (*found.get(address, ()), _name(printer))
+    return found
+
+
+def _host_row(
+    host: MapHost, matched: tuple[str, ...], expected: tuple[str, ...], *, is_gateway: bool
+) -> HostRow:
     name = shorten(host.hostname or "", NAME_LENGTH)
     return HostRow(
         address=shorten(host.address, NAME_LENGTH),
         name="" if host.hostname == host.address else name,
-        kind=kind_of(host, is_matched=bool(printers), is_gateway=is_gateway),
+        kind=kind_of(host, is_matched=bool(matched), is_gateway=is_gateway),
         mac_address=shorten(host.mac_address or "", NAME_LENGTH),
         interface=shorten(host.interface_name or "", NAME_LENGTH),
         latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),
         is_reachable=host.reachability == "reachable",
         services=_services_in_words(host.services),
-        printers=printers,
+        printers=tuple(dict.fromkeys((*matched, *expected))),
     )
 
 

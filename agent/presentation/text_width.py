@@ -1,0 +1,44 @@
+"""How wide a text will be in a proportional sans-serif font nobody has measured yet.
+
+Estimates err on the wide side, so that a fitted text stays in its place in any common font.
+"""
+
+import unicodedata
+from typing import Final
+
+_NARROW: Final = frozenset("iljtf.,:;'|!()[] ")
+_BROAD: Final = frozenset("mwMW@%—…\ufffd")
+
+
+def estimated_width(text: str, font_size: float) -> float:
+    """Return the width of ``text`` in the unit of ``font_size``."""
+    return font_size * sum(_width(character) for character in text)
+
+
+def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
+    """Cut ``text`` to ``width``, an ellipsis standing before its last ``keep_end`` characters."""
+    if estimated_width(text, font_size) <= width:
+        return text
+    end = text[len(text) - keep_end :]
+    room = width - estimated_width("…" + end, font_size)
+    start = ""
+    for character in text[: len(text) - keep_end]:
+        room -= font_size * _width(character)
+        if room < 0:
+            break
+        start += character
+    return f"{start.rstrip()}…{end}"
+
+
+def _width(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.1
+    if character in _NARROW:
+        return 0.36
+    if character in _BROAD:
+        return 1.0
+    if character.isupper():
+        return 0.74
+    return 0.62 if character.isascii() else 0.75
