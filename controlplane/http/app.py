@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agent.wire import routes
+from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.facade import OperationEndpoint
@@ -26,7 +27,8 @@ def build_app(core: Core) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         try:
-            yield
+            async with background(core):
+                yield
         finally:
             core.close()
 
