@@ -17,27 +17,31 @@ LABELLED_MAX: Final = 60
 IMPORTANT_MAX: Final = 40
 DOTS_MAX: Final = 2000
 NAME_SIZE: Final = 12.5
-ADDRESS_SIZE: Final = 11.0
+DETAIL_SIZE: Final = 11.0
 _TEXT_WIDTH: Final = BOX_WIDTH - 6
 _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
-_RANKS: Final[dict[HostKind, int]] = {
-    kind: rank
-    for rank, kind in enumerate(
-        ("printer", "machine", "router", "screen", "server", "camera", "phone", "unknown")
-    )
-}
+_NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
+    "printer",
+    "machine",
+    "router",
+    "screen",
+    "server",
+    "camera",
+    "phone",
+    "unknown",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host at a place. ``label`` is empty for a dot; ``marker`` says it is a known printer."""
+    """A host at a place. A dot has no words; ``marker`` says a printer of this machine is there."""
 
     place: Point
     kind: HostKind
     label: str
-    address: str
+    detail: str
     latency: str
     tooltip: str
     marker: Marker
@@ -79,7 +83,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=lambda row: (not row.printers, _RANKS[row.kind]))
+    ordered = sorted(around, key=lambda row: (not row.printers, _NEAREST_FIRST.index(row.kind)))
     labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
     dots = ordered[labelled : labelled + DOTS_MAX]
     layout = lay_out(labelled, len(dots))
@@ -127,8 +131,8 @@ def _node(
     return Node(
         place=place,
         kind=row.kind,
-        label="" if is_dot else fit(_label(row), _TEXT_WIDTH, NAME_SIZE),
-        address=fit(row.address, _TEXT_WIDTH, ADDRESS_SIZE, keep_end=6),
+        label="" if is_dot else fit(_label(row), _TEXT_WIDTH, NAME_SIZE, keep_end=5),
+        detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
         latency=row.latency,
         tooltip=_tooltip(row),
         marker=_marker(row, statuses),
@@ -140,7 +144,14 @@ def _label(row: HostRow) -> str:
     if row.printers:
         more = len(row.printers) - 1
         return f"{row.printers[0]} +{more}" if more else row.printers[0]
-    return row.name or KIND_IN_WORDS[row.kind]
+    is_domain_name = "." in row.name and " " not in row.name
+    return (row.name.partition(".")[0] if is_domain_name else row.name) or row.address
+
+
+def _detail(row: HostRow) -> str:
+    if row.printers or row.name:
+        return row.address
+    return "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
 
 
 def _marker(row: HostRow, statuses: list[StatusWord]) -> Marker:
@@ -182,8 +193,5 @@ def _missing_printers(
     hosts: tuple[HostRow, ...], printers: dict[str, PrinterRow]
 ) -> tuple[str, ...]:
     shown = {name for row in hosts for name in row.printers}
-    return tuple(
-        row.name
-        for row in printers.values()
-        if row.transport == "network" and row.name not in shown
-    )
+    wanted = (row.name for row in printers.values() if row.transport == "network")
+    return tuple(name for name in wanted if name not in shown)

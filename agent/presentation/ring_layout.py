@@ -39,7 +39,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``boxes`` and ``dots`` are centres, the first ones innermost; ``rings`` are closed curves.
+    """``boxes`` and ``dots`` are centres, the first ones innermost; ``rings`` are the closed
+    curves the boxes stand on.
 
     Everything lies within ``width`` by ``height`` around the centre, where one more box fits.
     """
@@ -64,13 +65,13 @@ def lay_out(boxes: int, dots: int) -> Layout:
         rings.append(_outline(radius * box.x, radius * box.y))
     reach = len(counts) * _RING_STEP + _BOX_REACH
     half = Point(reach * box.x, reach * box.y)
-    dot_points, dot_rings, half = _dot_rings(half, dots)
+    dot_points, half = _around(half, dots)
     return Layout(
         width=2 * (half.x + MARGIN),
         height=2 * (half.y + MARGIN),
         boxes=tuple(placed),
         dots=dot_points,
-        rings=(*rings, *dot_rings),
+        rings=tuple(rings),
     )
 
 
@@ -105,22 +106,18 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
     )
 
 
-def _dot_rings(
-    inner: Point, dots: int
-) -> tuple[tuple[Point, ...], tuple[tuple[Point, ...], ...], Point]:
-    """Place the dots on rings outside ``inner``; return them, the rings and the outer half size."""
+def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
+    """Place the dots on rings outside ``inner``; return them and half the size of it all."""
     placed: list[Point] = []
-    rings: list[tuple[Point, ...]] = []
-    half = inner
+    half, turn = inner, 0.0
     while len(placed) < dots:
         half = Point(half.x + _DOT_STEP, half.y + _DOT_STEP)
-        outline = _outline(half.x, half.y)
-        fitting = math.floor(_length(outline) / _DOT_STEP)
+        fitting = math.floor(_length(_outline(half.x, half.y)) / _DOT_STEP)
         count = min(fitting, dots - len(placed))
-        placed += _even_points(half.x, half.y, count, len(rings) % 2 / 2)
-        rings.append(outline)
-    outer = Point(half.x + DOT_DIAMETER / 2, half.y + DOT_DIAMETER / 2) if rings else half
-    return tuple(placed), tuple(rings), outer
+        placed += _even_points(half.x, half.y, count, turn)
+        turn = 0.5 - turn
+    rim = DOT_DIAMETER / 2 if dots else 0.0
+    return tuple(placed), Point(half.x + rim, half.y + rim)
 
 
 @lru_cache(maxsize=512)
