@@ -1,0 +1,55 @@
+"""By what a device is known again: UUIDs, MACs, and MACs hidden in other names."""
+
+import re
+from uuid import UUID
+
+_HEX_PAIR = r"[0-9a-fA-F]{2}"
+_MAC = re.compile(rf"{_HEX_PAIR}([:-]){_HEX_PAIR}(?:\1{_HEX_PAIR}){{4}}")
+_BARE_MAC = re.compile(r"[0-9a-fA-F]{12}")
+_NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)([0-9A-F]{12})$")
+_NAMED_TAIL = re.compile(r"^(?:NPI|EPSON|RNP|ET|KM|BRN|BRW)([0-9A-F]{6})$")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NIL = UUID(int=0)
+
+
+def normal_uuid(text: str | None) -> str | None:
+    """Return the UUID in ``text`` (``urn:uuid:…`` too) in lower case; None without a real one."""
+    found = _UUID.search(text or "")
+    if found is None or UUID(found[0]) == _NIL:
+        return None
+    return found[0].lower()
+
+
+def normal_mac(text: str | None) -> str | None:
+    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or bare; else None."""
+    given = (text or "").strip()
+    if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
+        return None
+    digits = given.replace(":", "").replace("-", "").lower()
+    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
+
+
+def mac_in_uuid(uuid: str | None) -> str | None:
+    """Return the last 12 digits of a UUID as a MAC.
+
+    Brother, Epson, HP and others put it there. In other UUIDs they are chance, so that the result
+    means something only when it equals a MAC that was seen.
+    """
+    return normal_mac(uuid[-12:]) if uuid else None
+
+
+def mac_in_hostname(hostname: str | None) -> str | None:
+    """Return the MAC in a default host name like ``BRN001BA9123456``; None without one."""
+    found = _NAMED_MAC.match(_first_label(hostname))
+    return normal_mac(found[1]) if found else None
+
+
+def mac_tail_in_hostname(hostname: str | None) -> str | None:
+    """Return the last three bytes, ``12:34:56``, in a default host name like ``NPI123456``."""
+    found = _NAMED_TAIL.match(_first_label(hostname))
+    digits = found[1].lower() if found else ""
+    return ":".join(digits[i : i + 2] for i in range(0, 6, 2)) if digits else None
+
+
+def _first_label(hostname: str | None) -> str:
+    return (hostname or "").split(".")[0].upper()

@@ -1,0 +1,40 @@
+"""The printers this machine is set up for, from every source its platform has."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from collectors.contract import ConfiguredPrinter
+from collectors.network.evidence import KnownPrinters
+from collectors.network.printers.configured import configured_printer
+from collectors.network.printers.cups import read_cups_printers
+from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.presence import with_serial, with_usb
+from collectors.network.printers.serial_ports import is_port_present, read_serial_printers
+from collectors.network.printers.usb import read_usb_printers
+from collectors.network.printers.windows import read_windows_printers
+
+__all__ = ["read_known_printers", "resolve_hosts"]
+
+SPOOLER_TIME_S = 3.0
+
+
+def read_known_printers(
+    configured: Sequence[ConfiguredPrinter], deadline_s: float, *, platform: str = sys.platform
+) -> KnownPrinters:
+    """Return configured printers first, then queues, then devices nobody set up.
+
+    Nothing leaves this machine: host names are resolved by ``resolve_hosts``. ``deadline_s`` is
+    a moment of ``time.monotonic()``. Never raises; a source that broke is among the failures.
+    """
+    spooler_deadline_s = min(deadline_s, time.monotonic() + SPOOLER_TIME_S)
+    if platform == "win32":
+        queues = read_windows_printers()
+    else:
+        queues = read_cups_printers(spooler_deadline_s)
+    printers = (*map(configured_printer, configured), *queues.printers)
+    printers = with_usb(printers, read_usb_printers())
+    printers = with_serial(
+        printers, read_serial_printers(), is_port_present if platform != "win32" else None
+    )
+    return KnownPrinters(with_literal_addresses(printers), queues.failures, queues.limitations)

@@ -1,0 +1,97 @@
+"""The addresses behind the host names of printers, looked up without waiting for ever."""
+
+import ipaddress
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from collectors.network.evidence import KnownPrinter
+
+NAMES_MAX = 64
+LOOKUPS_AT_ONCE = 8
+ADDRESSES_MAX = 8
+
+Resolve = Callable[[str], tuple[str, ...]]
+
+
+def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrinter, ...]:
+    """Fill ``addresses`` of those whose host is an address already."""
+    return tuple(
+        replace(each, addresses=(literal,)) if (literal := _literal(each.host)) else each
+        for each in printers
+    )
+
+
+def resolve_hosts(
+    printers: Sequence[KnownPrinter], deadline_s: float, resolve: Resolve | None = None
+) -> tuple[KnownPrinter, ...]:
+    """Fill ``addresses`` of those whose host is a name, by the system's resolver.
+
+    Names below ``.local`` are left to mDNS. A name without an answer by ``deadline_s``
+    (``time.monotonic()``) stays without addresses. This asks the name server, so that it is not
+    for a run that must stay on this machine.
+    """
+    names = tuple(
+        dict.fromkeys(
+            e.host for e in printers if e.host and not e.addresses and not _is_mdns(e.host)
+        )
+    )[:NAMES_MAX]
+    found = _look_up(names, deadline_s, resolve or _system_resolve)
+    return tuple(
+        replace(each, addresses=found.get(each.host or "", each.addresses)) for each in printers
+    )
+
+
+def _look_up(
+    names: Sequence[str], deadline_s: float, resolve: Resolve
+) -> dict[str, tuple[str, ...]]:
+    """Resolve in daemon threads: the system's resolver knows no time limit of the caller's."""
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[str, tuple[str, ...]]] = queue.SimpleQueue()
+    for name in names:
+        waiting.put(name)
+    for _ in range(min(LOOKUPS_AT_ONCE, len(names))):
+        threading.Thread(target=_work, args=(waiting, answers, resolve), daemon=True).start()
+    found: dict[str, tuple[str, ...]] = {}
+    while len(found) < len(names):
+        try:
+            name, addresses = answers.get(timeout=max(0.0, deadline_s - time.monotonic()))
+        except queue.Empty:
+            break
+        found[name] = addresses
+    return found
+
+
+def _work(
+    waiting: "queue.SimpleQueue[str]",
+    answers: "queue.SimpleQueue[tuple[str, tuple[str, ...]]]",
+    resolve: Resolve,
+) -> None:
+    while True:
+        try:
+            name = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            answers.put((name, resolve(name)[:ADDRESSES_MAX]))
+        except (OSError, UnicodeError):
+            answers.put((name, ()))
+
+
+def _system_resolve(name: str) -> tuple[str, ...]:
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found))
+
+
+def _literal(host: str | None) -> str | None:
+    try:
+        return str(ipaddress.ip_address((host or "").partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _is_mdns(host: str) -> bool:
+    return host.lower().rstrip(".").endswith(".local")

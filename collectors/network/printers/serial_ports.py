@@ -1,0 +1,76 @@
+"""Serial ports in sysfs that a receipt printer hangs on, and whether a serial port is there.
+
+A port by itself is no printer: only one whose USB adapter names a maker of receipt printers, or
+calls itself one, is told.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from collectors.network.text import clean_text
+
+PORTS_MAX = 256
+_ATTRIBUTE_MAX = 512
+_PRINTER_MAKERS = frozenset(
+    {
+        "04b8",  # Seiko Epson
+        "0519",  # Star Micronics
+        "0dd4",  # Custom
+        "1504",  # Bixolon
+        "1d90",  # Citizen
+        "0aa7",  # Wincor Nixdorf
+        "0404",  # NCR
+    }
+)
+_PRINTER_WORDS = re.compile(r"(?i)\b(?:printer|receipt|tm-[a-z]\d|tsp\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class SerialPrinter:
+    path: str
+    make_model: str = ""
+    serial: str | None = None
+
+
+def read_serial_printers(sys_root: Path = Path("/sys")) -> tuple[SerialPrinter, ...]:
+    """Return the serial ports whose USB device is a printer; () where there is no sysfs."""
+    found = (
+        _read_port(port) for port in islice(sorted(sys_root.glob("class/tty/tty*")), PORTS_MAX)
+    )
+    return tuple(printer for printer in found if printer is not None)
+
+
+def is_port_present(path: str, root: Path = Path("/")) -> bool:
+    """Tell whether the device file of a serial port (``/dev/ttyUSB0``) exists below ``root``."""
+    return (root / path.lstrip("/")).exists()
+
+
+def _read_port(port: Path) -> SerialPrinter | None:
+    device = _usb_device(port)
+    if device is None:
+        return None
+    maker, model = _read(device / "manufacturer"), _read(device / "product")
+    is_makers = _read(device / "idVendor") in _PRINTER_MAKERS
+    if not is_makers and not _PRINTER_WORDS.search(model):
+        return None
+    name = f"{maker} {model}".strip()
+    return SerialPrinter(f"/dev/{port.name}", name, _read(device / "serial") or None)
+
+
+def _usb_device(port: Path) -> Path | None:
+    """Climb from the port to the USB device that carries it: the first with a vendor id."""
+    try:
+        place = (port / "device").resolve(strict=True)
+    except OSError:
+        return None
+    return next((p for p in islice(place.parents, 4) if (p / "idVendor").is_file()), None)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return clean_text(file.read(_ATTRIBUTE_MAX).decode("utf-8", "replace"))
+    except OSError:
+        return ""

@@ -1,0 +1,134 @@
+"""The printers a Windows machine is set up for: spooler, TCP/IP ports and WSD ports together."""
+
+import ipaddress
+import re
+from dataclasses import replace
+
+from collectors.contract import Failure
+from collectors.network.evidence import KnownPrinter, KnownPrinters
+from collectors.network.printers.windows_registry import (
+    SERIAL_PORTS,
+    LocalMachineRegistry,
+    Registry,
+    find_print_port,
+)
+from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
+from collectors.network.text import clean_text
+
+PRINTERS_MAX = 512
+STEP = "printers: Windows spooler"
+
+_WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
+_STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-reasons
+    (0x00000001, "paused"),
+    (0x00000002, "other-error"),
+    (0x00000008, "media-jam"),
+    (0x00000010, "media-empty"),
+    (0x00000040, "media-needed"),
+    (0x00000080, "offline-report"),
+    (0x00000800, "output-area-full"),
+    (0x00001000, "offline-report"),
+    (0x00020000, "toner-low"),
+    (0x00040000, "toner-empty"),
+    (0x00400000, "cover-open"),
+    (0x00800000, "door-open"),
+)
+_STOPPED = 0x00000001 | 0x00000080
+_VIRTUAL = re.compile(r"(?i)^(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|nul|OneNote|Microsoft)")
+_USB = re.compile(r"(?i)^(?:USB|DOT4_?)\d+")
+_SERIAL = re.compile(r"(?i)^(?:COM|LPT|ESDPRT)(\d+):?$")
+_IP_PORT = re.compile(r"^IP_(.+)$")
+
+
+def read_windows_printers(
+    spooler: Spooler | None = None, registry: Registry | None = None
+) -> KnownPrinters:
+    """Return the printers of the spooler. Never raises: a stopped spooler is a failure told."""
+    spooler, registry = spooler or WindowsSpooler(), registry or LocalMachineRegistry()
+    try:
+        listed = spooler.printers()
+    except OSError as error:
+        reason = f"the print spooler did not answer: {error.strerror or error}"
+        return KnownPrinters(failures=(Failure(STEP, reason),))
+    found = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
+    left_out = len(listed) - PRINTERS_MAX
+    return KnownPrinters(
+        printers=tuple(each for each in found if each is not None),
+        limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
+    )
+
+
+def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
+    """Build one printer; None where its port leads to a file or a program."""
+    # A printer pool lists its ports with commas; the first is the one in use.
+    port_name = listed.port_name.split(",")[0].strip()
+    if not port_name or _VIRTUAL.match(port_name):
+        return None
+    name = clean_text(listed.name)
+    base = KnownPrinter(
+        id=f"windows:{name[:255]}",
+        name=name,
+        transport="network",
+        source="windows",
+        make_model=clean_text(listed.driver_name) or None,
+        stopped=bool(listed.status & _STOPPED or listed.attributes & _WORK_OFFLINE),
+        state_reasons=_reasons(listed),
+    )
+    return _with_place(base, port_name, registry)
+
+
+def _with_place(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter | None:
+    if _USB.match(port_name):
+        return replace(printer, transport="usb", address=clean_text(port_name))
+    if found := _SERIAL.match(port_name):
+        is_com = port_name.upper().startswith("COM")
+        path = f"COM{found[1]}" if is_com else clean_text(port_name)
+        present = _has_serial_port(registry, path) if is_com else None
+        return replace(printer, transport="serial", address=path, present=present)
+    if port_name.startswith("\\\\"):
+        share = clean_text(port_name)
+        host = share.strip("\\").split("\\")[0]
+        return replace(printer, address=share, host=host)
+    return _with_network_port(printer, port_name, registry)
+
+
+def _with_network_port(
+    printer: KnownPrinter, port_name: str, registry: Registry
+) -> KnownPrinter | None:
+    port = find_print_port(registry, port_name)
+    if port is not None:
+        host = port.host
+        shown = f"[{host}]" if host and ":" in host else host
+        return replace(
+            printer,
+            host=host,
+            port=port.port,
+            queue=port.queue,
+            uuid=port.uuid,
+            address=f"{shown}:{port.port}" if shown and port.port else shown,
+        )
+    host = _literal_address(port_name)
+    if host is None:
+        return replace(printer, address=clean_text(port_name))
+    return replace(printer, host=host, port=9100, address=f"{host}:9100")
+
+
+def _literal_address(port_name: str) -> str | None:
+    """Read a port named after its address, as most tools name them: ``IP_192.168.1.50``."""
+    found = _IP_PORT.match(port_name)
+    try:
+        return str(ipaddress.IPv4Address(found[1] if found else port_name))
+    except ValueError:
+        return None
+
+
+def _has_serial_port(registry: Registry, path: str) -> bool | None:
+    values = registry.values(SERIAL_PORTS)
+    return None if values is None else path in values.values()
+
+
+def _reasons(listed: SpoolerPrinter) -> tuple[str, ...]:
+    found = [word for bit, word in _STATUS_REASONS if listed.status & bit]
+    if listed.attributes & _WORK_OFFLINE:
+        found.append("offline-report")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,112 @@
+"""The few registry keys that say where a Windows print port leads.
+
+Standard TCP/IP ports keep their host in their own key. A WSD port keeps only the printer's UUID;
+where Windows last met that device is in the device's key below ``Enum``.
+"""
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from collectors.network.identity import normal_uuid
+from collectors.network.text import clean_text
+
+MONITORS = r"SYSTEM\CurrentControlSet\Control\Print\Monitors"
+TCP_PORTS = MONITORS + r"\Standard TCP/IP Port\Ports"
+WSD_PORTS = MONITORS + r"\WSD Port\Ports"
+WSD_DEVICES = r"SYSTEM\CurrentControlSet\Enum\SWD\DAFWSDProvider"
+SERIAL_PORTS = r"HARDWARE\DEVICEMAP\SERIALCOMM"
+
+_LPR = 2  # Protocol: 1 is RAW, 2 is LPR
+_LPD_PORT = 515
+_RAW_PORT = 9100
+_URL_HOST = re.compile(r"https?://(?:\[(?P<v6>[0-9A-Fa-f:.]+)[^\]]*\]|(?P<host>[^:/\s]+))")
+_VALUES_MAX = 256
+
+RegistryValue = str | int | None
+
+
+class Registry(Protocol):
+    """HKEY_LOCAL_MACHINE, read only."""
+
+    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
+        """Return the strings and numbers of a key; None where there is none or it is denied."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PrintPort:
+    """Where a print port leads, as far as its monitor knows."""
+
+    host: str | None = None
+    port: int | None = None
+    queue: str | None = None
+    uuid: str | None = None
+
+
+def find_print_port(registry: Registry, name: str) -> PrintPort | None:
+    """Look a port up among the TCP/IP and the WSD ports; None for one that is neither."""
+    if "\\" in name:
+        return None  # a share of another machine, and no name of a key
+    tcp = registry.values(rf"{TCP_PORTS}\{name}")
+    if tcp is not None:
+        return _tcp_port(tcp)
+    wsd = registry.values(rf"{WSD_PORTS}\{name}")
+    return None if wsd is None else _wsd_port(registry, _text(wsd, "Printer UUID"))
+
+
+def url_host(url: str | None) -> str | None:
+    """Return the host of a WSD address such as ``http://192.168.1.61:80/WebServices/Device``."""
+    found = _URL_HOST.match(url or "")
+    return (found["v6"] or found["host"]) if found else None
+
+
+def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
+    host = _text(values, "HostName") or _text(values, "IPAddress")
+    is_lpr = values.get("Protocol") == _LPR
+    number = values.get("PortNumber")
+    default = _LPD_PORT if is_lpr else _RAW_PORT
+    return PrintPort(
+        host=host,
+        port=number if isinstance(number, int) and number > 0 and not is_lpr else default,
+        queue=_text(values, "Queue") if is_lpr else None,
+    )
+
+
+def _wsd_port(registry: Registry, given: str | None) -> PrintPort:
+    uuid = normal_uuid(given)
+    for form in (given, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
+        device = registry.values(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
+        if device is not None:
+            return PrintPort(host=url_host(_text(device, "LocationInformation")), uuid=uuid)
+    return PrintPort(uuid=uuid)
+
+
+def _text(values: Mapping[str, RegistryValue], name: str) -> str | None:
+    value = values.get(name)
+    return (clean_text(value) or None) if isinstance(value, str) else None
+
+
+class LocalMachineRegistry:
+    """HKEY_LOCAL_MACHINE of this machine; without any key on other systems."""
+
+    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
+        if sys.platform == "win32":
+            return _read_key(path)
+        else:  # noqa: RET505 - the form a type checker follows for platforms
+            return None
+
+
+if sys.platform == "win32":
+    import winreg
+
+    def _read_key(path: str) -> Mapping[str, RegistryValue] | None:
+        try:
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+                count = min(winreg.QueryInfoKey(key)[1], _VALUES_MAX)
+                found = [winreg.EnumValue(key, index) for index in range(count)]
+        except OSError:
+            return None
+        return {name: data for name, data, _ in found if isinstance(data, str | int)}
