@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import BaseModel, ValidationError
 
+from agent.presentation.plain_text import plain
 from agent.wire import routes
 from agent.wire.operator_operations import (
     CreateRequestReply,
@@ -26,7 +27,6 @@ from agent.wire.operator_operations import (
 )
 from agent.wire.problem import Problem
 from controlplane.faults import CommandError, UsageError
-from controlplane.shown import plain
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
 KEY_VARIABLE = "VENUE_CONTROL_API_KEY"

@@ -15,6 +15,7 @@ from agent.wire import routes
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.commands import CommandsEndpoint
+from controlplane.http.console import console_routes
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.guard import Guard
 from controlplane.operations.registry import OPERATIONS
@@ -36,6 +37,7 @@ def build_app(core: Core) -> Starlette:
         routes=[
             *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
+            *console_routes(core),
             Route("/healthz", _healthz),
         ],
         middleware=[Middleware(Guard, clock=core.clock)],

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
-from controlplane.shown import plain
 
 if TYPE_CHECKING:
     from controlplane.tables import ApiKey

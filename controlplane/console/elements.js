@@ -1,0 +1,54 @@
+// Elements from values. Text is only ever text: nothing here parses markup.
+
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const TONES = {
+  online: "good", offline: "muted", revoked: "bad",
+  queued: "busy", received: "busy", running: "busy",
+  completed: "good", partial: "warn", failed: "bad", expired: "muted",
+  sent: "good", pending: "busy",
+};
+
+export const pill = (word) => element("span", { class: `pill ${TONES[word] || ""}` }, word);
+export const dot = (word) =>
+  element("span", { class: `dot ${TONES[word] || ""}`, role: "img", "aria-label": word, title: word });
+
+export const stateOf = (device) =>
+  device.revokedAt ? "revoked" : device.online ? "online" : "offline";
+
+export function ago(moment) {
+  const seconds = Math.max(0, Math.round((Date.now() - new Date(moment)) / 1000));
+  if (seconds < 5) return "now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86400)} d ago`;
+}
+
+export const exact = (moment) => new Date(moment).toLocaleString();
+
+export const when = (moment) =>
+  element("time", { datetime: moment, title: exact(moment) }, ago(moment));
+
+export function lasted(from, to) {
+  const seconds = (new Date(to) - new Date(from)) / 1000;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`;
+}
+
+// Live refresh must not take the focus or the selection away: what looks the same stays.
+export function replace(parent, ...children) {
+  const fresh = element("div", {}, ...children);
+  if (parent.innerHTML === fresh.innerHTML) return;
+  const focused = document.activeElement?.id;
+  parent.replaceChildren(...fresh.childNodes);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,57 @@
+// The facade, as the browser speaks it. The API key lives in this tab's session storage only.
+
+const KEY = "venue-control.api-key";
+const PREFIX = "/api/public/v1/remoteControl/";
+
+export class Refusal extends Error {
+  constructor(status, code, message, waitSeconds) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.waitSeconds = waitSeconds;
+  }
+}
+
+export const hasKey = () => Boolean(sessionStorage.getItem(KEY));
+export const keepKey = (key) => sessionStorage.setItem(KEY, key);
+export const forgetKey = () => sessionStorage.removeItem(KEY);
+
+export async function call(procedure, body = {}) {
+  return (await post(PREFIX + procedure, body)).json();
+}
+
+export async function reportPage(reportId) {
+  return (await post("/console/report", { reportId })).text();
+}
+
+async function post(path, body) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${sessionStorage.getItem(KEY)}`,
+        "Content-Type": "application/json",
+      },
+      body: JSON.stringify(body),
+      credentials: "omit",
+      signal: AbortSignal.timeout(20000),
+    });
+  } catch {
+    throw new Refusal(0, "unreachable", "The service does not answer.");
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+async function refusalOf(response) {
+  const problem = await response.json().catch(() => ({}));
+  const said = problem.detail || problem.title || `The service answered ${response.status}.`;
+  const wait = Number(response.headers.get("Retry-After")) || 0;
+  return new Refusal(response.status, problem.code || "", sentence(said), wait);
+}
+
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}

@@ -1,0 +1,115 @@
+"""The web console: its static files, and a report rendered as a page for its frame."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.resources import files
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agent.presentation.html import report_page, style_hash
+from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
+from controlplane.bodies import parse_body
+from controlplane.core import Core
+from controlplane.http.entrance import admit, read_body, require_method
+from controlplane.operations.desk import Desk
+from controlplane.operations.operator import read_report
+from controlplane.problems import Refusal
+
+MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+PAGES = {
+    "/": "index.html",
+    "/console/console.css": "console.css",
+    "/console/main.js": "main.js",
+    "/console/facade.js": "facade.js",
+    "/console/elements.js": "elements.js",
+    "/console/devices.js": "devices.js",
+    "/console/device.js": "device.js",
+    "/console/report.js": "report.js",
+}
+FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors 'none'"
+
+
+def console_policy() -> str:
+    """Return the Content Security Policy of the console.
+
+    A report's frame inherits it (HTML, 7.4.3), so the one style sheet of reports is named too.
+    """
+    return (
+        "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:; "
+        f"style-src 'self' {style_hash()}; frame-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def console_routes(core: Core) -> list[Route]:
+    policy = console_policy()
+    headers = {
+        "Content-Security-Policy": policy,
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cache-Control": "no-cache",
+    }
+    return [
+        *(
+            Route(path, Page(_content(name), _media_type(name), headers))
+            for path, name in PAGES.items()
+        ),
+        Route("/console/report", ReportPageEndpoint(core)),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An ASGI endpoint for one static file."""
+
+    content: bytes
+    media_type: str
+    headers: Mapping[str, str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        require_method(Request(scope, receive), "GET", "HEAD")
+        response = Response(self.content, media_type=self.media_type, headers=self.headers)
+        await response(scope, receive, send)
+
+
+class ReportPageEndpoint:
+    """Takes the body of `reportDetail` and answers with the report as HTML."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        caller = await admit(self._core, request, writes=False)
+        body = await read_body(self._core, request)
+        now = self._core.clock()
+
+        def work(session: Session) -> str:
+            desk = Desk(session, caller, now, self._core.settings)
+            return _page_of(read_report(desk, parse_body(ReportDetailRequest, body)))
+
+        page = await self._core.read(work)
+        policy = FRAMED_POLICY.format(style=style_hash())
+        response = Response(
+            page, media_type="text/html", headers={"Content-Security-Policy": policy}
+        )
+        await response(scope, receive, send)
+
+
+def _page_of(report: ReportDetail) -> str:
+    if report.payload is None:
+        raise Refusal(HTTPStatus.NOT_FOUND, "report_empty", "the report has no content")
+    return report_page(report.payload)
+
+
+def _content(name: str) -> bytes:
+    return (files("controlplane.console") / name).read_bytes()
+
+
+def _media_type(name: str) -> str:
+    return MEDIA_TYPES[name.rpartition(".")[2]]
