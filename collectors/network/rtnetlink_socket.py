@@ -70,6 +70,9 @@ class NeighbourEvents:
             changed += read_neighbours()
         return tuple(changed)
 
+    def close(self) -> None:
+        self._socket.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -79,7 +82,7 @@ class NeighbourEvents:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._socket.close()
+        self.close()
 
 
 def _neighbours_in(datagram: bytes) -> list[LinkNeighbour]:

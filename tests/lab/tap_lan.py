@@ -50,7 +50,7 @@ class TapLan:
         self.counters = LanCounters()
         self._plan = plan
         self._tap = tap_fd
-        self._rng = random.Random(plan.seed)
+        self._rng = random.Random()  # each run of a LAN is another one
         self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
         self._macs = {host.address: _mac(host.mac) for host in plan.hosts}
         self._ghosts = _Ghosts(plan)
