@@ -183,7 +183,8 @@ class KnownPrinters:
 class PrinterSighting:
     """One address and port of the network with all the evidence gathered about it.
 
-    ``contact`` is None when the port was only announced and never tried.
+    ``contact`` is None when the port was only announced and never tried. ``is_announced`` tells
+    of mDNS.
     """
 
     address: str
@@ -196,18 +197,23 @@ class PrinterSighting:
     uuids: tuple[str, ...] = ()
     serials: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    is_announced: bool = False
     state: Literal["idle", "processing", "stopped"] | None = None
     state_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSight:
-    """All the network showed, as matching wants it. ``searched`` is False when nothing was looked
-    at (device only, or the discovery failed), so that absence proves nothing."""
+    """All the network showed, as matching wants it.
+
+    ``contacts`` are all ports tried, ``scanned_networks`` (``192.168.1.0/24``) the ranges in which
+    every address was tried, so that silence there means something.
+    """
 
     sightings: tuple[PrinterSighting, ...] = ()
     hosts: tuple[SeenHost, ...] = ()
-    searched: bool = True
+    contacts: tuple[PortContact, ...] = ()
+    scanned_networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

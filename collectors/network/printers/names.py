@@ -87,6 +87,8 @@ def _system_resolve(name: str) -> tuple[str, ...]:
 
 
 def _literal(host: str | None) -> str | None:
+    if host == "localhost":
+        return "127.0.0.1"
     try:
         return str(ipaddress.ip_address((host or "").partition("%")[0]))
     except ValueError:

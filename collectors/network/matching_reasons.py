@@ -1,0 +1,78 @@
+"""The sentences of a report about printers: what was found, and what to do about it."""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+
+STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
+    "media-empty": "out of paper",
+    "media-needed": "waits for paper",
+    "media-low": "low on paper",
+    "media-jam": "paper jam",
+    "cover-open": "cover open",
+    "door-open": "door open",
+    "interlock-open": "a cover or door is open",
+    "input-tray-missing": "paper tray missing",
+    "output-tray-missing": "output tray missing",
+    "output-area-full": "output tray full",
+    "output-area-almost-full": "output tray nearly full",
+    "toner-empty": "out of toner",
+    "toner-low": "low on toner",
+    "marker-supply-empty": "out of ink or toner",
+    "marker-supply-low": "low on ink or toner",
+    "marker-waste-full": "waste container full",
+    "marker-waste-almost-full": "waste container nearly full",
+    "developer-empty": "out of developer",
+    "opc-life-over": "drum used up",
+    "opc-near-eol": "drum nearly used up",
+    "fuser-over-temp": "fuser too hot",
+    "fuser-under-temp": "fuser too cold",
+    "paused": "paused",
+    "stopped-partly": "partly stopped",
+    "shutdown": "shut down",
+    "spool-area-full": "memory full",
+    "timed-out": "timed out",
+    "connecting-to-device": "still trying to connect",
+    "offline": "offline",
+    "identify-printer-requested": "asked to identify itself",
+    "hold-new-jobs": "holds new jobs",
+    "other": "another problem, see its panel",
+}
+_SEVERITIES = ("-error", "-warning", "-report")
+_LISTED_MAX = 4
+_REASONS_MAX = 8
+
+
+def endpoint(address: str, port: int) -> str:
+    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``."""
+    is_v6 = ipaddress.ip_address(address.partition("%")[0]).version == 6  # noqa: PLR2004
+    return f"[{address}]:{port}" if is_v6 else f"{address}:{port}"
+
+
+def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
+    """Put printer-state-reasons into words; those without any stay as they are."""
+    plain = (_without_severity(reason) for reason in reasons)
+    words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
+    return tuple(dict.fromkeys(words))[:_REASONS_MAX]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join with commas and "and", at most four, then how many more."""
+    shown = list(names[:_LISTED_MAX])
+    if len(names) > _LISTED_MAX:
+        shown.append(f"{len(names) - _LISTED_MAX} more")
+    if len(shown) < 2:  # noqa: PLR2004
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def sentence(*parts: str | None) -> str:
+    """Join what there is to say with semicolons, the first letter in upper case."""
+    said = "; ".join(part for part in parts if part)
+    return said[:1].upper() + said[1:]
+
+
+def _without_severity(reason: str) -> str:
+    for severity in _SEVERITIES:
+        if reason.endswith(severity):
+            return reason.removesuffix(severity)
+    return reason
