@@ -164,6 +164,8 @@ class Network(Section):
     """Longest time for one report."""
     mdns_service_types: Annotated[tuple[PayloadText, ...], Field(max_length=64)] = ()
     """Service types browsed besides the built-in ones, such as "_till._tcp"."""
+    device_only: bool = False
+    """Look at this machine only: nothing is sent to the network."""
     enrich: bool = True
     """Ask printers (IPP, port 631) and web pages (HTTP GET) what they are."""
 
@@ -186,6 +188,8 @@ class Application(Section):
     """Names of the venue's own programs, such as "pos-till"."""
     kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = ""
     """The kiosk browser's DevTools address, loopback only, such as http://127.0.0.1:9222."""
+    max_duration_seconds: Annotated[float, Field(ge=2, le=120)] = 10
+    """Longest time for one snapshot."""
 
 
 class Schedule(Section):

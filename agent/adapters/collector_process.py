@@ -158,11 +158,10 @@ class _EventReader:
 
     async def read(self) -> None:
         """Read to the end. Raises CollectorError for a line that is no event."""
-        assert self._stream is not None
         adapter: TypeAdapter[Event] = TypeAdapter(Event)
         while not self._is_result:
             try:
-                line = await self._stream.readline()
+                line = await self._stream.readline() if self._stream else b""
             except ValueError:
                 raise CollectorError(f"an event is longer than {EVENT_MAX_BYTES} bytes") from None
             if not line:

@@ -8,12 +8,13 @@ from agent.presentation.host_kind import HOST_KINDS, KIND_IN_WORDS, HostKind
 from agent.presentation.network_rows import HostRow, PrinterRow, host_rows, printer_rows
 from agent.presentation.printer_status import STATUS_ORDER, StatusWord
 from agent.presentation.ring_layout import BOX_WIDTH, Layout, Point, lay_out
-from agent.presentation.text_width import fit
+from agent.presentation.text_width import fit, wrap
 from agent.wire.network_payload import NetworkPayload
 
 LABELLED_MAX: Final = 60
 """Up to so many hosts each has its label; beyond, only the important ones."""
 
+LINKED_MAX: Final = 24
 IMPORTANT_MAX: Final = 40
 DOTS_MAX: Final = 2000
 NAME_SIZE: Final = 12.5
@@ -40,7 +41,7 @@ class Node:
 
     place: Point
     kind: HostKind
-    label: str
+    label: tuple[str, ...]
     detail: str
     latency: str
     tooltip: str
@@ -69,9 +70,13 @@ class Diagram:
     not_drawn: int
 
     @property
+    def has_printers(self) -> bool:
+        return any(node.marker for node in (self.centre, *self.boxes, *self.dots))
+
+    @property
     def links(self) -> tuple[Node, ...]:
         """Return the nodes a line leads to: all of a small network, else what matters."""
-        if not self.dots:
+        if not self.dots and len(self.boxes) <= LINKED_MAX:
             return self.boxes
         return tuple(node for node in self.boxes if node.marker or node.kind == "machine")
 
@@ -131,7 +136,7 @@ def _node(
     return Node(
         place=place,
         kind=row.kind,
-        label="" if is_dot else fit(_label(row), _TEXT_WIDTH, NAME_SIZE, keep_end=5),
+        label=() if is_dot else wrap(_label(row), _TEXT_WIDTH, NAME_SIZE),
         detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
         latency=row.latency,
         tooltip=_tooltip(row),

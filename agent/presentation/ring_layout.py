@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 BOX_WIDTH: Final = 112.0
-BOX_HEIGHT: Final = 64.0
+BOX_HEIGHT: Final = 78.0
 DOT_DIAMETER: Final = 15.0
 MARGIN: Final = 12.0
 

@@ -80,13 +80,12 @@ def _hosts(rows: tuple[HostRow, ...]) -> Iterator[RenderableType]:
     if not rows:
         yield nothing("None was found.")
         return
-    hosts = table(("Address", 15), ("Host", 18), ("MAC", 17), ("Latency", 7), ("Services", None))
+    hosts = table(("Address", 17), ("Host", 21), ("Latency", 8), ("Services", None))
     for row in rows:
         kind = "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
         hosts.add_row(
-            words(row.address, "" if row.is_reachable else "dim"),
+            stacked(words(row.address), words(row.mac_address, "dim")),
             stacked(words(row.name, "bold"), words(kind, "dim")),
-            words(row.mac_address, "dim"),
             words(row.latency),
             words(", ".join(row.services)),
         )

@@ -6,7 +6,7 @@ Estimates err on the wide side, so that a fitted text stays in its place in any 
 import unicodedata
 from typing import Final
 
-_NARROW: Final = frozenset("iljtf.,:;'|!()[] ")
+_NARROW: Final = frozenset("iljtfrI.,:;'|!()[]- ")
 _BROAD: Final = frozenset("mwMW@%—…\ufffd")
 
 
@@ -30,13 +30,25 @@ def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
     return f"{start.rstrip()}…{end}"
 
 
+def wrap(text: str, width: float, font_size: float) -> tuple[str, ...]:
+    """Break ``text`` at a space into at most two lines that fit ``width``."""
+    if estimated_width(text, font_size) <= width:
+        return (text,)
+    breaks = [index for index, character in enumerate(text) if character == " "]
+    fitting = [at for at in breaks if estimated_width(text[:at], font_size) <= width]
+    if not fitting:
+        return (fit(text, width, font_size, keep_end=5),)
+    first, second = text[: fitting[-1]], text[fitting[-1] + 1 :]
+    return first, fit(second, width, font_size, keep_end=5)
+
+
 def _width(character: str) -> float:
     if unicodedata.combining(character):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":
         return 1.1
     if character in _NARROW:
-        return 0.36
+        return 0.4
     if character in _BROAD:
         return 1.0
     if character.isupper():

@@ -163,6 +163,24 @@ CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
                 "check the disk; the files lie in the quarantine folder of the state directory",
             ),
             Condition(
+                "device-cloned",
+                "warning",
+                "this disk was copied from another machine",
+                "nothing to do: a new identity was made; the other machine keeps the old one",
+            ),
+            Condition(
+                "state-failing",
+                "error",
+                "the state directory cannot be written",
+                "free disk space or correct the directory's owner; the agent keeps trying",
+            ),
+            Condition(
+                "internal-error",
+                "error",
+                "a part of the agent broke and was started again",
+                "send the log to support; the agent goes on",
+            ),
+            Condition(
                 "collector-failed",
                 "warning",
                 "the last collection broke",

@@ -36,6 +36,7 @@ class Event(StrEnum):
     ACCEPTED = "accepted"  # the service took our acknowledgement
     STARTED = "started"  # about to start the child
     STOPPED = "stopped"  # the agent was asked to stop meanwhile
+    RETRIED = "retried"  # found running at start: the agent had died
     REPORT_SEALED = "report-sealed"
     REPORT_TAKEN = "report-taken"  # the service has the report
     RAN_OUT = "ran-out"  # expiresAt has passed
@@ -62,8 +63,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
         (State.ACKNOWLEDGED, Event.STARTED): State.RUNNING,
         (State.ACKNOWLEDGED, Event.RAN_OUT): State.EXPIRED,
         (State.ACKNOWLEDGED, Event.REFUSED): State.REJECTED,
-        (State.RUNNING, Event.STARTED): State.RUNNING,
         (State.RUNNING, Event.STOPPED): State.ACKNOWLEDGED,
+        (State.RUNNING, Event.RETRIED): State.ACKNOWLEDGED,
         (State.RUNNING, Event.REPORT_SEALED): State.REPORTED,
         (State.RUNNING, Event.REFUSED): State.REJECTED,
         (State.REPORTED, Event.REPORT_TAKEN): State.SUBMITTED,

@@ -11,13 +11,12 @@ PROTOCOL_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """``finished_at`` is ISO 8601 in UTC; ``max_bytes`` bounds the sealed body."""
+    """``finished_at`` is ISO 8601 in UTC."""
 
     report_id: str
     finished_at: str
     identity: Identity
     environment: Environment
-    max_bytes: int
 
 
 def environment_of(

@@ -1,0 +1,305 @@
+"""The composition root: the only place where real parts are built and put together."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Literal
+
+from agent import __version__
+from agent.adapters import machine
+from agent.adapters.clock import Clock
+from agent.adapters.collector_process import CollectorProcess
+from agent.adapters.database import Database
+from agent.adapters.device_record import DeviceRecordFile
+from agent.adapters.facade import Facade
+from agent.adapters.identity import Identity
+from agent.adapters.journal import Journal
+from agent.adapters.ledger import DROPPED_COUNTER, Ledger
+from agent.adapters.notify import Notifier
+from agent.adapters.outbox import Outbox
+from agent.adapters.state import StateDirectory
+from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
+from agent.config import Config, LocalConfig
+from agent.config_file import Loaded
+from agent.credential import find_api_key
+from agent.device_setup import device_at_start
+from agent.rules.report_context import environment_of
+from agent.tasks.acknowledge import Acknowledger
+from agent.tasks.enroll import Enrollment, Place
+from agent.tasks.execute import Executor
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.heartbeat import Heartbeat
+from agent.tasks.link import Link
+from agent.tasks.receive import Receiver
+from agent.tasks.report_maker import ReportMaker
+from agent.tasks.schedule import Scheduler
+from agent.tasks.standing import Standing
+from agent.tasks.status import StatusWriter
+from agent.tasks.submit import Submitter
+from agent.wire.payload import Environment
+from collectors.contract import Field
+
+Phase = Literal["starting", "running", "stopping", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an app is built in, and outlives it when the configuration is reloaded."""
+
+    state: StateDirectory
+    notifier: Notifier
+    clock: Clock
+    rng: Random
+    started_at: datetime
+    foreground: bool
+
+
+def capabilities_of(config: LocalConfig) -> tuple[str, ...]:
+    """Return what this build with this configuration can do, in the service's words."""
+    able = {
+        "network": config.network.enabled,
+        "application": config.application.enabled,
+        "commands.stream": config.commands.delivery != "poll",
+        "commands.poll": config.commands.delivery != "stream",
+    }
+    return tuple(name for name, is_able in able.items() if is_able)
+
+
+def environment_here(config: LocalConfig) -> Environment:
+    """Describe this build on this machine."""
+    system, release, arch = machine.system_release_arch()
+    return environment_of(
+        agent_version=__version__,
+        system=system,
+        release=release,
+        arch=arch,
+        os_platform=sys.platform,
+        capabilities=capabilities_of(config),
+    )
+
+
+def config_digest(config: LocalConfig) -> str:
+    """Return a short name for a configuration: equal configurations have equal names."""
+    return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
+
+
+class App:
+    """The parts of one run of the daemon. Build it inside the event loop; `close` ends it."""
+
+    def __init__(self, loaded: Loaded[Config], around: Surroundings) -> None:
+        config = loaded.config
+        self._loaded = loaded
+        self._around = around
+        self.phase: Phase = "starting"
+        clock, rng, state = around.clock, around.rng, around.state
+
+        self.status = StatusWriter(StatusFile(state), around.notifier, clock, self._look)
+        self.health = HealthBoard(clock, self.status.changed)
+        identity, record_file = Identity(state), DeviceRecordFile(state)
+        device = device_at_start(config, record_file, identity)
+        api_key = find_api_key(config.service.api_key_file)
+        self.facade = Facade(config.service, api_key, clock)
+
+        self._database = Database(state)
+        self._journal = Journal(self._database, state)
+        self._outbox = Outbox(self._database)
+        ledger = Ledger(self._database, self._journal, self._outbox)
+        if device.is_clone:
+            self.health.report("device-cloned", "the machine id differs from the stored one")
+        if self._database.was_quarantined or record_file.was_quarantined:
+            self.health.report("state-quarantined", f"see {state.quarantine_path}")
+
+        self.standing = Standing(record_file, device.record, base_url=config.service.base_url)
+        self._link = Link(clock, rng, self.health, api_key)
+        self.enrollment = Enrollment(
+            place=Place(config.service.location_id, capabilities_of(config), config.enrollment),
+            identity=identity,
+            facade=self.facade,
+            link=self._link,
+            standing=self.standing,
+            health=self.health,
+            clock=clock,
+            rng=rng,
+        )
+        self._heartbeat = Heartbeat(
+            self.facade,
+            self._link,
+            self.standing,
+            self.enrollment,
+            self.health,
+            foreground=around.foreground,
+        )
+        self._acknowledger = Acknowledger(
+            facade=self.facade,
+            link=self._link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            journal=self._journal,
+            clock=clock,
+            wake_executor=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
+        )
+        self._submitter = Submitter(
+            limits=config.limits,
+            facade=self.facade,
+            link=self._link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            acknowledger=self._acknowledger,
+            journal=self._journal,
+            outbox=self._outbox,
+            ledger=ledger,
+            state=state,
+            health=self.health,
+            clock=clock,
+            rng=rng,
+        )
+        self._executor = Executor(
+            collectors=CollectorProcess(),
+            maker=ReportMaker(
+                config=config,
+                standing=self.standing,
+                clock=clock,
+                environment=environment_here(config),
+                agent_fields=self._agent_fields,
+            ),
+            acknowledger=self._acknowledger,
+            standing=self.standing,
+            journal=self._journal,
+            ledger=ledger,
+            health=self.health,
+            clock=clock,
+            skew=lambda: self.facade.skew,
+            wake_submitter=self._submitter.wake,
+            on_activity=self.status.changed,
+        )
+        self._receiver = Receiver(
+            delivery=config.commands.delivery,
+            poll_interval_s=config.commands.poll_interval_seconds,
+            facade=self.facade,
+            link=self._link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            journal=self._journal,
+            health=self.health,
+            clock=clock,
+            rng=rng,
+            wake=self._acknowledger.wake,
+        )
+        self._scheduler = Scheduler(
+            beat=self._beat,
+            interval_s=config.heartbeat.interval_seconds,
+            want_report=self._executor.schedule,
+            schedule=config.schedule,
+        )
+
+    def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """Return the loops that make the daemon, by name, in the order of their start."""
+        return {
+            "status": self.status.run,
+            "enroll": self.enrollment.run,
+            "heartbeat": self._first_heartbeat,
+            "receive": self._receiver.run,
+            "acknowledge": self._acknowledger.run,
+            "execute": self._executor.run,
+            "submit": self._submitter.run,
+        }
+
+    def start(self) -> None:
+        self.phase = "running"
+        self._journal.prune(self._around.clock.now())
+        self._scheduler.start()
+        self.status.changed()
+
+    def stop_timers(self) -> None:
+        self.phase = "stopping"
+        self._scheduler.stop()
+
+    async def close(self) -> None:
+        """Release connections and files; the loops must have ended."""
+        self.phase = "stopped"
+        self.status.write_now()
+        await self.facade.close()
+        self._database.close()
+
+    async def _first_heartbeat(self) -> None:
+        """Beat as soon as there is a binding, and after each new one; the scheduler goes on."""
+        while True:
+            await self.standing.wait_to_work()
+            await self._beat()
+            await self.standing.wait_for_loss()
+
+    async def _beat(self) -> None:
+        await self._heartbeat.beat()
+        self.status.changed()
+
+    def _agent_fields(self) -> Iterator[Field]:
+        """Tell what only the daemon knows of itself (docs/application-fields.md)."""
+        now = self._around.clock.now()
+        depth = self._outbox.depth()
+        uptime_s = int((now - self._around.started_at).total_seconds())
+        yield Field("agent.version", "agent", "available", __version__)
+        yield Field("agent.uptimeSeconds", "agent", "available", uptime_s)
+        yield Field("agent.outboxReports", "agent", "available", depth.reports)
+        yield Field("agent.outboxBytes", "agent", "available", depth.size_bytes)
+        yield Field("agent.configDigest", "agent", "available", config_digest(self._loaded.config))
+        if self._heartbeat.last_at is None:
+            yield Field(
+                "agent.lastHeartbeatAt", "agent", "not-applicable", None, "none since the start"
+            )
+        else:
+            last = self._heartbeat.last_at.isoformat()
+            yield Field("agent.lastHeartbeatAt", "agent", "available", last)
+
+    def _look(self) -> DaemonStatus:
+        depth = self._outbox.depth()
+        binding = self.standing.record.binding
+        return DaemonStatus(
+            version=__version__,
+            pid=os.getpid(),
+            phase=self.phase,
+            started_at=_text(self._around.started_at) or "",
+            written_at=_text(self._around.clock.now()) or "",
+            config_path=str(self._loaded.path) if self._loaded.path else None,
+            binding=None
+            if binding is None
+            else BindingStatus(
+                instance_id=str(binding.record.instance_id),
+                binding_id=str(binding.record.binding_id),
+                organization_id=binding.record.organization_id,
+                location_id=binding.record.location_id,
+                base_url=binding.base_url,
+            ),
+            is_revoked=self.standing.is_revoked,
+            last_heartbeat_at=_text(self._heartbeat.last_at),
+            last_contact_at=_text(self.facade.last_contact_at),
+            delivery=self._receiver.now_by,
+            activity=self._executor.activity,
+            outbox_reports=depth.reports,
+            outbox_bytes=depth.size_bytes,
+            outbox_oldest_at=_text(depth.oldest_at),
+            counters={
+                "commands_received": self._receiver.received,
+                "commands_ignored": self._receiver.ignored,
+                DROPPED_COUNTER: 0,
+                **self._database.counters(),
+            },
+            problems=tuple(
+                ProblemStatus(
+                    code=p.condition.code,
+                    severity=p.condition.severity,
+                    title=p.condition.title,
+                    detail=p.detail,
+                    fix=p.condition.fix,
+                    since=p.since,
+                )
+                for p in self.health.problems()
+            ),
+        )
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")

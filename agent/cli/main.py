@@ -1,0 +1,73 @@
+"""`venue-agent`: finds the verb, runs it, turns errors into one or two plain lines.
+
+Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error. Each verb's
+module is imported only when it runs, so that the daemon and a quick `status` start at once.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from agent import __version__
+from agent.errors import AgentError, ConfigError
+
+EXIT_BAD: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+VERBS: Final = {
+    "run": "the daemon, in the foreground; service managers start exactly this",
+    "enroll": "enroll at the service now and print the record",
+    "collect": "collect a report here and now, without a service",
+    "status": "what the daemon is doing, and what is wrong",
+    "history": "requests and reports from the journal",
+    "config": "check, show or describe the configuration",
+    "demo": "a service and this agent on loopback, with two reports",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser(words).parse_args(words)
+    try:
+        verb = importlib.import_module(f"agent.cli.{options.verb}")
+        code: int = verb.run(options)
+    except AgentError as error:
+        if options.debug:
+            raise
+        for line in str(error).splitlines():
+            sys.stderr.write(f"venue-agent: {line}\n")
+        return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough; Python must not complain while it closes stdout.
+        sys.stderr.close()
+        return EXIT_BAD
+    except Exception as error:
+        if options.debug:
+            raise
+        sys.stderr.write(f"venue-agent: unexpected {type(error).__name__}: {error}\n")
+        sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
+        return EXIT_BAD
+    return code
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="venue-agent", description="Remote control and diagnostics agent of a venue's machine."
+    )
+    parser.add_argument("--version", action="version", version=f"venue-agent {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    wanted = next((word for word in words if word in VERBS), None)
+    for name, summary in VERBS.items():
+        sub = verbs.add_parser(name, help=summary, description=summary)
+        sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS)
+        # Only the verb that will run says what it takes: the others need not be imported.
+        if name == wanted:
+            importlib.import_module(f"agent.cli.{name}").add_arguments(sub)
+    return parser

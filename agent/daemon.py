@@ -1,0 +1,179 @@
+"""The daemon: holds the state directory, starts the loops, obeys signals, ends in order."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import sqlite3
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+from agent import __version__
+from agent.adapters.clock import SystemClock
+from agent.adapters.notify import Notifier
+from agent.adapters.state import StateDirectory
+from agent.app import App, Surroundings
+from agent.config import Config, state_dir
+from agent.config_file import Loaded, load
+from agent.credential import find_api_key
+from agent.errors import ConfigError, CredentialRefused, StateError
+from agent.logging_setup import set_up_logging
+from agent.rules.retry import Backoff
+
+log = logging.getLogger(__name__)
+
+STOP_WITHIN_S: Final = 8.0
+"""The loops have this long to end; a service manager kills after ten or more."""
+RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
+
+
+class Wish(StrEnum):
+    """What a signal asks for."""
+
+    STOP = "stop"
+    RELOAD = "reload"
+
+
+def load_for_daemon(path: Path | None) -> Loaded[Config]:
+    """Read the configuration and see that a key can be read. Raises ConfigError."""
+    loaded = load(Config, path)
+    try:
+        find_api_key(loaded.config.service.api_key_file).read()
+    except CredentialRefused as error:
+        raise ConfigError((str(error),)) from None
+    return loaded
+
+
+async def run(path: Path | None, *, foreground: bool) -> None:
+    """Run until told to stop. Raises ConfigError and StateError before anything is started."""
+    loaded = load_for_daemon(path)
+    set_up_logging(loaded.config.logging)
+    clock = SystemClock()
+    state = StateDirectory(state_dir(loaded.config.device))
+    state.prepare()
+    wishes: asyncio.Queue[Wish] = asyncio.Queue()
+    around = Surroundings(state, Notifier(), clock, SystemRandom(), clock.now(), foreground)
+    with state.hold(), _signals(wishes):
+        log.info("venue-agent %s, state in %s", __version__, state.path)
+        while await _run_once(loaded, around, wishes) is Wish.RELOAD:
+            loaded = _reloaded(loaded, path, around.notifier)
+    log.info("stopped")
+
+
+def _reloaded(loaded: Loaded[Config], path: Path | None, notifier: Notifier) -> Loaded[Config]:
+    """Return the new configuration, or the present one if the new one is wrong."""
+    try:
+        new = load_for_daemon(path)
+    except ConfigError as error:
+        for problem in error.problems:
+            log.error("not reloaded: %s", problem)
+        notifier.status("the new configuration is wrong: running with the old one")
+        return loaded
+    if state_dir(new.config.device) != state_dir(loaded.config.device):
+        log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
+        device = new.config.device.model_copy(
+            update={"state_dir": str(state_dir(loaded.config.device))}
+        )
+        config = new.config.model_copy(update={"device": device})
+        new = Loaded(config, new.path, new.origins)
+    set_up_logging(new.config.logging)
+    log.info("the configuration was reloaded")
+    return new
+
+
+async def _run_once(
+    loaded: Loaded[Config], around: Surroundings, wishes: asyncio.Queue[Wish]
+) -> Wish:
+    """Run the loops until a signal; return what it asked for."""
+    app = App(loaded, around)
+    try:
+        app.start()
+        tasks = [
+            asyncio.create_task(_keep_running(name, loop, app), name=name)
+            for name, loop in app.loops().items()
+        ]
+        tasks.append(asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog"))
+        around.notifier.ready()
+        gc.collect()
+        gc.freeze()
+        wish = await wishes.get()
+        log.info("asked to %s", wish)
+        if wish is Wish.STOP:
+            around.notifier.stopping()
+        else:
+            around.notifier.reloading(int(around.clock.monotonic() * 1e6))
+        app.stop_timers()
+        await _end(tasks)
+    finally:
+        await app.close()
+    return wish
+
+
+async def _keep_running(name: str, loop: Callable[[], Awaitable[None]], app: App) -> None:
+    """Run a loop; one that breaks is recorded and started again, later and later."""
+    attempt = 0
+    while True:
+        try:
+            await loop()
+        except (StateError, sqlite3.Error, OSError) as error:
+            log.error("%s: %s", name, error)
+            app.health.report("state-failing", f"{name}: {error}")
+        except Exception as error:
+            log.exception("%s broke", name)
+            app.health.report("internal-error", f"{name}: {type(error).__name__}: {error}")
+        attempt += 1
+        await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
+        app.health.clear({"state-failing"})
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    done, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+    for task in late:
+        log.error("%s did not end in %.0f s and is left behind", task.get_name(), STOP_WITHIN_S)
+    for task in done:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s ended with %s: %s", task.get_name(), type(error).__name__, error)
+
+
+async def _tell_the_watchdog(notifier: Notifier) -> None:
+    """Give the manager a sign of life from inside the event loop: a hung loop gives none."""
+    if not notifier.watchdog_s:
+        return
+    while True:
+        notifier.alive()
+        await asyncio.sleep(notifier.watchdog_s / 3)
+
+
+@contextlib.contextmanager
+def _signals(wishes: asyncio.Queue[Wish]) -> Iterator[None]:
+    """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
+    loop = asyncio.get_running_loop()
+    meanings = {signal.SIGTERM: Wish.STOP, signal.SIGINT: Wish.STOP}
+    if sys.platform == "win32":
+        previous = {
+            number: signal.signal(
+                number, lambda *_: loop.call_soon_threadsafe(wishes.put_nowait, Wish.STOP)
+            )
+            for number in meanings
+        }
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        return
+    meanings[signal.SIGHUP] = Wish.RELOAD
+    for number, wish in meanings.items():
+        loop.add_signal_handler(number, wishes.put_nowait, wish)
+    try:
+        yield
+    finally:
+        for number in meanings:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,67 @@
+"""What this device is at start: the stored record, or a new one, and what speaks against it."""
+
+import logging
+from dataclasses import dataclass
+
+from agent.adapters import machine
+from agent.adapters.device_record import DeviceRecord, DeviceRecordFile, new_install_id
+from agent.adapters.identity import Identity
+from agent.config import Config
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAtStart:
+    """``is_clone``: the stored identity belongs to another machine, a new one was begun."""
+
+    record: DeviceRecord
+    is_clone: bool = False
+
+
+def device_at_start(
+    config: Config, file: DeviceRecordFile, identity: Identity, fingerprint: str | None = None
+) -> DeviceAtStart:
+    """Load or begin the device record. Raises StateError.
+
+    The key is kept whatever happens to the record, since the instance id follows from it; only
+    on a disk copied to another machine both are begun anew.
+    """
+    fingerprint = fingerprint or machine.fingerprint()
+    stored = file.load()
+    is_clone = (
+        stored is not None
+        and stored.fingerprint is not None
+        and fingerprint is not None
+        and stored.fingerprint != fingerprint
+    )
+    if is_clone:
+        log.warning("this disk was copied from another machine: a new identity is made")
+        if identity.exists():
+            identity.set_aside()
+        stored = None
+    record = stored or DeviceRecord(legacy_install_id=new_install_id())
+    record = _as_configured(record, config).model_copy(
+        update={"fingerprint": fingerprint or record.fingerprint}
+    )
+    if record != stored:
+        file.save(record)
+    return DeviceAtStart(record, is_clone)
+
+
+def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
+    """Apply what the configuration says: the install id, and where the device belongs."""
+    install_id = config.device.legacy_install_id or record.legacy_install_id
+    record = record.model_copy(update={"legacy_install_id": install_id})
+    binding = record.binding
+    if binding is None:
+        return record
+    place = (config.service.base_url, config.service.location_id)
+    if (binding.base_url, binding.location_id) == place:
+        return record
+    log.warning(
+        "the configuration names another place than the enrollment (%s at %s): enrolling anew",
+        binding.location_id,
+        binding.base_url,
+    )
+    return record.model_copy(update={"binding": None, "is_revoked": False})

@@ -1,0 +1,22 @@
+"""What `current` says about the binding this device believes in."""
+
+from enum import StrEnum
+from uuid import UUID
+
+from agent.wire.device_operations import EnrollmentRecord
+
+
+class Verdict(StrEnum):
+    KEEP = "keep"  # the binding is as we know it
+    ADOPT = "adopt"  # the service has bound this instance anew
+    GONE = "gone"  # the service knows no binding for this credential
+    SHARED = "shared"  # the credential answers for another device: heartbeats decide
+
+
+def judge(current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UUID) -> Verdict:
+    """Compare the service's record with the stored binding's ids."""
+    if current is None:
+        return Verdict.GONE
+    if current.instance_id != instance_id:
+        return Verdict.SHARED
+    return Verdict.KEEP if current.binding_id == binding_id else Verdict.ADOPT

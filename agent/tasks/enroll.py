@@ -1,0 +1,175 @@
+"""Gets a binding and keeps it true: `current` at start, enrollment where there is none.
+
+An identity is never dropped because the service says no; the same key tries again, slowly.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from agent import __version__
+from agent.adapters.clock import Clock
+from agent.adapters.facade import Facade
+from agent.adapters.identity import Identity
+from agent.adapters.machine import service_platform
+from agent.config import Enrollment as EnrollmentConfig
+from agent.errors import Refused, ServiceError, Unavailable
+from agent.rules import retry
+from agent.rules.standing import Verdict, judge
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.link import Link
+from agent.tasks.standing import Standing
+from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
+
+log = logging.getLogger(__name__)
+
+READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
+FORBIDDEN: Final = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where this device is to be bound."""
+
+    location_id: str
+    capabilities: tuple[str, ...]
+    config: EnrollmentConfig
+
+
+class Enrollment:
+    def __init__(
+        self,
+        *,
+        place: Place,
+        identity: Identity,
+        facade: Facade,
+        link: Link,
+        standing: Standing,
+        health: HealthBoard,
+        clock: Clock,
+        rng: Random,
+    ) -> None:
+        self._place = place
+        self._identity = identity
+        self._facade = facade
+        self._link = link
+        self._standing = standing
+        self._health = health
+        self._clock = clock
+        self._rng = rng
+        self._doubt = asyncio.Event()
+        self._settled = asyncio.Event()
+
+    async def run(self) -> None:
+        """Hold a confirmed binding for as long as the service allows one; never returns."""
+        if self._standing.binding is None:
+            await self._enroll_until_bound()
+        else:
+            await self._confirm(is_doubted=self._standing.is_revoked)
+        while True:
+            self._settled.set()
+            if self._standing.is_revoked:
+                await self._wait_out_the_revocation()
+            await self._doubt.wait()
+            self._doubt.clear()
+            await self._confirm(is_doubted=True)
+
+    def doubt(self) -> None:
+        """Somebody was refused as this device: ask `current` whether it still is bound."""
+        self._doubt.set()
+
+    async def settle_doubt(self) -> None:
+        """Like `doubt`, and return when the service has been asked."""
+        self._settled.clear()
+        self._doubt.set()
+        await self._settled.wait()
+
+    async def _confirm(self, *, is_doubted: bool) -> None:
+        """Ask `current` and believe it. ``is_doubted``: a call as this device was refused."""
+        binding = self._standing.binding
+        if binding is None:
+            return
+        current = await self._link.call(self._facade.current)
+        verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
+        log.debug("the service says of our binding: %s", verdict)
+        if verdict is Verdict.ADOPT and current is not None:
+            log.warning("the service has bound this device anew: binding %s", current.binding_id)
+            self._standing.adopt(current, self._place.location_id)
+        elif verdict is Verdict.KEEP:
+            self._standing.confirm()
+        elif verdict is Verdict.SHARED:
+            self._health.report("credential-shared", "`current` answers with another device")
+            if is_doubted:
+                self._revoked("calls are refused, and the API key belongs to another device")
+            else:
+                self._standing.confirm()
+        else:
+            self._revoked("the service knows no binding of this device")
+        if self._standing.may_work:
+            self._health.clear({"revoked", "not-enrolled"})
+
+    def _revoked(self, why: str) -> None:
+        self._standing.revoke()
+        self._health.report("revoked", why)
+
+    async def _wait_out_the_revocation(self) -> None:
+        """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
+        attempt = 0
+        while self._standing.is_revoked:
+            attempt += 1
+            await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
+            if self._place.config.on_revoked == "reenroll":
+                await self._enroll_until_bound()
+            else:
+                await self._confirm(is_doubted=True)
+
+    async def _enroll_until_bound(self) -> None:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                record = await self.enroll_once()
+            except ServiceError as error:
+                delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
+                log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
+                self._health.report("not-enrolled", explain(error))
+                await self._clock.sleep(delay_s)
+                continue
+            log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
+            self._health.clear({"not-enrolled", "revoked"})
+            return
+
+    async def enroll_once(self) -> EnrollmentRecord:
+        """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
+        key = self._identity.load_or_create()
+        request = ChallengeRequest(
+            instance_id=key.instance_id,
+            public_key=key.public_key,
+            platform=service_platform(),
+            location_id=self._place.location_id,
+            legacy_install_id=self._standing.record.legacy_install_id,
+            app_version=__version__,
+            capabilities=self._place.capabilities,
+        )
+        challenge = await self._link.call(lambda: self._facade.challenge(request))
+        config = self._place.config
+        signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
+        answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
+        record = await self._link.call(lambda: self._facade.enroll(answer))
+        if record.instance_id != key.instance_id:
+            raise Unavailable("bad-reply", "the service enrolled another device than this one")
+        self._standing.adopt(record, self._place.location_id)
+        return record
+
+
+def explain(error: ServiceError) -> str:
+    """Say in one line why the service did not enroll this device."""
+    if not isinstance(error, Refused) or error.status != FORBIDDEN:
+        return str(error)
+    if error.code in READ_ONLY_CODES:
+        return f"this key has no write grant: {error}"
+    if error.code is not None:
+        return str(error)
+    return f"this key has no write grant, or not for this location: {error}"

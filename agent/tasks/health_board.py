@@ -1,0 +1,48 @@
+"""Which conditions hold now. Changes are logged once, not at every repetition."""
+
+import logging
+from collections.abc import Callable, Collection
+
+from agent.adapters.clock import Clock
+from agent.rules.health import CONDITIONS, Problem, to_show
+
+log = logging.getLogger(__name__)
+
+OnChange = Callable[[], None]
+
+
+class HealthBoard:
+    def __init__(self, clock: Clock, on_change: OnChange) -> None:
+        self._clock = clock
+        self._on_change = on_change
+        self._present: dict[str, Problem] = {}
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong now, without what follows from something else."""
+        return to_show(self._present.values())
+
+    def holds(self, code: str) -> bool:
+        return code in self._present
+
+    def report(self, code: str, detail: str) -> None:
+        """Say that the condition ``code`` holds (rules.health)."""
+        condition = CONDITIONS[code]
+        known = self._present.get(code)
+        if known is not None and known.detail == detail:
+            return
+        since = known.since if known else self._clock.now().isoformat(timespec="seconds")
+        self._present[code] = Problem(condition, detail, since)
+        if known is None:
+            level = logging.ERROR if condition.severity == "error" else logging.WARNING
+            log.log(level, "%s: %s (%s)", condition.title, detail, condition.fix)
+        else:
+            log.info("%s: now %s", condition.title, detail)
+        self._on_change()
+
+    def clear(self, codes: Collection[str]) -> None:
+        """Say that these conditions hold no longer."""
+        gone = [code for code in codes if self._present.pop(code, None) is not None]
+        for code in gone:
+            log.info("no longer: %s", CONDITIONS[code].title)
+        if gone:
+            self._on_change()

@@ -1,0 +1,66 @@
+"""Tells the service, period after period, that this device lives."""
+
+import logging
+from datetime import datetime
+
+from agent.adapters.facade import Facade
+from agent.errors import BodyRejected, BodyTooLarge, Refused
+from agent.rules.clock_skew import ClockSkew
+from agent.tasks.enroll import Enrollment
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.link import Link
+from agent.tasks.standing import Standing
+from agent.wire.device_operations import HeartbeatRequest
+
+log = logging.getLogger(__name__)
+
+SKEW_WORTH_SAYING_S = 120.0
+
+
+class Heartbeat:
+    def __init__(
+        self,
+        facade: Facade,
+        link: Link,
+        standing: Standing,
+        enrollment: Enrollment,
+        health: HealthBoard,
+        *,
+        foreground: bool,
+    ) -> None:
+        self._facade = facade
+        self._link = link
+        self._standing = standing
+        self._enrollment = enrollment
+        self._health = health
+        self._foreground = foreground
+        self.last_at: datetime | None = None
+        """When the service saw us last, by its own clock."""
+
+    async def beat(self) -> None:
+        """Send one heartbeat, if there is a binding to send it for."""
+        if not self._standing.may_work or self._standing.binding_id is None:
+            return
+        request = HeartbeatRequest(
+            binding_id=self._standing.binding_id, foreground=self._foreground
+        )
+        try:
+            reply = await self._link.call(lambda: self._facade.heartbeat(request))
+        except Refused as error:
+            log.warning("the heartbeat is refused: %s", error)
+            self._enrollment.doubt()
+            return
+        except (BodyRejected, BodyTooLarge) as error:
+            self._health.report("bad-reply", f"the heartbeat is rejected: {error}")
+            return
+        self.last_at = reply.last_seen_at
+        self._judge_clock(self._facade.skew)
+
+    def _judge_clock(self, skew: ClockSkew) -> None:
+        seconds = skew.offset.total_seconds()
+        if abs(seconds) < SKEW_WORTH_SAYING_S:
+            self._health.clear({"clock-skew"})
+            return
+        direction = "behind" if seconds > 0 else "ahead of"
+        minutes = round(abs(seconds) / 60)
+        self._health.report("clock-skew", f"{minutes} minutes {direction} the service")

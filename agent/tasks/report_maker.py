@@ -1,0 +1,178 @@
+"""Makes jobs from the configuration, and sealed reports from facts."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from agent.adapters.clock import Clock
+from agent.adapters.journal import Entry
+from agent.config import LocalConfig
+from agent.rules.application_report import application_report
+from agent.rules.network_report import network_report, outcome_of
+from agent.rules.report_context import ReportContext, identity_of
+from agent.rules.sealing import Payload, Report, Sealed, seal
+from agent.tasks.standing import Standing
+from agent.wire.payload import Environment
+from agent.wire.vocabulary import FailureReason, Kind
+from collectors.contract import (
+    ApplicationFacts,
+    ApplicationJob,
+    ConfiguredPrinter,
+    Facts,
+    Field,
+    Job,
+    NetworkFacts,
+    NetworkJob,
+    SourceState,
+)
+
+SWITCHED_OFF = "switched off in this machine's configuration"
+
+AgentFields = Callable[[], Iterable[Field]]
+
+
+def application_job(config: LocalConfig) -> ApplicationJob:
+    """Return the bounds of an application snapshot as the configuration sets them."""
+    return ApplicationJob(
+        max_duration_s=config.application.max_duration_seconds,
+        watch_processes=config.application.watch_processes,
+        kiosk_debug_url=config.application.kiosk_debug_url,
+        service_url="" if config.service is None else config.service.base_url,
+    )
+
+
+def network_job(config: LocalConfig) -> NetworkJob:
+    """Return the bounds of a network report as the configuration sets them."""
+    network = config.network
+    return NetworkJob(
+        ports=network.ports,
+        max_hosts=network.max_hosts,
+        max_services=network.max_services,
+        max_duration_s=network.max_duration_seconds,
+        subnets=network.subnets,
+        exclude=network.exclude,
+        mdns_service_types=network.mdns_service_types,
+        printers=tuple(
+            ConfiguredPrinter(p.id, p.name, p.transport, p.address) for p in config.printers
+        ),
+        device_only=network.device_only,
+        enrich=network.enrich,
+    )
+
+
+def payload_of(
+    job: Job, facts: Facts, agent_fields: Iterable[Field], context: ReportContext
+) -> Payload:
+    """Build the payload of the kind that the facts are of."""
+    if isinstance(facts, NetworkFacts) and isinstance(job, NetworkJob):
+        return network_report(facts, job, context)
+    if isinstance(facts, ApplicationFacts):
+        return application_report(facts, agent_fields, context)
+    raise TypeError(f"facts of the kind {facts.kind} came from a {job.kind} job")
+
+
+class ReportMaker:
+    """Every report gets its id here, once; what is sealed never changes."""
+
+    def __init__(
+        self,
+        *,
+        config: LocalConfig,
+        standing: Standing,
+        clock: Clock,
+        environment: Environment,
+        agent_fields: AgentFields,
+    ) -> None:
+        self._config = config
+        self._standing = standing
+        self._clock = clock
+        self._environment = environment
+        self._agent_fields = agent_fields
+
+    def job(self, kind: Kind) -> Job | None:
+        """Return the collector's job, or None when this kind is switched off."""
+        if kind == "network":
+            return network_job(self._config) if self._config.network.enabled else None
+        return application_job(self._config) if self._config.application.enabled else None
+
+    def finished(self, job: Job, facts: Facts, entry: Entry | None) -> Report:
+        """Make the report of a collection."""
+        context = self._context()
+        payload = payload_of(job, facts, self._agent_fields(), context)
+        return self._report(entry, job.kind, context.report_id, payload)
+
+    def switched_off(self, kind: Kind, started_at: datetime, entry: Entry | None) -> Report:
+        """Answer for a kind that the configuration does not allow: a report that says so."""
+        context = self._context()
+        started = started_at.isoformat()
+        payload: Payload
+        if kind == "network":
+            off = SourceState("unsupported", SWITCHED_OFF)
+            nothing = NetworkFacts(
+                scope="device",
+                os_platform=self._environment.os_platform or "unknown",
+                os_version=None,
+                started_at=started,
+                interfaces_source=off,
+                mdns_source=off,
+                scan_source=off,
+                limitations=(f"network reports are {SWITCHED_OFF}",),
+            )
+            payload = network_report(nothing, network_job(self._config), context)
+        else:
+            line = f"application snapshots are {SWITCHED_OFF}"
+            empty = ApplicationFacts(started_at=started, limitations=(line,))
+            payload = application_report(empty, self._agent_fields(), context)
+        return self._report(entry, kind, context.report_id, payload)
+
+    def failed(self, kind: Kind, entry: Entry | None) -> Report:
+        """Answer for a collection that told nothing at all."""
+        return self._without_payload(kind, entry, "collection-failed")
+
+    def interrupted(self, entry: Entry) -> Report:
+        """Answer for a collection that died with the agent once too often."""
+        return self._without_payload(entry.kind, entry, "execution-interrupted")
+
+    def seal(self, report: Report) -> Sealed:
+        return seal(report, self._config.limits.max_report_bytes)
+
+    def _report(self, entry: Entry | None, kind: Kind, report_id: str, payload: Payload) -> Report:
+        return Report(
+            report_id=UUID(report_id),
+            binding_id=self._binding_id(entry),
+            kind=kind,
+            outcome=outcome_of(payload.completeness),
+            payload=payload,
+            request_id=None if entry is None else entry.request_id,
+        )
+
+    def _without_payload(self, kind: Kind, entry: Entry | None, reason: FailureReason) -> Report:
+        return Report(
+            report_id=uuid4(),
+            binding_id=self._binding_id(entry),
+            kind=kind,
+            outcome="failed",
+            payload=None,
+            request_id=None if entry is None else entry.request_id,
+            failure_reason=reason,
+        )
+
+    def _binding_id(self, entry: Entry | None) -> UUID:
+        if entry is not None:
+            return entry.binding_id
+        if self._standing.binding_id is None:
+            raise RuntimeError("a report is made without a binding")
+        return self._standing.binding_id
+
+    def _context(self) -> ReportContext:
+        binding = self._standing.binding
+        return ReportContext(
+            report_id=str(uuid4()),
+            finished_at=self._clock.now().isoformat(),
+            identity=identity_of(
+                organization_id=None if binding is None else binding.organization_id,
+                location_id=None if binding is None else binding.location_id,
+                install_id=self._standing.record.legacy_install_id,
+            ),
+            environment=self._environment,
+        )

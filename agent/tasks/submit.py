@@ -1,0 +1,162 @@
+"""Sends what waits in the outbox, oldest first, until the service has it."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from random import Random
+from typing import Final
+
+from pydantic import ValidationError
+
+from agent.adapters.clock import Clock
+from agent.adapters.facade import Facade
+from agent.adapters.journal import Journal
+from agent.adapters.ledger import Ledger
+from agent.adapters.outbox import Item, Outbox
+from agent.adapters.state import StateDirectory
+from agent.config import Limits
+from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
+from agent.rules.lifecycle import State
+from agent.rules.sealing import LAST_TIER, seal_as_failed, seal_smaller
+from agent.tasks.acknowledge import Acknowledger
+from agent.tasks.enroll import Enrollment
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.link import Link
+from agent.tasks.standing import Standing
+from agent.wire.device_operations import SubmitResultReply
+
+log = logging.getLogger(__name__)
+
+DRAIN_PAUSE_S: Final = 1.0
+"""Between two reports of a backlog: a fleet that comes back must not topple the service."""
+
+
+class Submitter:
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        facade: Facade,
+        link: Link,
+        standing: Standing,
+        enrollment: Enrollment,
+        acknowledger: Acknowledger,
+        journal: Journal,
+        outbox: Outbox,
+        ledger: Ledger,
+        state: StateDirectory,
+        health: HealthBoard,
+        clock: Clock,
+        rng: Random,
+    ) -> None:
+        self._limits = limits
+        self._facade = facade
+        self._link = link
+        self._standing = standing
+        self._enrollment = enrollment
+        self._acknowledger = acknowledger
+        self._journal = journal
+        self._outbox = outbox
+        self._ledger = ledger
+        self._state = state
+        self._health = health
+        self._clock = clock
+        self._rng = rng
+        self._work = asyncio.Event()
+
+    def wake(self) -> None:
+        """A report was queued: make room for it, and send."""
+        self.keep_bounds()
+        self._work.set()
+
+    async def run(self) -> None:
+        """Send for ever."""
+        while True:
+            self._work.clear()
+            self.keep_bounds()
+            while (item := self._outbox.oldest()) is not None:
+                await self._standing.wait_to_work()
+                await self._send(item)
+                if self._outbox.oldest() is not None:
+                    await self._clock.sleep(DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0))
+            self._health.clear({"reports-waiting"})
+            await self._work.wait()
+
+    def keep_bounds(self) -> None:
+        """Give up what there is no room for, and say so."""
+        dropped = self._ledger.drop_over_bounds(
+            self._limits.outbox_max_bytes,
+            timedelta(days=self._limits.outbox_max_age_days),
+            self._clock.now(),
+        )
+        if dropped:
+            self._health.report("reports-dropped", f"{len(dropped)} for lack of room or by age")
+        depth = self._outbox.depth()
+        if depth.reports > 1:
+            self._health.report("reports-waiting", f"{depth.reports} reports")
+
+    async def _send(self, item: Item) -> None:
+        await self._see_that_running_is_known(item)
+        try:
+            reply = await self._link.call(lambda: self._submit(item))
+        except BodyTooLarge as error:
+            self._shrink(item, str(error))
+            return
+        except BodyRejected as error:
+            self._replace_rejected(item, str(error))
+            return
+        except Refused as error:
+            await self._judge_refusal(item, error)
+            return
+        self._ledger.settle(item, self._clock.now())
+        log.info("report %s is at the service: %s", item.report_id, reply.outcome)
+
+    async def _submit(self, item: Item) -> SubmitResultReply:
+        reply = await self._facade.submit_result(item.body)
+        if reply.report_id != item.report_id:
+            raise Unavailable("bad-reply", "the service took another report than the one sent")
+        return reply
+
+    async def _see_that_running_is_known(self, item: Item) -> None:
+        """A request must be known to run before it ends: say it now if it could not be said."""
+        entry = None if item.request_id is None else self._journal.get(item.request_id)
+        if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:
+            return
+        # A refusal here is no verdict on the report: that is the answer to the report itself.
+        await self._acknowledger.tell(entry, "running")
+        self._journal.note_running_acknowledged(entry.request_id)
+
+    def _shrink(self, item: Item, why: str) -> None:
+        try:
+            smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
+        except ValidationError:
+            smaller = None
+        if smaller is None:
+            self._give_up(item, why)
+            return
+        log.warning("report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier)
+        self._outbox.replace(item, smaller)
+
+    def _replace_rejected(self, item: Item, why: str) -> None:
+        """Keep the body for support and send a small failed report in its place."""
+        if item.tier >= LAST_TIER:
+            self._give_up(item, why)
+            return
+        path = self._state.keep_wreck(f"rejected-{item.report_id}.json", item.body)
+        log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
+        try:
+            self._outbox.replace(item, seal_as_failed(item.body))
+        except ValidationError:
+            self._give_up(item, why)
+
+    async def _judge_refusal(self, item: Item, error: Refused) -> None:
+        """Find out whether this report or this device is refused."""
+        await self._enrollment.settle_doubt()
+        if self._standing.may_work:
+            self._state.keep_wreck(f"refused-{item.report_id}.json", item.body)
+            self._give_up(item, str(error))
+
+    def _give_up(self, item: Item, why: str) -> None:
+        log.error("report %s is given up: %s", item.report_id, why)
+        self._ledger.give_up(item, self._clock.now(), why)
+        self._health.report("reports-dropped", f"report {item.report_id}: {why}")
