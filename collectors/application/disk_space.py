@@ -20,7 +20,6 @@ from collectors.application.source import Reading, available, failed
 from collectors.application.text import clean, without_owner
 from collectors.contract import Field
 
-DISK_KEYS: Final = ("disk.mounts",)
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5

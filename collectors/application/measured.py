@@ -9,27 +9,13 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
+from collectors.application.keys import LOAD_KEYS, MEMORY_KEYS, POWER_KEYS
 from collectors.application.source import Reading, available, either, unsupported
 from collectors.contract import Field
 
 SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
-
-MEMORY_KEYS: Final = (
-    "memory.totalBytes",
-    "memory.availableBytes",
-    "memory.usedFraction",
-    "memory.swapTotalBytes",
-    "memory.swapUsedBytes",
-)
-CPU_KEYS: Final = ("cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
-LOAD_KEYS: Final = ("cpu.load1", "cpu.load5", "cpu.load15")
-POWER_KEYS: Final = (
-    "hardware.batteryFraction",
-    "hardware.batteryCharging",
-    "hardware.powerSource",
-)
 
 
 def read_memory(_: Deadline) -> Reading:

@@ -2,31 +2,45 @@
 
 from functools import partial
 
-from collectors.application import measured
+from collectors.application import measured, processes, service_probe
 from collectors.application.deadline import Deadline
+from collectors.application.keys import CPU_KEYS, LOAD_KEYS, MEMORY_KEYS, POWER_KEYS, PROCESS_KEYS
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS
+from collectors.application.processes import CountRestarts
 from collectors.application.source import Reading, Source
 from collectors.contract import ApplicationJob
 
+KIOSK_S = 2.2
 
-def shared_sources(job: ApplicationJob) -> tuple[Source, ...]:
+
+def measured_sources() -> tuple[Source, ...]:
     return (
-        Source("memory", "psutil", measured.MEMORY_KEYS, measured.read_memory),
-        Source("cpu", "psutil", measured.CPU_KEYS, measured.read_cpu),
-        Source("load", "getloadavg", measured.LOAD_KEYS, measured.read_load),
-        Source("power", "psutil", measured.POWER_KEYS, measured.read_power),
-        Source(
-            "kiosk",
-            "kiosk browser",
-            BROWSER_KEYS,
-            partial(_read_kiosk, job.kiosk_debug_url),
-            in_browser=True,
-        ),
+        Source("memory", "psutil", MEMORY_KEYS, measured.read_memory),
+        Source("cpu", "psutil", CPU_KEYS, measured.read_cpu),
+        Source("load", "getloadavg", LOAD_KEYS, measured.read_load),
+        Source("power", "psutil", POWER_KEYS, measured.read_power),
     )
 
 
-def _read_kiosk(url: str, deadline: Deadline) -> Reading:
-    # The WebSocket library is a fifth of the child's memory: not without a kiosk.
-    from collectors.application.kiosk.kiosk import read_kiosk  # noqa: PLC0415
+def process_source(
+    job: ApplicationJob, count_restarts: CountRestarts = processes.nobody_counts
+) -> Source:
+    def read(deadline: Deadline) -> Reading:
+        return processes.read_processes(job.watch_processes, deadline, count_restarts)
 
-    return read_kiosk(url, deadline)
+    return Source("processes", processes.SOURCE, PROCESS_KEYS, read)
+
+
+def service_source(job: ApplicationJob) -> Source:
+    read = partial(service_probe.read_service, job.service_url)
+    return Source("service", service_probe.SOURCE, service_probe.PROBE_KEYS, read)
+
+
+def kiosk_source(job: ApplicationJob) -> Source:
+    def read(deadline: Deadline) -> Reading:
+        # The WebSocket library costs memory and time: not without a kiosk.
+        from collectors.application.kiosk.kiosk import read_kiosk  # noqa: PLC0415
+
+        return read_kiosk(job.kiosk_debug_url, deadline)
+
+    return Source("kiosk", "kiosk browser", BROWSER_KEYS, read, KIOSK_S, in_browser=True)

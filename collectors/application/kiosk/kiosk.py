@@ -12,7 +12,6 @@ from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
 
 SOURCE: Final = "kiosk browser"
-KIOSK_S: Final = 2.2
 LOOK_S: Final = 0.4
 """How long one of several pages is asked whether it is shown; a frozen tab is not."""
 

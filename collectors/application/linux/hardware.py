@@ -7,23 +7,11 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
+from collectors.application.keys import TEMPERATURE_KEYS
 from collectors.application.linux.files import children, read_line, read_number, read_text
 from collectors.application.source import Reading, available, either
 
 DMI: Final = "sysfs dmi"
-MACHINE_KEYS: Final = (
-    "hardware.maker",
-    "hardware.model",
-    "hardware.formFactor",
-    "hardware.firmware",
-)
-PROCESSOR_KEYS: Final = (
-    "hardware.cpuModel",
-    "hardware.physicalCores",
-    "hardware.logicalCores",
-    "hardware.memoryBytes",
-)
-TEMPERATURE_KEYS: Final = ("hardware.temperatureCelsius", "hardware.temperatures")
 
 _PLACEHOLDERS: Final = frozenset(
     {

@@ -19,9 +19,6 @@ from collectors.application.source import Reading, available, either, unsupporte
 from collectors.contract import Field
 
 OS_RELEASE: Final = "os-release"
-SYSTEM_KEYS: Final = ("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
-BOOT_KEYS: Final = ("os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot")
-PLACE_KEYS: Final = ("os.timeZone", "os.locale")
 
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))

@@ -1,7 +1,8 @@
 """Whether the clock is kept in step, and by how much it is off, as the kernel knows it.
 
-Source: adjtimex(2), which anyone may call to read. A service sandbox that protects the clock
-forbids even that; systemd-timesyncd's own mark is looked at then.
+Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which anyone may call to read; both
+begin their struct timex with the same fields. A service sandbox that protects the clock forbids
+even that; systemd-timesyncd's own mark is looked at then.
 """
 
 import ctypes
@@ -11,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
+from collectors.application.keys import CLOCK_KEYS
 from collectors.application.source import Reading, absent, available, status_of
 
 ADJTIMEX: Final = "adjtimex"
-CLOCK_KEYS: Final = ("os.clockSynchronised", "os.clockOffsetMilliseconds")
 
 _STA_UNSYNC: Final = 0x0040
 _STA_NANO: Final = 0x2000
@@ -35,11 +36,11 @@ class Timex(ctypes.Structure):
     )
 
 
-def adjtimex() -> tuple[int, Timex]:
+def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
     """Ask the kernel. Returns the clock's state and its figures; raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     figures = Timex()
-    state = libc.adjtimex(ctypes.byref(figures))
+    state = getattr(libc, call)(ctypes.byref(figures))
     if state < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

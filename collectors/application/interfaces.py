@@ -1,0 +1,151 @@
+"""The network interfaces: whether they are up, their speed, addresses and losses."""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import (
+    Reading,
+    absent,
+    available,
+    either,
+)
+from collectors.application.text import clean
+from collectors.contract import Field, FieldStatus, InterfaceFields
+
+SOURCE: Final = "psutil"
+INTERFACES_MAX: Final = 64
+ADDRESSES_MAX: Final = 32
+
+COUNTERS: Final = (
+    ("interface.receivedBytes", "bytes_recv"),
+    ("interface.sentBytes", "bytes_sent"),
+    ("interface.receiveErrors", "errin"),
+    ("interface.sendErrors", "errout"),
+    ("interface.receiveDrops", "dropin"),
+    ("interface.sendDrops", "dropout"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wireless:
+    """What is known of an interface's Wi-Fi; ``reason`` says why a value is None."""
+
+    ssid: str | None = None
+    signal_dbm: int | None = None
+    status: FieldStatus = "unsupported"
+    reason: str = "the system does not tell it to a service"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a platform adds: each interface's type, and the Wi-Fi of those that have it."""
+
+    types: Mapping[str, str]
+    wireless: Mapping[str, Wireless]
+
+
+ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
+
+
+def no_links(_names: tuple[str, ...], _deadline: Deadline) -> Links:
+    return Links({}, {})
+
+
+def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
+    stats = psutil.net_if_stats()
+    addresses = psutil.net_if_addrs()
+    counters = psutil.net_io_counters(pernic=True)
+    names = tuple(sorted(stats))[:INTERFACES_MAX]
+    cut = len(stats) - len(names)
+    known = links(names, deadline)
+    entries = tuple(
+        InterfaceFields(
+            clean(name, 64),
+            (
+                *_state(name, stats[name], known),
+                *address_fields(addresses.get(name, [])),
+                *_counters(counters.get(name)),
+                *wireless_fields(known.wireless.get(name)),
+            ),
+        )
+        for name in names
+    )
+    return Reading(
+        fields=(available("network.interfaceCount", SOURCE, len(stats)),),
+        interfaces=entries,
+        limitations=(f"{cut} interfaces beyond {INTERFACES_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
+    return (
+        either("interface.type", "system", known.types.get(name), "the system does not tell it"),
+        available("interface.up", SOURCE, stats.isup),
+        # 0 and 65535 are how drivers say that they do not know
+        either(
+            "interface.speedMegabitsPerSecond",
+            SOURCE,
+            stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,  # noqa: PLR2004
+            "the driver does not tell it",
+        ),
+        either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not tell it"),
+    )
+
+
+def address_fields(found: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
+    """The MAC address and the IP addresses with their prefix lengths."""
+    macs = [entry.address for entry in found if entry.family == psutil.AF_LINK]
+    mac = macs[0].lower().replace("-", ":") if macs else None
+    texts = [
+        text
+        for entry in found
+        if entry.family in {socket.AF_INET, socket.AF_INET6}
+        and (text := with_prefix(entry.address, entry.netmask)) is not None
+    ]
+    return (
+        either(
+            "interface.macAddress",
+            SOURCE,
+            None if mac in {None, "00:00:00:00:00:00"} else mac,
+            "it has none",
+            "not-applicable",
+        ),
+        available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
+    )
+
+
+def with_prefix(address: str, netmask: str | None) -> str | None:
+    """``192.0.2.1`` and ``255.255.255.0`` as ``192.0.2.1/24``; without a mask, the address."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+        if netmask is None:
+            return str(ip)
+        prefix = int(ipaddress.ip_address(netmask)).bit_count()
+    except ValueError:
+        return None
+    return f"{ip}/{prefix}"
+
+
+def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
+    keys = ("interface.wifiSsid", "interface.wifiSignalDbm")
+    if wireless is None:
+        return tuple(absent(key, "system", "not-applicable", "it is not Wi-Fi") for key in keys)
+    values = (wireless.ssid, wireless.signal_dbm)
+    return tuple(
+        either(key, "system", value, wireless.reason, wireless.status)
+        for key, value in zip(keys, values, strict=True)
+    )
+
+
+def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:
+    return tuple(
+        either(key, SOURCE, getattr(counters, name, None), "the system does not count it")
+        for key, name in COUNTERS
+    )

@@ -1,0 +1,70 @@
+"""The paired Bluetooth devices, as BlueZ tells them (org.bluez.Device(5))."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.keys import BLUETOOTH_KEYS
+from collectors.application.peripherals import (
+    USB_MAX,
+    BluetoothDevice,
+    bluetooth_fields,
+    listed,
+)
+from collectors.application.source import Reading, available
+from collectors.application.system_bus import Objects, managed_objects
+
+SOURCE: Final = "BlueZ"
+_PERSONAL_ICONS: Final = ("phone", "computer", "modem", "audio-head")
+
+
+def ask_bluez(deadline: Deadline) -> Objects:
+    return managed_objects("org.bluez", "/", deadline)
+
+
+def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
+    """Raises Unreadable where BlueZ does not run."""
+    objects = ask(deadline)
+    devices = parse_bluez(objects)
+    shown, cut = listed(bluetooth_fields(device, SOURCE) for device in devices)
+    powered = any(
+        interfaces.get("org.bluez.Adapter1", {}).get("Powered") is True
+        for interfaces in objects.values()
+    )
+    return Reading(
+        fields=(
+            available(BLUETOOTH_KEYS[0], SOURCE, len(devices)),
+            available(BLUETOOTH_KEYS[1], SOURCE, powered),
+        ),
+        peripherals=shown,
+        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:
+    """The paired devices among BlueZ's objects; those merely in sight are nobody's business."""
+    found = []
+    for interfaces in objects.values():
+        device = interfaces.get("org.bluez.Device1")
+        if device is None or device.get("Paired") is not True:
+            continue
+        found.append(_device(device, interfaces.get("org.bluez.Battery1", {})))
+    return tuple(found)
+
+
+def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothDevice:
+    icon = device.get("Icon")
+    percent = battery.get("Percentage")
+    connected, signal = device.get("Connected"), device.get("RSSI")
+    name = device.get("Name")
+    return BluetoothDevice(
+        address=str(device.get("Address", "")),
+        name=name if isinstance(name, str) else None,
+        kind=icon if isinstance(icon, str) else None,
+        connected=connected if isinstance(connected, bool) else None,
+        battery_fraction=percent / 100 if isinstance(percent, int) and percent <= 100 else None,  # noqa: PLR2004
+        signal_dbm=signal if isinstance(signal, int) else None,
+        # A headset or an unclassed device may well be somebody's own.
+        is_personal=not isinstance(icon, str) or icon.startswith(_PERSONAL_ICONS),
+    )

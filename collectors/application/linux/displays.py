@@ -1,0 +1,67 @@
+"""The screens at the machine's connectors, as the kernel's graphics drivers know them."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.keys import DISPLAY_KEYS
+from collectors.application.linux.edid import parse_edid
+from collectors.application.linux.files import children, read_bytes, read_line
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+)
+from collectors.contract import Field
+
+SOURCE: Final = "sysfs drm"
+DISPLAYS_MAX: Final = 16
+_CONNECTOR = re.compile(r"card\d+-(.{1,40})")
+
+
+def read_displays(root: Path, _: Deadline) -> Reading:
+    directory = root / "sys/class/drm"
+    found = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
+    if not found:
+        reason = "this machine has no graphics output"
+        return Reading(all_absent(DISPLAY_KEYS, SOURCE, "not-applicable", reason))
+    connected = [(name, path) for name, path in found if read_line(path / "status") == "connected"]
+    fields = [
+        available("display.count", SOURCE, len(connected)),
+        available("display.connectors", SOURCE, tuple(name for name, _ in found)),
+    ]
+    for name, path in connected[:DISPLAYS_MAX]:
+        fields += _screen(f"display.{name}", path)
+    cut = max(0, len(connected) - DISPLAYS_MAX)
+    return Reading(
+        tuple(fields),
+        limitations=(f"{cut} screens beyond {DISPLAYS_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def _screen(prefix: str, path: Path) -> list[Field]:
+    try:
+        screen = parse_edid(read_bytes(path / "edid"))
+    except OSError:
+        screen = None
+    untold = "the screen does not tell it"
+    power = read_line(path / "dpms")
+    return [
+        either(f"{prefix}.preferredMode", SOURCE, _first_mode(path), "the driver lists no mode"),
+        either(f"{prefix}.enabled", SOURCE, _enabled(path), "the driver does not tell it"),
+        either(f"{prefix}.power", SOURCE, power, "the driver does not tell it"),
+        either(f"{prefix}.maker", SOURCE, screen.maker if screen else None, untold),
+        either(f"{prefix}.model", SOURCE, screen.name if screen else None, untold),
+    ]
+
+
+def _first_mode(path: Path) -> str | None:
+    return next(iter((read_line(path / "modes") or "").split()), None)
+
+
+def _enabled(path: Path) -> bool | None:
+    text = read_line(path / "enabled")
+    return None if text is None else text == "enabled"

@@ -1,0 +1,134 @@
+"""The machine's drives and their health: UDisks2 for SMART, sysfs for eMMC wear.
+
+UDisks2 tells anyone what only root may ask a drive. Serial numbers and WWNs are not read.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux.files import children, read_line, read_number
+from collectors.application.source import (
+    Reading,
+    Unreadable,
+    absent,
+    available,
+    either,
+    not_applicable,
+    status_of,
+)
+from collectors.application.system_bus import Objects, managed_objects
+from collectors.contract import Field, FieldStatus
+
+SOURCE: Final = "sysfs block"
+DRIVES_MAX: Final = 16
+_DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)")
+_UDISKS: Final = "org.freedesktop.UDisks2"
+_SECTOR_BYTES: Final = 512
+_WEAR_STEPS: Final = 11
+
+Health = dict[str, str]
+"""By device name (``sda``): good or failing."""
+
+
+def ask_udisks(deadline: Deadline) -> Objects:
+    return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
+
+
+def read_drives(
+    root: Path, deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_udisks
+) -> Reading:
+    entries = [p for p in children(root / "sys/block") if _DRIVE.fullmatch(p.name)]
+    health: Health = {}
+    why: tuple[FieldStatus, str] = ("unsupported", "the drive's health is not told")
+    try:
+        health = parse_udisks(ask(deadline)) if entries else {}
+    except (Unreadable, OSError, ValueError) as error:
+        why = _no_health(error)
+    fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
+    for entry in entries[:DRIVES_MAX]:
+        fields += drive_fields(entry, health.get(entry.name), why)
+    cut = max(0, len(entries) - DRIVES_MAX)
+    return Reading(
+        tuple(fields),
+        limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def parse_udisks(objects: Objects) -> Health:
+    """SMART's verdict on each drive that has one, by the name of its block device."""
+    found = {}
+    for interfaces in objects.values():
+        block = interfaces.get(f"{_UDISKS}.Block", {})
+        drive = objects.get(str(block.get("Drive")), {})
+        verdict = _verdict(drive)
+        name = _device_name(block.get("Device"))
+        if verdict and name:
+            found[name] = verdict
+    return found
+
+
+def drive_fields(entry: Path, health: str | None, why: tuple[FieldStatus, str]) -> list[Field]:
+    prefix = f"disk.drive.{entry.name}"
+    sectors = read_number(entry / "size")
+    rotates = read_number(entry / "queue/rotational")
+    model = read_line(entry / "device/model") or read_line(entry / "device/name")
+    untold = "the drive does not tell it"
+    return [
+        either(f"{prefix}.model", SOURCE, model, untold),
+        either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, untold),
+        either(f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, untold),
+        available(f"{prefix}.health", "UDisks2", health)
+        if health
+        else absent(f"{prefix}.health", "UDisks2", *why),
+        _wear(f"{prefix}.lifeUsedFraction", entry),
+    ]
+
+
+def parse_life_time(text: str) -> float | None:
+    """The worst of eMMC's two wear estimates, in steps of a tenth (JEDEC JESD84-B51, EXT_CSD).
+
+    0x01 is up to a tenth of the life used, 0x0a the last tenth, 0x0b beyond it.
+    """
+    if not re.fullmatch(r"0x[0-9a-fA-F]{2}( 0x[0-9a-fA-F]{2})?", text):
+        return None
+    steps = [step for word in text.split() if 1 <= (step := int(word, 16)) <= _WEAR_STEPS]
+    return max(steps) / 10 if steps else None
+
+
+def _wear(key: str, entry: Path) -> Field:
+    if not entry.name.startswith("mmcblk"):
+        return not_applicable(key, SOURCE, "only eMMC tells its wear to anyone")
+    used = parse_life_time(read_line(entry / "device/life_time") or "")
+    return either(key, SOURCE, used, "the card does not tell it")
+
+
+def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
+    ata = drive.get(f"{_UDISKS}.Drive.Ata", {})
+    if ata.get("SmartEnabled") is True and isinstance(ata.get("SmartFailing"), bool):
+        return "failing" if ata["SmartFailing"] else "good"
+    warnings = drive.get(f"{_UDISKS}.NVMe.Controller", {}).get("SmartCriticalWarning")
+    if isinstance(warnings, list):
+        return "failing" if warnings else "good"
+    return None
+
+
+def _device_name(value: object) -> str | None:
+    """``/dev/sda`` as D-Bus carries it: bytes with a final zero."""
+    if not isinstance(value, list) or not all(isinstance(b, int) for b in value):
+        return None
+    try:
+        text = bytes(value).decode("ascii")
+    except ValueError:
+        return None
+    return text.rstrip("\0").removeprefix("/dev/") or None
+
+
+def _no_health(error: Exception) -> tuple[FieldStatus, str]:
+    status, reason = status_of(error)
+    if status in {"not-applicable", "unsupported"}:
+        return "unsupported", "UDisks2, which tells a drive's health, does not run here"
+    return status, reason

@@ -1,0 +1,131 @@
+"""What kind of link each interface is, and the Wi-Fi it is on.
+
+The network's name and signal come from the wireless extensions (an ioctl and
+/proc/net/wireless), which need no privilege; where the kernel has none, from NetworkManager.
+"""
+
+import re
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.interfaces import Links, Wireless
+from collectors.application.linux.files import read_line, read_text
+from collectors.application.source import Unreadable
+from collectors.application.system_bus import Objects, managed_objects
+from collectors.application.text import clean, decode
+
+_LOOPBACK: Final = "772"
+_ETHERNET: Final = "1"
+_TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
+"""ARPHRD_NONE, TUNNEL, TUNNEL6, SIT, IPGRE and PPP of linux/if_arp.h."""
+_SIOCGIWESSID: Final = 0x8B1B
+_SSID_MAX: Final = 32
+_SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
+_NM: Final = "org.freedesktop.NetworkManager"
+
+ReadSsid = Callable[[str], str | None]
+ReadNetworkManager = Callable[[Deadline], Objects]
+
+
+def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
+    types = {name: link_type(root / "sys/class/net" / name) for name in names}
+    wifi = tuple(name for name, kind in types.items() if kind == "wifi")
+    return Links(types, read_wireless(root, wifi, deadline) if wifi else {})
+
+
+def link_type(device: Path) -> str:
+    """The type of the interface at /sys/class/net/NAME, in one word."""
+    if (device / "wireless").exists() or (device / "phy80211").exists():
+        return "wifi"
+    number = read_line(device / "type")
+    if number == _LOOPBACK:
+        return "loopback"
+    if number in _TUNNELS:
+        return "tunnel"
+    match = re.search(r"DEVTYPE=(\w{1,32})", read_line(device / "uevent") or "")
+    if match:
+        return match[1].lower()
+    if number != _ETHERNET:
+        return "other"
+    return "ethernet" if (device / "device").exists() else "virtual"
+
+
+def read_wireless(
+    root: Path,
+    names: tuple[str, ...],
+    deadline: Deadline,
+    ssid: ReadSsid | None = None,
+    network_manager: ReadNetworkManager | None = None,
+) -> Mapping[str, Wireless]:
+    signals = parse_signals(_proc_wireless(root))
+    found = {name: (ssid or ssid_by_ioctl)(name) for name in names}
+    if any(value is None for value in found.values()):
+        found = {
+            **_names_by_manager(network_manager or ask_network_manager, deadline),
+            **{name: value for name, value in found.items() if value is not None},
+        }
+    return {name: Wireless(found.get(name), signals.get(name)) for name in names}
+
+
+def parse_signals(text: str) -> dict[str, int]:
+    """The signal level in dBm of each interface in /proc/net/wireless."""
+    return {name: int(level) for name, level in _SIGNAL.findall(text) if int(level) < 0}
+
+
+def parse_network_manager(objects: Objects) -> dict[str, str]:
+    """The SSID each Wi-Fi device is on, from NetworkManager's objects."""
+    found = {}
+    for interfaces in objects.values():
+        device = interfaces.get(f"{_NM}.Device", {}).get("Interface")
+        point = interfaces.get(f"{_NM}.Device.Wireless", {}).get("ActiveAccessPoint")
+        ssid = objects.get(str(point), {}).get(f"{_NM}.AccessPoint", {}).get("Ssid")
+        if isinstance(device, str) and (text := _ssid_text(ssid)):
+            found[device] = text
+    return found
+
+
+def ask_network_manager(deadline: Deadline) -> Objects:
+    return managed_objects(_NM, "/org/freedesktop", deadline)
+
+
+def ssid_by_ioctl(name: str) -> str | None:
+    """The network an interface is on (wireless.7, SIOCGIWESSID); None when it does not tell."""
+    import array  # noqa: PLC0415 - the two are for Wi-Fi machines only
+    import fcntl  # noqa: PLC0415
+
+    buffer = array.array("B", bytes(_SSID_MAX + 1))
+    address, _ = buffer.buffer_info()
+    request = struct.pack("16sPHH", name.encode()[:15], address, _SSID_MAX, 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        try:
+            answer = fcntl.ioctl(control, _SIOCGIWESSID, request)
+        except OSError:
+            return None
+    length = struct.unpack("16sPHH", answer)[2]
+    return clean(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
+
+
+def _names_by_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
+    try:
+        return parse_network_manager(ask(deadline.sooner(1.0)))
+    except (Unreadable, OSError, ValueError):
+        return {}
+
+
+def _ssid_text(value: Any) -> str | None:
+    if not isinstance(value, list) or len(value) > _SSID_MAX:
+        return None
+    if not all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):  # noqa: PLR2004
+        return None
+    return clean(decode(bytes(value)), _SSID_MAX) or None
+
+
+def _proc_wireless(root: Path) -> str:
+    try:
+        return read_text(root / "proc/net/wireless")
+    except OSError:
+        return ""

@@ -1,0 +1,113 @@
+"""The services a venue depends on, as systemd knows them (org.freedesktop.systemd1(5))."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.keys import service_keys
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    not_applicable,
+)
+from collectors.application.system_bus import (
+    Properties,
+    UnitState,
+    all_properties,
+    unit_object,
+    unit_states,
+)
+from collectors.contract import Field
+
+SOURCE: Final = "systemd"
+ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "printSpooler": ("print spooler", ("cups.service",)),
+    "timeSync": (
+        "time synchronisation",
+        (
+            "systemd-timesyncd.service",
+            "chrony.service",
+            "chronyd.service",
+            "ntpsec.service",
+            "ntpd.service",
+            "ntp.service",
+            "openntpd.service",
+        ),
+    ),
+    "bluetooth": ("bluetooth service", ("bluetooth.service",)),
+}
+"""By role: what it is called, and the units that may play it."""
+
+
+_EARLIEST_US: Final = 1_000_000
+_LATEST_US: Final = 253_402_300_799_000_000
+"""The last microsecond-timestamp a date can show (the year 9999)."""
+
+States = Callable[[Sequence[str], Deadline], dict[str, UnitState]]
+Unit = Callable[[str, Deadline], Properties]
+
+
+def read_unit(unit: str, deadline: Deadline) -> Properties:
+    """All properties of a unit and of its service."""
+    return all_properties("org.freedesktop.systemd1", unit_object(unit), "", deadline)
+
+
+def read_services(
+    deadline: Deadline, states: States = unit_states, unit: Unit = read_unit
+) -> Reading:
+    every = [name for _, names in ROLES.values() for name in names]
+    installed = states(every, deadline)
+    fields: list[Field] = []
+    for role, (title, candidates) in ROLES.items():
+        name = chosen(candidates, installed)
+        keys = service_keys(role)
+        if name is None:
+            reason = f"no {title} is installed"
+            fields += all_absent(keys, SOURCE, "not-applicable", reason)
+        else:
+            fields += unit_fields(keys, name, installed[name], unit(name, deadline))
+    return Reading(tuple(fields))
+
+
+def chosen(candidates: Sequence[str], installed: Mapping[str, UnitState]) -> str | None:
+    """The unit that plays a role: the one that runs, else the first that is installed."""
+    present = [name for name in candidates if name in installed]
+    running = [name for name in present if installed[name].active == "active"]
+    return next(iter(running or present), None)
+
+
+def unit_fields(
+    keys: tuple[str, ...], name: str, state: UnitState, properties: Properties
+) -> tuple[Field, ...]:
+    name_key, state_key, start_key, since_key, restarts_key = keys
+    restarts = properties.get("NRestarts")
+    return (
+        available(name_key, SOURCE, name.removesuffix(".service")),
+        available(state_key, SOURCE, f"{state.active} ({state.sub})"),
+        either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not tell it"),
+        either(
+            since_key,
+            SOURCE,
+            moment(properties.get("ActiveEnterTimestamp")),
+            "it has not run since the machine started",
+            "not-applicable",
+        ),
+        available(restarts_key, SOURCE, restarts)
+        if isinstance(restarts, int)
+        else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),
+    )
+
+
+def moment(microseconds: object) -> str | None:
+    """A systemd timestamp (microseconds since 1970, 0 for never) as ISO 8601."""
+    if not isinstance(microseconds, int) or not _EARLIEST_US <= microseconds <= _LATEST_US:
+        return None
+    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).isoformat()
+
+
+def _text(properties: Properties, name: str) -> str | None:
+    value = properties.get(name)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,93 @@
+"""The USB devices in sysfs (Documentation/ABI/testing/sysfs-bus-usb of the Linux kernel)."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.keys import USB_KEYS
+from collectors.application.linux.files import children, read_bytes, read_line
+from collectors.application.peripherals import USB_MAX, UsbDevice, listed, usb_fields
+from collectors.application.source import Reading, available, not_applicable
+
+SOURCE: Final = "sysfs usb"
+
+_DEVICE = re.compile(r"\d+-\d+(\.\d+)*")
+_HEX = re.compile(r"[0-9A-Fa-f]{1,4}")
+_ENTRIES_MAX: Final = 2048
+_DESCRIPTOR_MAX: Final = 4096
+
+
+def read_usb(root: Path, _: Deadline) -> Reading:
+    directory = root / "sys/bus/usb/devices"
+    if not directory.is_dir():
+        reason = "this machine has no USB"
+        return Reading((not_applicable(USB_KEYS[0], SOURCE, reason),))
+    entries = children(directory, _ENTRIES_MAX)
+    devices = [read_device(entry, entries) for entry in entries if _DEVICE.fullmatch(entry.name)]
+    shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
+    return Reading(
+        fields=(available(USB_KEYS[0], SOURCE, len(devices)),),
+        peripherals=shown,
+        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def read_device(path: Path, entries: list[Path]) -> UsbDevice:
+    """One device and its interfaces (``1-1.2`` and ``1-1.2:1.0``)."""
+    parts = [entry for entry in entries if entry.name.startswith(f"{path.name}:")]
+    codes = (
+        _number(path / "bDeviceClass"),
+        *(_number(part / "bInterfaceClass") for part in parts),
+    )
+    return UsbDevice(
+        place=path.name,
+        vendor_id=_number(path / "idVendor"),
+        product_id=_number(path / "idProduct"),
+        vendor=read_line(path / "manufacturer"),
+        product=read_line(path / "product"),
+        classes=tuple(dict.fromkeys(code for code in codes if code)),
+        drivers=tuple(dict.fromkeys(name for part in parts if (name := _driver(part)))),
+        usage_pages=tuple(page for part in parts for page in _usage_pages(part)),
+        speed_megabits=_speed(path),
+        serial=read_line(path / "serial"),
+    )
+
+
+def parse_usage_page(descriptor: bytes) -> int | None:
+    """The usage page a HID report descriptor opens with (HID 1.11, 6.2.2.7: global items)."""
+    if descriptor[:1] == b"\x05" and len(descriptor) >= 2:  # noqa: PLR2004 - one data byte
+        return descriptor[1]
+    if descriptor[:1] == b"\x06" and len(descriptor) >= 3:  # noqa: PLR2004 - two data bytes
+        return int.from_bytes(descriptor[1:3], "little")
+    return None
+
+
+def _usage_pages(interface: Path) -> list[int]:
+    pages = []
+    for file in sorted(interface.glob("*:*:*.*/report_descriptor"))[:8]:
+        try:
+            page = parse_usage_page(read_bytes(file, _DESCRIPTOR_MAX))
+        except OSError:
+            continue
+        if page is not None:
+            pages.append(page)
+    return pages
+
+
+def _driver(interface: Path) -> str | None:
+    try:
+        return (interface / "driver").readlink().name
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = read_line(path)
+    return int(text, 16) if text is not None and _HEX.fullmatch(text) else None
+
+
+def _speed(path: Path) -> float | None:
+    text = read_line(path / "speed") or ""
+    return float(text) if re.fullmatch(r"\d{1,6}(\.\d)?", text) else None

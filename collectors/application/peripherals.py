@@ -1,0 +1,140 @@
+"""What a connected device most likely is, from what it says of itself."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.application.source import (
+    available,
+    either,
+    not_applicable,
+)
+from collectors.application.text import clean, fingerprint
+from collectors.contract import Field, PeripheralFields
+
+USB_MAX: Final = 128
+
+_CLASSES: Final = {
+    0x01: "audio", 0x02: "communication", 0x03: "input", 0x06: "image", 0x07: "printer",
+    0x08: "storage", 0x09: "hub", 0x0A: "communication", 0x0B: "smart-card", 0x0E: "video",
+    0xE0: "wireless", 0xFF: "vendor-specific",
+}  # fmt: skip
+"""USB-IF, Defined Class Codes."""
+
+_TELLING_CLASSES: Final = {0x07: "printer", 0x0B: "card-reader"}
+
+_USAGE_PAGES: Final = {0x8C: "barcode-scanner", 0x8D: "scale", 0x8E: "card-reader"}
+"""HID Usage Tables 1.5, section 3: pages of point-of-sale devices."""
+
+_VENDORS: Final = {
+    0x04B8: "printer", 0x0519: "printer", 0x04F9: "printer", 0x0DD4: "printer", 0x0A5F: "printer",
+    0x0C2E: "barcode-scanner", 0x05E0: "barcode-scanner", 0x05F9: "barcode-scanner",
+    0x0EB8: "scale",
+    0x0801: "card-reader", 0x0ACD: "card-reader", 0x072F: "card-reader", 0x076B: "card-reader",
+    0x08E6: "card-reader", 0x0B00: "payment-terminal", 0x11CA: "payment-terminal",
+}  # fmt: skip
+"""Makers of one kind of venue device; asked only when the classes do not tell."""
+
+_WORDS: Final = (
+    ("printer", "printer"), ("receipt", "printer"), ("label", "printer"),
+    ("barcode", "barcode-scanner"), ("scanner", "barcode-scanner"), ("imager", "barcode-scanner"),
+    ("scale", "scale"), ("card reader", "card-reader"), ("smartcard", "card-reader"),
+    ("cash drawer", "cash-drawer"), ("display", "display"), ("keyboard", "keyboard"),
+    ("touch", "touch-screen"), ("mouse", "mouse"), ("camera", "camera"), ("hub", "hub"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UsbDevice:
+    """``place`` says where it is plugged in; class codes are of the device and its interfaces.
+
+    ``usage_pages`` are the HID usage pages its reports begin with.
+    """
+
+    place: str
+    vendor_id: int | None = None
+    product_id: int | None = None
+    vendor: str | None = None
+    product: str | None = None
+    classes: tuple[int, ...] = ()
+    drivers: tuple[str, ...] = ()
+    usage_pages: tuple[int, ...] = ()
+    speed_megabits: float | None = None
+    serial: str | None = None
+
+
+def guess(device: UsbDevice) -> str | None:
+    """The kind of device: by class, then by what it reports, by its name, by its maker."""
+    for code in device.classes:
+        if code in _TELLING_CLASSES:
+            return _TELLING_CLASSES[code]
+    for page in device.usage_pages:
+        if page in _USAGE_PAGES:
+            return _USAGE_PAGES[page]
+    name = (device.product or "").lower()
+    by_word = next((kind for word, kind in _WORDS if word in name), None)
+    return by_word or _VENDORS.get(device.vendor_id or 0)
+
+
+def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
+    """The fields of one USB device. Its serial number leaves only as a fingerprint."""
+    classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
+    untold = "the device does not tell it"
+    fields: tuple[Field, ...] = (
+        either("usb.vendorId", source, _hex(device.vendor_id), untold),
+        either("usb.productId", source, _hex(device.product_id), untold),
+        either("usb.vendor", source, device.vendor, untold),
+        either("usb.product", source, device.product, untold),
+        either("usb.classes", source, classes or None, untold),
+        either("usb.drivers", source, device.drivers or None, "no driver claims it"),
+        either("usb.speedMegabitsPerSecond", source, device.speed_megabits, untold),
+        either("usb.guess", source, guess(device), "nothing about it tells what it is"),
+        available("usb.serialFingerprint", source, fingerprint(device.serial))
+        if device.serial
+        else not_applicable("usb.serialFingerprint", source, "the device has no serial number"),
+    )
+    return PeripheralFields(f"usb-{clean(device.place, 64)}", "usb", fields)
+
+
+@dataclass(frozen=True, slots=True)
+class BluetoothDevice:
+    """A paired device. ``address`` leaves only as a fingerprint."""
+
+    address: str
+    name: str | None = None
+    kind: str | None = None
+    connected: bool | None = None
+    battery_fraction: float | None = None
+    signal_dbm: int | None = None
+    is_personal: bool = False
+
+
+def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
+    """The fields of one paired device; phones and computers bear people's names and get none."""
+    untold = "the device does not tell it"
+    name = (
+        not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
+        if device.is_personal
+        else either("bluetooth.name", source, device.name, untold)
+    )
+    fields = (
+        name,
+        either("bluetooth.kind", source, device.kind, untold),
+        available("bluetooth.paired", source, True),
+        either("bluetooth.connected", source, device.connected, untold),
+        either("bluetooth.batteryFraction", source, device.battery_fraction, untold),
+        either("bluetooth.signalDbm", source, device.signal_dbm, untold),
+    )
+    return PeripheralFields(f"bluetooth-{fingerprint(device.address.lower())}", "bluetooth", fields)
+
+
+def listed(
+    entries: Iterable[PeripheralFields], limit: int = USB_MAX
+) -> tuple[tuple[PeripheralFields, ...], int]:
+    """The first ``limit`` entries, and how many there are beyond."""
+    every = tuple(entries)
+    return every[:limit], max(0, len(every) - limit)
+
+
+def _hex(number: int | None) -> str | None:
+    return None if number is None else f"{number:04x}"

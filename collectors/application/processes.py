@@ -1,0 +1,152 @@
+"""The venue's own programs: whether they run, since when, and what they use.
+
+Matched by the name of the program only. Command lines and owners are never collected.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import psutil
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import (
+    Reading,
+    absent,
+    available,
+    not_applicable,
+)
+from collectors.application.text import clean
+from collectors.contract import Field, FieldStatus
+
+SOURCE: Final = "process table"
+WATCHED_MAX: Final = 32
+WINDOW_S: Final = 1.0
+
+ASPECTS: Final = ("startedAt", "cpuFraction", "memoryBytes", "restartsSinceBoot")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One process at one moment. ``created`` is in seconds since 1970."""
+
+    pid: int
+    name: str
+    created: float
+    cpu_s: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """How often a program was restarted since the machine started, or why nobody knows."""
+
+    count: int | None = None
+    status: FieldStatus = "unsupported"
+    reason: str = "nothing on this system counts the restarts of this program"
+
+
+Table = Callable[[frozenset[str]], Sequence[Sample]]
+CountRestarts = Callable[[int, Deadline], Restarts]
+
+
+def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
+    return Restarts()
+
+
+def read_processes(
+    watched: Sequence[str],
+    deadline: Deadline,
+    count_restarts: CountRestarts = nobody_counts,
+    *,
+    table: Table | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> Reading:
+    names = tuple(dict.fromkeys(clean(name, 64) for name in watched))[:WATCHED_MAX]
+    cut = max(0, len(set(watched)) - len(names))
+    fields = [available("process.watched", "configuration", names)]
+    if names:
+        look = table or read_table
+        wanted = frozenset(map(program_name, names))
+        before = look(wanted)
+        wait(WINDOW_S)
+        after = look(wanted)
+        for name in names:
+            fields += program_fields(name, before, after, lambda pid: count_restarts(pid, deadline))
+    return Reading(
+        tuple(fields),
+        limitations=(f"{cut} watched programs beyond {WATCHED_MAX} were left out",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def program_name(name: str) -> str:
+    """The form in which names are compared: without case and without ``.exe``."""
+    return name.casefold().removesuffix(".exe")
+
+
+def program_fields(
+    name: str,
+    before: Iterable[Sample],
+    after: Iterable[Sample],
+    restarts: Callable[[int], Restarts],
+) -> tuple[Field, ...]:
+    """The fields of one program from two looks at the process table."""
+    running = sorted(
+        (sample for sample in after if program_name(sample.name) == program_name(name)),
+        key=lambda sample: sample.created,
+    )
+    prefix = f"process.{name}"
+    fields = (
+        available(f"{prefix}.running", SOURCE, bool(running)),
+        available(f"{prefix}.count", SOURCE, len(running)),
+    )
+    if not running:
+        reason = "the program is not running"
+        return (*fields, *(not_applicable(f"{prefix}.{a}", SOURCE, reason) for a in ASPECTS))
+    used = sum(cpu_seconds(running, {(s.pid, s.created): s.cpu_s for s in before}))
+    started = datetime.fromtimestamp(running[0].created, UTC).isoformat(timespec="seconds")
+    return (
+        *fields,
+        available(f"{prefix}.startedAt", SOURCE, started),
+        available(f"{prefix}.cpuFraction", SOURCE, round(used / WINDOW_S, 4)),
+        available(f"{prefix}.memoryBytes", SOURCE, sum(s.memory_bytes for s in running)),
+        _restarts(f"{prefix}.restartsSinceBoot", restarts(running[0].pid)),
+    )
+
+
+def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float]) -> list[float]:
+    """What each process used in the window; one that was not there before used all it has."""
+    return [max(0.0, s.cpu_s - before.get((s.pid, s.created), 0.0)) for s in running]
+
+
+def read_table(wanted: frozenset[str]) -> tuple[Sample, ...]:
+    """The processes whose program is one of ``wanted``; one that ends meanwhile is left out."""
+    samples = []
+    for process in psutil.process_iter():
+        try:
+            name = process.name()
+            if program_name(name) not in wanted:
+                continue
+            with process.oneshot():
+                times = process.cpu_times()
+                samples.append(
+                    Sample(
+                        process.pid,
+                        name,
+                        process.create_time(),
+                        times.user + times.system,
+                        process.memory_info().rss,
+                    )
+                )
+        except psutil.Error:
+            continue
+    return tuple(samples)
+
+
+def _restarts(key: str, restarts: Restarts) -> Field:
+    if restarts.count is None:
+        return absent(key, "service manager", restarts.status, restarts.reason)
+    return available(key, "service manager", restarts.count)

@@ -1,0 +1,87 @@
+"""Which name servers and which proxy this machine uses."""
+
+import ipaddress
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import Reading, either
+from collectors.application.text import decode
+from collectors.contract import Field
+
+SERVERS_MAX: Final = 16
+_STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
+_FILE_MAX_BYTES: Final = 65536
+
+ReadServers = Callable[[Deadline], tuple[str, ...]]
+
+
+def read_resolver(servers: ReadServers, source: str, deadline: Deadline) -> Reading:
+    return Reading(
+        (
+            either(
+                "network.dnsServers",
+                source,
+                servers(deadline) or None,
+                "no name server is set",
+                "not-applicable",
+            ),
+            proxy_field(getproxies()),
+        )
+    )
+
+
+def proxy_field(proxies: dict[str, str]) -> Field:
+    """The proxy for the web, as ``host:port``: what it may hold of a name and password stays."""
+    found = next((proxies[s] for s in ("https", "http", "all") if proxies.get(s)), "")
+    reason = "no proxy is set"
+    return either(
+        "network.proxy", "system settings", host_and_port(found), reason, "not-applicable"
+    )
+
+
+def host_and_port(url: str) -> str | None:
+    """``host:port`` of a proxy's address, with or without a scheme; None when it has no host."""
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host:
+        return None
+    return f"{host}:{port}" if port else host
+
+
+def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
+    """The name servers of resolv.conf(5), and those behind systemd-resolved's local stub."""
+    servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
+    if servers and all(ipaddress.ip_address(server).is_loopback for server in servers):
+        return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
+    return servers
+
+
+def parse_resolv_conf(text: str) -> tuple[str, ...]:
+    found = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 2 and words[0] == "nameserver":  # noqa: PLR2004
+            found += _address(words[1])
+    return tuple(dict.fromkeys(found))[:SERVERS_MAX]
+
+
+def _address(text: str) -> list[str]:
+    try:
+        return [str(ipaddress.ip_address(text.partition("%")[0]))]
+    except ValueError:
+        return []
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return decode(file.read(_FILE_MAX_BYTES))
+    except FileNotFoundError:
+        return ""

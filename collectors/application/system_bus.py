@@ -1,0 +1,147 @@
+"""The D-Bus system bus, asked through systemd's `busctl` (busctl(1)).
+
+A program of its own can be ended when the bus or a service on it never answers. Nothing is
+started by asking, and nothing but reading methods is called.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from collectors.application.command import run_command
+from collectors.application.deadline import Deadline
+from collectors.application.source import Unreadable
+from collectors.application.text import clean, decode
+
+SOURCE: Final = "D-Bus"
+_NOBODY = re.compile(
+    r"not provided by any|not activatable|no such unit|name has no owner|unknown object|"
+    r"does not exist|could not activate|"
+    r"unknown method|unknown interface|service unknown",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"access denied|permission denied|not authori[sz]ed|rejected", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """ActiveState and SubState of a systemd unit."""
+
+    active: str
+    sub: str
+
+
+Properties = dict[str, Any]
+Objects = dict[str, dict[str, Properties]]
+"""By object path and interface name; property values without their variant wrapping."""
+
+
+def managed_objects(service: str, path: str, deadline: Deadline) -> Objects:
+    """Everything a service manages (org.freedesktop.DBus.ObjectManager)."""
+    method = ("org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
+    return parse_objects(_call(deadline, service, path, *method))
+
+
+def all_properties(service: str, path: str, interface: str, deadline: Deadline) -> Properties:
+    """The properties of one object (org.freedesktop.DBus.Properties)."""
+    method = ("org.freedesktop.DBus.Properties", "GetAll", "s", interface)
+    return parse_properties(_call(deadline, service, path, *method))
+
+
+def unit_object(unit: str) -> str:
+    """The object path of a systemd unit (org.freedesktop.systemd1(5), unit objects)."""
+    escaped = "".join(
+        char if char.isascii() and char.isalnum() else "".join(f"_{b:02x}" for b in char.encode())
+        for char in unit
+    )
+    return f"/org/freedesktop/systemd1/unit/{escaped}"
+
+
+def unit_states(units: Sequence[str], deadline: Deadline) -> dict[str, UnitState]:
+    """The state of each of ``units`` that is installed."""
+    manager = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
+    method = ("org.freedesktop.systemd1.Manager", "ListUnitsByNames", "as", str(len(units)))
+    return parse_unit_states(_call(deadline, *manager, *method, *units))
+
+
+def parse_unit_states(data: bytes) -> dict[str, UnitState]:
+    """Read the JSON of an ``a(ssssssouso)`` reply. Raises ValueError for another shape."""
+    arguments = _arguments(data)
+    rows = arguments[0] if arguments else None
+    if not isinstance(rows, list):
+        raise ValueError("busctl wrote a reply of another shape")
+    whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]  # noqa: PLR2004
+    return {
+        str(name): UnitState(str(active), str(sub))
+        for name, _, loaded, active, sub, *_ in whole
+        if loaded != "not-found"
+    }
+
+
+def parse_objects(data: bytes) -> Objects:
+    """Read the JSON of a ``a{oa{sa{sv}}}`` reply. Raises ValueError for another shape."""
+    arguments = _arguments(data)
+    found: Objects = {}
+    for path, interfaces in _items(arguments[0] if arguments else None):
+        found[path] = {name: _unwrapped(properties) for name, properties in _items(interfaces)}
+    return found
+
+
+def parse_properties(data: bytes) -> Properties:
+    """Read the JSON of a ``a{sv}`` reply. Raises ValueError for another shape."""
+    arguments = _arguments(data)
+    return _unwrapped(arguments[0] if arguments else None)
+
+
+def refusal(exit_code: int, error: bytes) -> Unreadable:
+    """What busctl's complaint means."""
+    said = clean(decode(error), 200)
+    if "connect to bus: no such file" in said.lower():
+        return Unreadable("unsupported", "this machine has no system bus")
+    if _DENIED.search(said):
+        return Unreadable("permission-denied", f"the system bus denied it: {said}")
+    if _NOBODY.search(said):
+        return Unreadable("not-applicable", f"nobody answers for it on the system bus: {said}")
+    if "timed out" in said.lower():
+        return Unreadable("collection-failed", "the system bus did not answer in time")
+    return Unreadable("collection-failed", f"busctl ended with {exit_code}: {said}")
+
+
+def _call(deadline: Deadline, *arguments: str) -> bytes:
+    options = (
+        "--system",
+        "--json=short",
+        "--auto-start=no",
+        "--allow-interactive-authorization=no",
+    )
+    output = run_command(("busctl", *options, "call", *arguments), deadline)
+    if output.exit_code != 0:
+        raise refusal(output.exit_code, output.error)
+    return output.data
+
+
+def _arguments(data: bytes) -> list[Any]:
+    try:
+        reply = json.loads(data)
+    except RecursionError:
+        raise ValueError("the reply is nested too deeply") from None
+    arguments = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(arguments, list):
+        raise ValueError("busctl wrote a reply of another shape")
+    return arguments
+
+
+def _items(value: object) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        raise ValueError("busctl wrote a reply of another shape")
+    yield from value.items()
+
+
+def _unwrapped(properties: object) -> Properties:
+    return {
+        name: variant["data"]
+        for name, variant in _items(properties)
+        if isinstance(variant, dict) and "data" in variant
+    }
