@@ -38,11 +38,11 @@ export function showDevice(detail, problem, actions) {
         "Ask for an application report"),
       element("button", { id: "revoke", class: "danger", type: "button", disabled: state === "revoked" }, "Revoke")),
     element("p", { class: "problem", role: "alert" }, problem),
-    facts(device),
-    element("section", {}, element("h2", {}, "Reports"), reportTable(reports)),
-    element("section", {}, element("h2", {}, "Requests"), requestTable(requests, reports)),
-    detail.hasOlder
-      ? element("button", { class: "more", id: "older", type: "button" }, "Show older ones") : null);
+    element("section", {},
+      element("h2", {}, "Requests and reports"), historyTable(requests, reports),
+      detail.hasOlder
+        ? element("button", { class: "more", id: "older", type: "button" }, "Show older ones") : null),
+    element("section", {}, element("h2", {}, "Device"), facts(device)));
   sheet.onclick = (event) => actions[event.target.closest("button")?.id]?.();
 }
 
@@ -73,49 +73,51 @@ function facts(device) {
     element("div", {}, element("dt", {}, name), element("dd", { class: look }, value))));
 }
 
-function reportTable(reports) {
-  if (!reports.length) return element("p", { class: "empty" }, "None yet.");
-  return table(["Kind", "Outcome", "Received", ["How", "how"], ""], reports.map((report) => [
-    element("td", {}, report.kind),
-    element("td", {}, pill(report.outcome)),
-    element("td", { class: "when" }, when(report.createdAt)),
-    element("td", { class: "how" }, howReported(report)),
-    element("td", { class: "act" }, element("a", { href: `#/report/${report.reportId}` }, "Open")),
-  ]));
+// A request and the report that answers it are one row; a report nobody asked for is its own.
+function historyTable(requests, reports) {
+  const rows = [...requests.map((request) => ({ request })), ...unasked(requests, reports)];
+  if (!rows.length) return element("p", { class: "empty" }, "Nothing was asked of this device yet.");
+  const answers = new Map(reports.map((report) => [report.requestId, report]));
+  for (const row of rows) row.report ||= answers.get(row.request.id);
+  const began = (row) => (row.request || row.report).createdAt;
+  rows.sort((one, other) => began(other).localeCompare(began(one)));
+  return element("table", {},
+    element("thead", {}, element("tr", {},
+      ...["Report", "Status", "When"].map((head) => element("th", {}, head)),
+      element("th", { class: "how" }, "Course"), element("th"))),
+    element("tbody", {}, ...rows.map(historyRow)));
 }
 
-function howReported(report) {
-  const parts = [report.requestId ? "asked for" : "by itself"];
-  if (report.failureReason) parts.push(report.failureReason.replace("-", " "));
-  if (report.trackerStatus !== "disabled") parts.push(`tracker ${report.trackerStatus}`);
-  return parts.join(", ");
-}
+const unasked = (requests, reports) => {
+  const known = new Set(requests.map((request) => request.id));
+  return reports.filter((report) => !known.has(report.requestId)).map((report) => ({ report }));
+};
 
-function requestTable(requests, reports) {
-  if (!requests.length) return element("p", { class: "empty" }, "None yet.");
-  const answers = new Map(reports.map((report) => [report.requestId, report.reportId]));
-  return table(["Kind", "Status", "Asked", ["Course", "how"], ""], requests.map((request) => [
-    element("td", {}, request.kind),
-    element("td", {}, pill(request.status)),
-    element("td", { class: "when" }, when(request.createdAt)),
-    element("td", { class: "how" }, course(request)),
-    element("td", { class: "act" }, answers.has(request.id)
-      ? element("a", { href: `#/report/${answers.get(request.id)}` }, "Open") : ""),
-  ]));
+function historyRow({ request, report }) {
+  const { kind, createdAt } = request || report;
+  return element("tr", {},
+    element("td", { class: "kind" }, kind),
+    element("td", {}, pill(request ? request.status : report.outcome)),
+    element("td", { class: "when" }, when(createdAt)),
+    element("td", { class: "how" }, [...course(request), ...circumstances(request, report)].join(", ")),
+    element("td", { class: "act" },
+      report ? element("a", { href: `#/report/${report.reportId}` }, "Open") : ""));
 }
 
 function course(request) {
-  const parts = [];
-  if (request.receivedAt) parts.push(`received after ${lasted(request.createdAt, request.receivedAt)}`);
-  if (request.startedAt && request.finishedAt) parts.push(`ran ${lasted(request.startedAt, request.finishedAt)}`);
-  if (!parts.length && request.status === "queued") return "waiting for the device";
-  if (!parts.length && request.status === "expired") return "the device did not take it";
-  return parts.join(", ");
+  if (!request) return [];
+  const { createdAt, receivedAt, startedAt, finishedAt, status } = request;
+  if (!receivedAt && status === "queued") return ["waiting for the device"];
+  if (!receivedAt && status === "expired") return ["the device did not take it"];
+  const parts = receivedAt ? [`taken after ${lasted(createdAt, receivedAt)}`] : [];
+  if (startedAt && finishedAt) parts.push(`ran ${lasted(startedAt, finishedAt)}`);
+  return parts;
 }
 
-function table(heads, rows) {
-  return element("table", {},
-    element("thead", {}, element("tr", {}, ...heads.map((head) => Array.isArray(head)
-      ? element("th", { class: head[1] }, head[0]) : element("th", {}, head)))),
-    element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
+function circumstances(request, report) {
+  if (!report) return [];
+  const parts = report.requestId ? [] : ["made by itself"];
+  if (report.failureReason) parts.push(report.failureReason.replace("-", " "));
+  if (report.trackerStatus !== "disabled") parts.push(`tracker ${report.trackerStatus}`);
+  return parts;
 }

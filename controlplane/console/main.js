@@ -10,7 +10,7 @@ const REFRESH_MS = 3000;
 const REFRESH_MAX_MS = 60000;
 
 const at = (id) => document.getElementById(id);
-const state = { list: { devices: [], isCut: false }, pages: 1, problem: "", shownReport: null, failures: 0 };
+const state = { list: { devices: [], isCut: false }, pages: 1, problem: "", shownReport: null, device: null, failures: 0 };
 let timer = 0;
 let turn = 0;
 
@@ -61,6 +61,7 @@ async function update(isWanted) {
   state.list = list;
   at("sign-in").hidden = true;
   at("bar").hidden = at("panes").hidden = false;
+  if (view !== "report") state.device = id;
   listDevices();
   if (view === "device") {
     const detail = await fetchDevice(id, state.pages);
@@ -70,14 +71,17 @@ async function update(isWanted) {
     }
   } else if (view === "report") {
     // A report never changes: it is fetched once.
-    if (state.shownReport !== id) await showReport(id, isWanted);
-    if (isWanted()) state.shownReport = id;
+    if (state.shownReport === id) return;
+    const device = await showReport(id, isWanted);
+    if (!isWanted()) return;
+    state.shownReport = id;
+    state.device = device;
+    listDevices();
   } else home();
 }
 
 function listDevices() {
-  const { view, id } = route();
-  showDevices(state.list, at("filter").value, view === "device" ? id : null);
+  showDevices(state.list, at("filter").value, state.device);
 }
 
 function home() {

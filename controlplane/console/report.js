@@ -1,4 +1,4 @@
-// One report as the page it is rendered to, in a frame that may do nothing.
+// One report as the page it is rendered to, in a frame that may do nothing. Tells whose it is.
 
 import { call, reportPage } from "./facade.js";
 import { element, exact, pill } from "./elements.js";
@@ -6,7 +6,7 @@ import { element, exact, pill } from "./elements.js";
 export async function showReport(reportId, isWanted) {
   const detail = await call("reportDetail", { reportId });
   const page = detail.payload === null ? null : await reportPage(reportId);
-  if (!isWanted()) return;
+  if (!isWanted()) return null;
   document.getElementById("detail").replaceChildren(element("div", { class: "report" },
     element("div", { class: "bar" },
       element("a", { href: `#/device/${detail.instanceId}` }, "← Device"),
@@ -15,6 +15,7 @@ export async function showReport(reportId, isWanted) {
       element("span", { class: "hash mono", title: "SHA-256 of the report" }, detail.payloadHash.slice(0, 16)),
       page === null ? null : element("button", { type: "button", onclick: () => save(page, detail) }, "Save")),
     page === null ? without(detail) : frame(page)));
+  return detail.instanceId;
 }
 
 function frame(page) {
