@@ -83,11 +83,15 @@ class PortContact:
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """A port found open by the scan; enrichment asks only those of its allow-list."""
+    """A port found open by the scan; enrichment asks only those of its allow-list.
+
+    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``.
+    """
 
     address: str
     port: int
     hostname: str | None = None
+    queues: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------------------- enrichment

@@ -137,7 +137,9 @@ class _Gathered:
         _keep(self.uuids, evidence.uuid)
         _keep(self.serials, evidence.serial)
         _keep(self.models, evidence.make_model)
-        if evidence.state is not None or evidence.state_reasons:
+        if len(self.uuids) > 1:
+            self.state, self.state_reasons = None, ()  # several printers behind one port
+        elif evidence.state is not None or evidence.state_reasons:
             self.state, self.state_reasons = evidence.state, evidence.state_reasons
 
 
