@@ -63,6 +63,13 @@ class DeviceRecordFile:
             self.was_quarantined = True
             return None
 
+    def peek(self) -> DeviceRecord | None:
+        """Return the record if it can be read, and touch nothing."""
+        try:
+            return DeviceRecord.model_validate_json(self._path.read_bytes())
+        except (OSError, ValidationError):
+            return None
+
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
         try:

@@ -19,7 +19,7 @@ IMPORTANT_MAX: Final = 40
 DOTS_MAX: Final = 2000
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
-_TEXT_WIDTH: Final = BOX_WIDTH - 6
+_TEXT_WIDTH: Final = BOX_WIDTH - 3
 _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]

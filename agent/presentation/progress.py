@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
-    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -62,10 +60,10 @@ class RunProgress:
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            _Amount(),
+            TextColumn("{task.fields[amount]}", style="dim", markup=False),
             TimeElapsedColumn(),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not self._console.is_interactive,
         )
 
     def __enter__(self) -> Self:
@@ -89,7 +87,7 @@ class RunProgress:
         if known is None or known.is_finished:
             return
         known.done, known.total = done, total
-        self._bars.update(known.bar, completed=done, total=total)
+        self._bars.update(known.bar, completed=done, total=total, amount=_amount(done, total))
         if total is not None and done >= total:
             self._finish(known)
 
@@ -97,7 +95,7 @@ class RunProgress:
         if len(self._steps) >= STEPS_MAX:
             return None
         name = shorten(step, _STEP_LENGTH)
-        begun = _Step(name, self._clock(), self._bars.add_task(name, total=None))
+        begun = _Step(name, self._clock(), self._bars.add_task(name, total=None, amount=""))
         self._steps[step] = begun
         return begun
 
@@ -105,18 +103,10 @@ class RunProgress:
         step.is_finished = True
         self._bars.update(step.bar, completed=step.done, total=step.total or max(step.done, 1))
         self._bars.stop_task(step.bar)
-        if not self._console.is_terminal:
+        if not self._console.is_interactive:
             took = seconds_in_words(self._clock() - step.started_s)
             line = f"{step.name}: {_amount(step.done, step.total)} in {took}"
             self._console.print(Text(line), soft_wrap=True)
-
-
-class _Amount(MofNCompleteColumn):
-    """``12/254``, or ``12`` alone while the total is not known."""
-
-    def render(self, task: Task) -> Text:
-        total = None if task.total is None else int(task.total)
-        return Text(_amount(int(task.completed), total), style="dim")
 
 
 def _amount(done: int, total: int | None) -> str:

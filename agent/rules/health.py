@@ -123,7 +123,7 @@ CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
                 "revoked",
                 "error",
                 "the service has revoked this device",
-                "run `venue-agent enroll --force` if it should come back",
+                "to bring it back: stop the service, run `venue-agent enroll --force`, start it",
             ),
             Condition(
                 "credential-shared",

@@ -12,14 +12,14 @@ from typing import Final
 from agent import __version__
 from agent.adapters.clock import Clock
 from agent.adapters.facade import Facade
-from agent.adapters.identity import Identity
+from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.config import Enrollment as EnrollmentConfig
 from agent.errors import Refused, ServiceError, Unavailable
 from agent.rules import retry
 from agent.rules.standing import Verdict, judge
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.link import Link
+from agent.tasks.link import Caller, Link
 from agent.tasks.standing import Standing
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
 
@@ -143,25 +143,38 @@ class Enrollment:
 
     async def enroll_once(self) -> EnrollmentRecord:
         """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
-        key = self._identity.load_or_create()
-        request = ChallengeRequest(
-            instance_id=key.instance_id,
-            public_key=key.public_key,
-            platform=service_platform(),
-            location_id=self._place.location_id,
-            legacy_install_id=self._standing.record.legacy_install_id,
-            app_version=__version__,
-            capabilities=self._place.capabilities,
+        record = await sign_up(
+            self._place,
+            self._identity.load_or_create(),
+            self._standing.record.legacy_install_id,
+            self._facade,
+            self._link,
         )
-        challenge = await self._link.call(lambda: self._facade.challenge(request))
-        config = self._place.config
-        signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
-        answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
-        record = await self._link.call(lambda: self._facade.enroll(answer))
-        if record.instance_id != key.instance_id:
-            raise Unavailable("bad-reply", "the service enrolled another device than this one")
         self._standing.adopt(record, self._place.location_id)
         return record
+
+
+async def sign_up(
+    place: Place, key: SigningKey, legacy_install_id: str, facade: Facade, caller: Caller
+) -> EnrollmentRecord:
+    """Take a challenge, sign it, return the enrollment. Raises ServiceError."""
+    request = ChallengeRequest(
+        instance_id=key.instance_id,
+        public_key=key.public_key,
+        platform=service_platform(),
+        location_id=place.location_id,
+        legacy_install_id=legacy_install_id,
+        app_version=__version__,
+        capabilities=place.capabilities,
+    )
+    challenge = await caller.call(lambda: facade.challenge(request))
+    config = place.config
+    signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
+    answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
+    record = await caller.call(lambda: facade.enroll(answer))
+    if record.instance_id != key.instance_id:
+        raise Unavailable("bad-reply", "the service enrolled another device than this one")
+    return record
 
 
 def explain(error: ServiceError) -> str:

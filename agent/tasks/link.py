@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.credential import ApiKeySource
@@ -32,6 +32,19 @@ _TROUBLES: Final = frozenset(
         "credential-refused",
     }
 )  # fmt: skip
+
+
+class Caller(Protocol):
+    """Asks the service something: once, or until it answers."""
+
+    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer: ...
+
+
+class DirectCaller:
+    """Asks once; every error is the caller's. For the command line."""
+
+    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        return await ask()
 
 
 class Link:

@@ -1,0 +1,49 @@
+"""Reads journal and outbox beside a running daemon, without writing anything."""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from agent.adapters.database import NAME
+from agent.adapters.state import StateDirectory
+from agent.errors import StateError
+
+LIMIT: Final = 200
+
+_QUERY: Final = """
+SELECT received_at AS at, kind, request_id, state, attempt, report_id, outcome, detail
+    FROM requests
+UNION ALL
+SELECT created_at, kind, request_id, 'waiting', 0, report_id, outcome, 'scheduled'
+    FROM outbox WHERE request_id IS NULL
+ORDER BY at DESC LIMIT ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One request, or one scheduled report that waits. ``at`` is ISO 8601 in UTC."""
+
+    at: str
+    kind: str
+    request_id: str | None
+    state: str
+    attempt: int
+    report_id: str | None
+    outcome: str | None
+    detail: str | None
+
+
+def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow, ...]:
+    """Return the newest rows, newest first. Raises StateError."""
+    path = state.path / NAME
+    if not path.exists():
+        return ()
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            return tuple(HistoryRow(*row) for row in connection.execute(_QUERY, (limit,)))
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise StateError(f"{path} cannot be read: {error}") from None
