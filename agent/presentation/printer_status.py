@@ -49,7 +49,11 @@ def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Tone]:
 
 
 def _all_alike(word: StatusWord, total: int) -> str:
-    state = {"moved": "moved to another address", "unknown": "in an unknown state"}.get(word, word)
-    if total == 1:
-        return f"The printer is {state}."
-    return f"All {total} printers are {state}."
+    who, be, have = ("The printer", "is", "has") if total == 1 else _plural(total)
+    if word == "moved":
+        return f"{who} {have} moved to another address."
+    return f"{who} {be} {'in an unknown state' if word == 'unknown' else word}."
+
+
+def _plural(total: int) -> tuple[str, str, str]:
+    return f"All {total} printers", "are", "have"

@@ -1,0 +1,86 @@
+import io
+
+from rich.console import Console
+
+from agent.presentation.progress import STEPS_MAX, RunProgress
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def console(*, is_terminal: bool) -> Console:
+    return Console(
+        file=io.StringIO(),
+        width=80,
+        force_terminal=is_terminal,
+        force_interactive=is_terminal,
+        color_system=None,
+        legacy_windows=False,
+    )
+
+
+def written(to: Console) -> str:
+    assert isinstance(to.file, io.StringIO)
+    return to.file.getvalue()
+
+
+def test_elsewhere_one_line_for_each_finished_step() -> None:
+    clock, output = Clock(), console(is_terminal=False)
+    with RunProgress(output, clock) as progress:
+        progress.update("scan", 0, 254)
+        progress.update("mdns", 3)
+        clock.now_s = 1.5
+        progress.update("scan", 254, 254)
+        assert written(output) == "scan: 254 of 254 in 1.5 s\n"
+        progress.update("scan", 254, 254)
+        progress.update("mdns", 14)
+        clock.now_s = 3.0
+    assert written(output) == "scan: 254 of 254 in 1.5 s\nmdns: 14 in 3 s\n"
+
+
+def test_an_empty_step_is_finished_at_once() -> None:
+    output = console(is_terminal=False)
+    with RunProgress(output, Clock()) as progress:
+        progress.update("printers", 0, 0)
+    assert written(output) == "printers: 0 of 0 in 0 s\n"
+
+
+def test_an_interrupted_step_says_how_far_it_came() -> None:
+    output = console(is_terminal=False)
+    with RunProgress(output, Clock()) as progress:
+        progress.update("scan", 12, 254)
+    assert written(output) == "scan: 12 of 254 in 0 s\n"
+
+
+def test_on_a_terminal_a_bar_for_each_step() -> None:
+    output = console(is_terminal=True)
+    with RunProgress(output) as progress:
+        progress.update("scan", 12, 254)
+        progress.update("mdns", 3)
+        progress.update("scan", 254, 254)
+    last = written(output).rpartition("scan")[2]
+    assert "━" in last
+    assert "254 of 254" in last
+    assert "mdns" in last
+
+
+def test_a_hostile_step_name_is_plain_text() -> None:
+    for is_terminal in (False, True):
+        output = console(is_terminal=is_terminal)
+        with RunProgress(output, Clock()) as progress:
+            progress.update("\x07[bold]s\u202e", 1, 1)
+        assert "[bold]s" in written(output)
+        assert not set(written(output)) & {"\x07", "\u202e"}
+
+
+def test_steps_are_bounded() -> None:
+    output = console(is_terminal=False)
+    with RunProgress(output, Clock()) as progress:
+        for number in range(STEPS_MAX + 10):
+            progress.update(f"step {number}", 1, 1)
+    assert written(output).count("\n") == STEPS_MAX
