@@ -28,6 +28,7 @@ class ArpWindow:
         self._asked: dict[str, float] = {}  # in the order asked, so the oldest comes first
         self._unanswered: dict[str, Target] = dict(self._known)
         self._limit = limit
+        self._last_asked_s: float | None = None
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
@@ -37,6 +38,7 @@ class ArpWindow:
     def asked(self, now: float) -> None:
         """The first of ``next_to_ask`` was asked for."""
         target = self._pending.popleft()
+        self._last_asked_s = now
         if target.address in self._unanswered:
             self._asked[target.address] = now
 
@@ -74,6 +76,11 @@ class ArpWindow:
     def unanswered(self) -> tuple[Target, ...]:
         """The addresses without a MAC so far, those not yet asked for included."""
         return tuple(self._unanswered.values())
+
+    @property
+    def last_asked_s(self) -> float | None:
+        """The moment the last address was asked for, None before the first."""
+        return self._last_asked_s
 
     @property
     def unasked_count(self) -> int:

@@ -206,6 +206,14 @@ def mac_text(raw: bytes) -> str | None:
     return raw.hex(":") if len(raw) == _MAC_BYTES and any(raw) else None
 
 
+def plain_address(value: str | bytes) -> str | None:
+    """Return an address in its usual text form; None for what is no address."""
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return None
+
+
 def _attributes(body: bytes, start: int) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     offset = _aligned(start)

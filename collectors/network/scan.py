@@ -6,11 +6,15 @@ from functools import partial
 
 from collectors.contract import Run, SourceState
 from collectors.network.host_probes import TRIES
+from collectors.network.proxy_arp import MacCensus, is_multicast_mac
+from collectors.network.rtnetlink import LinkNeighbour
 from collectors.network.rtnetlink_socket import read_neighbours
 from collectors.network.scan_network import SOCKETS_MAX, SocketNetwork
 from collectors.network.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.targets import Target
 
+THIRD_REQUEST_S = 2.25
+"""When the kernel's third request (after 2 s) has had its answer."""
 _SPARE_FILES = 64
 
 
@@ -41,6 +45,7 @@ class ScanFindings:
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
     limitations: tuple[str, ...] = ()
     unanswered: tuple[Target, ...] = ()
+    last_asked_s: float | None = None
     datagrams: int = 0
     connections: int = 0
 
@@ -54,17 +59,23 @@ def scan(
     )
 
 
-def scan_late(
+def look_again(first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings:
+    """Try silent ports of hosts that answer on others once more: both SYNs may have been lost."""
+    return _follow_up(first, silent_ports(first.hosts), (), deadline_s, run)
+
+
+def take_late(
     first: ScanFindings, ports: Sequence[int], *, deadline_s: float, run: Run
 ) -> ScanFindings:
-    """Take up what came after the scan: hosts that lost two ARP requests, connections that lost
-    two SYNs. Needs no waiting of its own: the kernel has asked a third time meanwhile."""
-    targets = (*_late_targets(first.unanswered), *_silent_targets(first.hosts))
-    if not targets:
-        return first
-    return merge(
-        first, _scan(targets, ports, deadline_s, run, partial(run.progress, "late"), tries=1)
-    )
+    """Scan the hosts that lost two ARP requests and have answered the kernel's third by now."""
+    return _follow_up(first, _resolved_late(first.unanswered), ports, deadline_s, run)
+
+
+def late_answers_by_s(findings: ScanFindings) -> float | None:
+    """Return the moment by which the kernel's third ARP request is answered; None: no need."""
+    if not findings.unanswered or findings.last_asked_s is None:
+        return None
+    return findings.last_asked_s + THIRD_REQUEST_S
 
 
 def merge(first: ScanFindings, second: ScanFindings) -> ScanFindings:
@@ -139,6 +150,7 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
         state=state,
         limitations=tuple(limitations),
         unanswered=result.unanswered,
+        last_asked_s=result.last_asked_s,
     )
 
 
@@ -161,7 +173,51 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
     )
 
 
-def _late_targets(unanswered: Sequence[Target]) -> tuple[Target, ...]:
+def with_neighbour_table(
+    findings: ScanFindings, targets: Sequence[Target], table: Sequence[LinkNeighbour]
+) -> ScanFindings:
+    """Add what the table tells after a scan without ARP events: MACs, and hosts that answered
+    ARP only. Targets that are not on a link of ours are not in it."""
+    on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
+    resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}
+    census = MacCensus()
+    for entry in resolved.values():
+        census.add(entry.mac_address or "", entry.address)
+    hosts = {host.address: host for host in findings.hosts}
+    for address, entry in resolved.items():
+        mac_address = entry.mac_address
+        if mac_address is None or is_multicast_mac(mac_address) or census.is_proxy(mac_address):
+            continue
+        host = hosts.get(address) or ScannedHost(
+            address, on_link[address].interface_name, is_confirmed=entry.state == "reachable"
+        )
+        hosts[address] = replace(host, mac_address=mac_address)
+    return replace(findings, hosts=tuple(hosts.values()))
+
+
+def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
+    """Return the silent ports of hosts that answer on others, as targets that need no ARP."""
+    return tuple(
+        Target(host.address, "local", host.interface_name, host.silent_ports)
+        for host in hosts
+        if host.silent_ports and (host.open_ports or host.refused_ports)
+    )
+
+
+def _follow_up(
+    first: ScanFindings,
+    targets: Sequence[Target],
+    ports: Sequence[int],
+    deadline_s: float,
+    run: Run,
+) -> ScanFindings:
+    if not targets:
+        return first
+    tell = partial(run.progress, "follow-up")
+    return merge(first, _scan(targets, ports, deadline_s, run, tell, tries=1))
+
+
+def _resolved_late(unanswered: Sequence[Target]) -> tuple[Target, ...]:
     if not unanswered:
         return ()
     try:
@@ -169,15 +225,6 @@ def _late_targets(unanswered: Sequence[Target]) -> tuple[Target, ...]:
     except OSError:
         return ()
     return tuple(target for target in unanswered if target.address in resolved)
-
-
-def _silent_targets(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
-    """Ports that stayed silent on hosts that answer on others, as "local": no ARP is needed."""
-    return tuple(
-        Target(host.address, "local", host.interface_name, host.silent_ports)
-        for host in hosts
-        if host.silent_ports and (host.open_ports or host.refused_ports)
-    )
 
 
 def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:

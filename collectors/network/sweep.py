@@ -36,12 +36,14 @@ class SweptHost:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """``unasked`` addresses were not tried because the sweep was ended early."""
+    """``unasked`` addresses were not tried because the sweep was ended early; ``last_asked_s`` is
+    when the last one was asked for (None: there was nobody to ask for)."""
 
     hosts: tuple[SweptHost, ...]
     unanswered: tuple[Target, ...]
     proxies: dict[str, int]
     unasked: int
+    last_asked_s: float | None
     ended_early: bool
 
 
@@ -256,5 +258,6 @@ class Sweep:
             unanswered=self._window.unanswered,
             proxies=self._census.proxies,
             unasked=self._window.unasked_count + len(self._direct),
+            last_asked_s=self._window.last_asked_s,
             ended_early=ended_early,
         )

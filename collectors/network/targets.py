@@ -42,7 +42,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
+    """``networks`` are the ranges of which every address is among the targets."""
+
     targets: tuple[Target, ...] = ()
+    networks: tuple[str, ...] = ()
     limitations: tuple[str, ...] = ()
     truncated: bool = False
 
@@ -102,11 +105,11 @@ def select_targets(
     targets = tuple(wanted[:max_hosts])
     total = _count(ranges)
     if len(wanted) <= max_hosts:
-        return TargetSelection(targets, tuple(limitations))
+        return TargetSelection(targets, _covered(ranges, excluded), tuple(limitations))
     limitations.append(
         f"{len(targets)} of about {total} addresses were tried: max_hosts is {max_hosts}"
     )
-    return TargetSelection(targets, tuple(limitations), truncated=True)
+    return TargetSelection(targets, (), tuple(limitations), truncated=True)
 
 
 def _ordered(
@@ -243,6 +246,12 @@ def _target(address: str, ranges: Sequence[_Range]) -> Target | None:
         if parsed in network and not is_edge:
             return Target(address, covered.way, covered.interface_name)
     return None
+
+
+def _covered(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
+    """Return the ranges that nothing is excluded from."""
+    networks = ipaddress.collapse_addresses(covered.network for covered in ranges)
+    return tuple(str(n) for n in networks if not any(n.overlaps(other) for other in excluded))
 
 
 def _count(ranges: Sequence[_Range]) -> int:

@@ -1,0 +1,225 @@
+"""Hosts and endpoints out of everything that was seen. Pure."""
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collectors.contract import Endpoint, Host, HostSource, Service
+from collectors.network.evidence import (
+    HostName,
+    Identification,
+    MdnsService,
+    PrinterMatches,
+)
+from collectors.network.host_probes import PRINT_PORTS
+from collectors.network.local_network import LocalInterface
+from collectors.network.matching_sight import PRINT_SERVICES
+from collectors.network.port_names import port_name
+from collectors.network.scan import ScannedHost
+
+_SOURCES: tuple[HostSource, ...] = ("local", "gateway", "mdns", "tcp")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """All that the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try."""
+
+    interfaces: Sequence[LocalInterface] = ()
+    scanned: Sequence[ScannedHost] = ()
+    services: Sequence[MdnsService] = ()
+    hostnames: Sequence[HostName] = ()
+    identifications: Sequence[Identification] = ()
+    macs: Mapping[str, str] = field(default_factory=dict)
+    matches: PrinterMatches = field(default_factory=PrinterMatches)
+
+
+@dataclass(slots=True)
+class _Place:
+    """What is known of one address while it is put together."""
+
+    address: str
+    sources: set[HostSource] = field(default_factory=set)
+    services: list[MdnsService] = field(default_factory=list)
+    scanned: ScannedHost | None = None
+    interface_name: str | None = None
+    hostname: str | None = None
+    mac_address: str | None = None
+
+
+def announced_addresses(service: MdnsService) -> tuple[str, ...]:
+    """Return the addresses under which a service is listed: IPv4, else the best IPv6 one."""
+    if ipv4 := tuple(address for address in service.addresses if ":" not in address):
+        return ipv4
+    ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
+    return tuple(ranked[:1])
+
+
+def assemble_hosts(sighted: Sighted) -> tuple[Host, ...]:
+    """Return one host per address: this machine, the gateways, then by address."""
+    return tuple(map(_host, _places(sighted)))
+
+
+def assemble_endpoints(sighted: Sighted) -> tuple[Endpoint, ...]:
+    """Return one endpoint per address and port, the most worth keeping first."""
+    known = {(i.address, i.port): i for i in sighted.identifications}
+    matched = {(m.address, m.port): m.printer_ids for m in sighted.matches.endpoints}
+    endpoints: list[Endpoint] = []
+    announced_printers: set[tuple[str, int]] = set()
+    for place in _places(sighted):
+        for port, services in _ports(place).items():
+            key = (place.address, port)
+            if any(service.type in PRINT_SERVICES for service in services):
+                announced_printers.add(key)
+            endpoints.append(_endpoint(place, port, services, known.get(key), matched.get(key)))
+    return by_worth(endpoints, announced_printers)
+
+
+def by_worth(
+    endpoints: Iterable[Endpoint], announced_printers: Iterable[tuple[str, int]] = ()
+) -> tuple[Endpoint, ...]:
+    """Order endpoints best first: matched printers, printers, announced ones, the rest.
+
+    Whoever must shorten the list cuts its tail.
+    """
+    printers = frozenset(announced_printers)
+
+    def worth(endpoint: Endpoint) -> tuple[int, int, int, int]:
+        is_printer = endpoint.port in PRINT_PORTS or (endpoint.address, endpoint.port) in printers
+        if endpoint.matched_printer_ids:
+            rank = 0
+        elif is_printer:
+            rank = 1
+        else:
+            rank = 2 if "mdns" in endpoint.discovered_by else 3
+        return (rank, *_numeric(endpoint.address), endpoint.port)
+
+    return tuple(sorted(endpoints, key=worth))
+
+
+def _places(sighted: Sighted) -> list[_Place]:
+    places: dict[str, _Place] = {}
+
+    def at(address: str) -> _Place:
+        return places.setdefault(address, _Place(address))
+
+    for host in sighted.scanned:
+        place = at(host.address)
+        place.scanned, place.interface_name = host, host.interface_name
+        place.mac_address = host.mac_address
+        place.sources.add("tcp")
+    for service in sighted.services:
+        for address in announced_addresses(service):
+            place = at(address)
+            place.services.append(service)
+            place.sources.add("mdns")
+            place.interface_name = place.interface_name or service.interface_name or None
+            place.hostname = place.hostname or service.hostname or None
+    _add_machine(sighted, places)
+    for name in sighted.hostnames:
+        if name.address in places:
+            places[name.address].hostname = places[name.address].hostname or name.hostname
+    for place in places.values():
+        if place.scanned is None and place.mac_address is None:
+            place.mac_address = sighted.macs.get(place.address)
+    return sorted(places.values(), key=_place_order)
+
+
+def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:
+    """Add what the machine knows of itself: its own addresses and its gateways."""
+    for local in sighted.interfaces:
+        for address in local.interface.addresses:
+            if address.family == "ipv4" or address.address in places:
+                place = places.setdefault(address.address, _Place(address.address))
+                place.sources.add("local")
+                place.interface_name = local.interface.name
+                place.mac_address = local.interface.mac_address
+        for gateway in local.interface.gateways:
+            place = places.setdefault(gateway, _Place(gateway))
+            place.sources.add("gateway")
+            place.interface_name = place.interface_name or local.interface.name
+
+
+def _place_order(place: _Place) -> tuple[int, int, int]:
+    rank = 0 if "local" in place.sources else 1 if "gateway" in place.sources else 2
+    return (rank, *_numeric(place.address))
+
+
+def _numeric(address: str) -> tuple[int, int]:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return (9, 0)
+    return (parsed.version, int(parsed))
+
+
+def _host(place: _Place) -> Host:
+    scanned = place.scanned
+    is_reachable = "local" in place.sources or (scanned is not None and scanned.is_confirmed)
+    return Host(
+        address=place.address,
+        services=_services(place),
+        reachability="reachable" if is_reachable else "unknown",
+        sources=tuple(source for source in _SOURCES if source in place.sources),
+        interface_name=place.interface_name,
+        hostname=place.hostname,
+        mac_address=place.mac_address,
+        latency_ms=scanned.latency_ms if scanned is not None else None,
+    )
+
+
+def _services(place: _Place) -> tuple[Service, ...]:
+    """Return announced services, then open ports nobody announced."""
+    announced = [
+        Service(service.port, "mdns", service.instance or None, service.type, reachable)
+        for service in place.services
+        for reachable in (_was_reached(place, service.port),)
+        if service.port
+    ]
+    known = {service.port for service in announced}
+    found = [
+        Service(port, "tcp", port_name(port), reachable=True)
+        for port in (place.scanned.open_ports if place.scanned else ())
+        if port not in known
+    ]
+    return tuple(dict.fromkeys((*sorted(announced, key=lambda s: s.port), *found)))
+
+
+def _was_reached(place: _Place, port: int) -> bool | None:
+    if place.scanned is None:
+        return None
+    if port in place.scanned.open_ports:
+        return True
+    tried = (*place.scanned.refused_ports, *place.scanned.silent_ports)
+    return False if port in tried else None
+
+
+def _ports(place: _Place) -> dict[int, list[MdnsService]]:
+    ports: dict[int, list[MdnsService]] = {}
+    for service in place.services:
+        if service.port:
+            ports.setdefault(service.port, []).append(service)
+    for port in place.scanned.open_ports if place.scanned else ():
+        ports.setdefault(port, [])
+    return ports
+
+
+def _endpoint(
+    place: _Place,
+    port: int,
+    services: Sequence[MdnsService],
+    known: Identification | None,
+    printer_ids: tuple[str, ...] | None,
+) -> Endpoint:
+    is_open = place.scanned is not None and port in place.scanned.open_ports
+    instance = next((service.instance for service in services if service.instance), None)
+    return Endpoint(
+        address=place.address,
+        host=place.hostname or place.address,
+        port=port,
+        label=instance or (known.label if known else None) or port_name(port),
+        discovered_by=(*(("mdns",) if services else ()), *(("scan",) if is_open else ())),
+        status="reachable" if is_open else "discovered",
+        model=known.model if known else None,
+        mac_address=place.mac_address,
+        matched_printer_ids=printer_ids or (),
+    )

@@ -1,0 +1,82 @@
+"""The sources of a network report, as functions that a test can replace one by one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from collectors.contract import ConfiguredPrinter, Interface, Run
+from collectors.network import enrichment, mdns, printers, scan
+from collectors.network.evidence import (
+    Enrichment,
+    KnownPrinter,
+    KnownPrinters,
+    MdnsFindings,
+    OpenPort,
+)
+from collectors.network.local_network import LocalNetwork, read_local_network
+from collectors.network.neighbours import read_neighbour_table
+from collectors.network.operating_system import read_os_version
+from collectors.network.rtnetlink import LinkNeighbour
+from collectors.network.scan import ScanFindings
+from collectors.network.targets import Target
+
+
+class Browse(Protocol):
+    def __call__(
+        self,
+        interfaces: Sequence[Interface],
+        *,
+        extra_types: Sequence[str],
+        max_services: int,
+        deadline_s: float,
+        run: Run,
+    ) -> MdnsFindings: ...
+
+
+class Scan(Protocol):
+    def __call__(
+        self, targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
+    ) -> ScanFindings: ...
+
+
+class LookAgain(Protocol):
+    def __call__(self, first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings: ...
+
+
+class TakeLate(Protocol):
+    def __call__(
+        self, first: ScanFindings, ports: Sequence[int], *, deadline_s: float, run: Run
+    ) -> ScanFindings: ...
+
+
+class Enrich(Protocol):
+    def __call__(
+        self,
+        open_ports: Sequence[OpenPort],
+        deadline_s: float,
+        run: Run,
+        device_only: bool = False,
+        *,
+        interfaces: Sequence[Interface] = (),
+        nameless: Sequence[str] = (),
+    ) -> Enrichment: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the facts come from; the defaults are the real ones."""
+
+    read_local_network: Callable[[], LocalNetwork] = read_local_network
+    read_neighbour_table: Callable[[], tuple[LinkNeighbour, ...]] = read_neighbour_table
+    read_os_version: Callable[[], str | None] = read_os_version
+    browse: Browse = mdns.browse
+    scan: Scan = scan.scan
+    look_again: LookAgain = scan.look_again
+    take_late: TakeLate = scan.take_late
+    read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
+        printers.read_known_printers
+    )
+    resolve_hosts: Callable[[Sequence[KnownPrinter], float], tuple[KnownPrinter, ...]] = (
+        printers.resolve_hosts
+    )
+    enrich: Enrich = enrichment.enrich
