@@ -18,7 +18,7 @@ KIND_IN_WORDS: Final[dict[HostKind, str]] = {
     "printer": "printer",
     "screen": "screen or kiosk",
     "camera": "camera",
-    "server": "server or computer",
+    "server": "server or PC",
     "phone": "phone or tablet",
     "unknown": "unknown",
 }

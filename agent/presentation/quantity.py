@@ -107,7 +107,7 @@ def value_in_words(key: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ", ".join(plain(item) for item in value) or "none"
+        return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
         return moment_in_words(value) if _looks_like_moment(value) else plain(value) or "(empty)"
     unit, _ = _split_unit(key)

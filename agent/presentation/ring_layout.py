@@ -61,7 +61,7 @@ def lay_out(boxes: int, dots: int) -> Layout:
     rings: list[tuple[Point, ...]] = []
     for number, count in enumerate(counts, start=1):
         radius = number * _RING_STEP
-        placed += _scaled(_even_points(radius, radius, count, number % 2 / 2), box)
+        placed += _scaled(_even_points(radius, radius, count, _turn(number)), box)
         rings.append(_outline(radius * box.x, radius * box.y))
     reach = len(counts) * _RING_STEP + _BOX_REACH
     half = Point(reach * box.x, reach * box.y)
@@ -90,12 +90,20 @@ def _shares(boxes: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _capacity(ring: int) -> int:
-    """Return how many boxes fit on a ring when they are spread evenly."""
-    radius = ring * _RING_STEP
-    for count in range(math.floor(8 * radius), 1, -1):
-        if all(_are_apart(_even_points(radius, radius, count, turn)) for turn in (0.0, 0.5)):
-            return count
-    return 1
+    """Return up to how many boxes, spread evenly on a ring, do not overlap.
+
+    Counted upwards: where the ring bends, some number of boxes may overlap although a greater
+    one, standing elsewhere, does not.
+    """
+    radius, turn = ring * _RING_STEP, _turn(ring)
+    count = 1
+    while _are_apart(_even_points(radius, radius, count + 1, turn)):
+        count += 1
+    return count
+
+
+def _turn(ring: int) -> float:
+    return ring % 2 / 2
 
 
 def _are_apart(points: tuple[Point, ...]) -> bool:

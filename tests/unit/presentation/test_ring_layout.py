@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,6 +8,7 @@ from agent.presentation.ring_layout import (
     BOX_HEIGHT,
     BOX_WIDTH,
     DOT_DIAMETER,
+    Layout,
     Point,
     lay_out,
 )
@@ -15,10 +17,19 @@ CENTRE = Point(0.0, 0.0)
 SLACK = 1e-6
 
 
-@given(st.integers(0, 120), st.integers(0, 40))
+@pytest.mark.parametrize("dots", [0, 1])
+def test_no_number_of_labels_a_map_has_overlaps(dots: int) -> None:
+    for boxes in range(61):
+        _assert_boxes_are_apart(lay_out(boxes, dots), boxes)
+
+
+@given(st.integers(0, 150), st.integers(0, 40))
 @settings(max_examples=60, deadline=None)
 def test_no_two_boxes_overlap(boxes: int, dots: int) -> None:
-    layout = lay_out(boxes, dots)
+    _assert_boxes_are_apart(lay_out(boxes, dots), boxes)
+
+
+def _assert_boxes_are_apart(layout: Layout, boxes: int) -> None:
     assert len(layout.boxes) == boxes
     placed = (CENTRE, *layout.boxes)
     for index, a in enumerate(placed):
