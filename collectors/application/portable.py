@@ -7,7 +7,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.keys import CPU_KEYS, LOAD_KEYS, MEMORY_KEYS, POWER_KEYS, PROCESS_KEYS
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS
 from collectors.application.processes import CountRestarts
-from collectors.application.source import Reading, Source
+from collectors.application.source import Reading, Source, all_absent
 from collectors.contract import ApplicationJob
 
 KIOSK_S = 2.2
@@ -44,3 +44,12 @@ def kiosk_source(job: ApplicationJob) -> Source:
         return read_kiosk(job.kiosk_debug_url, deadline)
 
     return Source("kiosk", "kiosk browser", BROWSER_KEYS, read, KIOSK_S, in_browser=True)
+
+
+def unsupported_source(name: str, keys: tuple[str, ...], reason: str) -> Source:
+    """What a platform has no way to tell; its keys stand in the snapshot all the same."""
+
+    def read(_: Deadline) -> Reading:
+        return Reading(all_absent(keys, "system", "unsupported", reason))
+
+    return Source(name, "system", keys, read)

@@ -1,0 +1,57 @@
+"""JSON of other programs: any shape may come, and only the expected one is read."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
+
+Object = dict[str, Any]
+
+
+def load_object(data: bytes, program: str) -> Object:
+    """Read a JSON object. Raises ValueError for anything else, without quoting it."""
+    try:
+        loaded = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{program} wrote something that is no JSON") from None
+    if not isinstance(loaded, dict):
+        raise ValueError(f"{program} wrote JSON of another shape")
+    return loaded
+
+
+def objects(value: object) -> Iterator[Object]:
+    """The objects of a list, or the one object a lone entry was unrolled to."""
+    entries = value if isinstance(value, list) else [value]
+    return (entry for entry in entries if isinstance(entry, dict))
+
+
+def text(entry: Object, *names: str) -> str | None:
+    """The first of ``names`` that is a string with something in it."""
+    for name in names:
+        value = entry.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return None
+
+
+def number(entry: Object, name: str) -> int | None:
+    """A whole number, also one written as text."""
+    value = entry.get(name)
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if abs(value) < 2**53 else None
+
+
+def flag(entry: Object, name: str) -> bool | None:
+    value = entry.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def hexadecimal(written: str | None) -> int | None:
+    """``0x04b8  (Seiko Epson Corp.)`` as 1208; None when it begins with no such number."""
+    match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", written or "")
+    return int(match[1], 16) if match else None

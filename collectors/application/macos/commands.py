@@ -1,0 +1,66 @@
+"""Small programs of macOS: sw_vers, scutil, networksetup, launchctl."""
+
+import ipaddress
+import re
+from typing import Final
+
+from collectors.application.command import run_command
+from collectors.application.deadline import Deadline
+from collectors.application.resolver import SERVERS_MAX
+from collectors.application.text import decode
+
+_NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULTILINE)
+_PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)
+_TYPES: Final = (
+    ("wi-fi", "wifi"),
+    ("ethernet", "ethernet"),
+    ("lan", "ethernet"),
+    ("thunderbolt bridge", "bridge"),
+    ("bluetooth", "bluetooth"),
+    ("usb", "ethernet"),
+)
+
+
+def ask(*arguments: str, deadline: Deadline) -> str:
+    """The output of a program as text. Raises ValueError when it fails."""
+    output = run_command(arguments, deadline)
+    if output.exit_code != 0:
+        raise ValueError(f"{arguments[0]} ended with {output.exit_code}")
+    return decode(output.data)
+
+
+def parse_sw_vers(text: str) -> dict[str, str]:
+    """``ProductName: macOS`` lines as a mapping (sw_vers(1))."""
+    pairs = (line.partition(":") for line in text.splitlines()[:16])
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
+
+
+def parse_name_servers(text: str) -> tuple[str, ...]:
+    """The name servers in `scutil --dns`, in the order of their resolvers, each once."""
+    found = []
+    for written in _NAME_SERVER.findall(text):
+        try:
+            found.append(str(ipaddress.ip_address(written.partition("%")[0])))
+        except ValueError:
+            continue
+    return tuple(dict.fromkeys(found))[:SERVERS_MAX]
+
+
+def parse_hardware_ports(text: str) -> dict[str, str]:
+    """The type of each interface in `networksetup -listallhardwareports`."""
+    return {device: _type(port) for port, device in _PORT.findall(text)}
+
+
+def parse_launchctl(text: str) -> dict[str, bool]:
+    """Which jobs of `launchctl list` run now: lines of PID or ``-``, status, label."""
+    found = {}
+    for line in text.splitlines()[:4096]:
+        words = line.split("\t") if "\t" in line else line.split()
+        if len(words) == 3 and words[0] != "PID":  # noqa: PLR2004 - three columns
+            found[words[2].strip()] = words[0].strip().isdigit()
+    return found
+
+
+def _type(port: str) -> str:
+    name = port.lower()
+    return next((kind for word, kind in _TYPES if word in name), "other")

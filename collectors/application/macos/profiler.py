@@ -1,0 +1,186 @@
+"""system_profiler(8): one JSON object with a list under the name of each data type asked for.
+
+Its values are texts whatever they mean. Serial numbers, UUIDs and the computer's name are in
+some of them and are left there.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from collectors.application.command import run_command
+from collectors.application.deadline import Deadline
+from collectors.application.foreign_json import (
+    Object,
+    hexadecimal,
+    load_object,
+    objects,
+    text,
+)
+from collectors.application.interfaces import Wireless
+from collectors.application.peripherals import BluetoothDevice, UsbDevice
+
+SOURCE: Final = "system_profiler"
+DEPTH_MAX: Final = 16
+ENTRIES_MAX: Final = 1024
+
+_PERSONAL: Final = frozenset({"phone", "computer", "tablet", "headphones", "headset", "watch"})
+_PERCENT = re.compile(r"\s*(\d{1,3})\s*%\s*")
+_DBM = re.compile(r"\s*(-\d{1,3})\s*dBm")
+_SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
+_USB_NAMES: Final = {
+    "full_speed": 12.0,
+    "low_speed": 1.5,
+    "high_speed": 480.0,
+    "super_speed": 5000.0,
+    "super_speed_plus": 10000.0,
+}
+
+
+def read_profile(data_type: str, deadline: Deadline) -> bytes:
+    output = run_command(("system_profiler", "-json", data_type), deadline)
+    if output.exit_code != 0:
+        raise ValueError(f"system_profiler ended with {output.exit_code}")
+    return output.data
+
+
+def entries_of(data: bytes, *data_types: str) -> list[Object]:
+    """The entries below the first of ``data_types`` that is there. Raises ValueError."""
+    profile = load_object(data, SOURCE)
+    for data_type in data_types:
+        if isinstance(profile.get(data_type), list):
+            return list(objects(profile[data_type]))[:ENTRIES_MAX]
+    raise ValueError("system_profiler did not list what it was asked for")
+
+
+def walk(entries: object, depth: int = 0) -> Iterator[Object]:
+    """Every entry and what hangs below it in ``_items``."""
+    if depth >= DEPTH_MAX:
+        return
+    for entry in objects(entries if isinstance(entries, list) else []):
+        yield entry
+        yield from walk(entry.get("_items"), depth + 1)
+
+
+def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
+    """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
+    found: list[UsbDevice] = []
+    for entry in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+        vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
+        if vendor is None or len(found) >= ENTRIES_MAX:
+            continue
+        found.append(_usb_device(entry, vendor))
+    return tuple(found)
+
+
+def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
+    """SPBluetoothDataType: whether the radio is on, and the paired devices."""
+    powered: bool | None = None
+    found: list[BluetoothDevice] = []
+    for entry in entries_of(data, "SPBluetoothDataType"):
+        for controller in objects(entry.get("controller_properties")):
+            powered = text(controller, "controller_state") == "attrib_on"
+        for name, connected in (("device_connected", True), ("device_not_connected", False)):
+            for named in objects(entry.get(name)):
+                found += [
+                    _bluetooth_device(title, properties, connected=connected)
+                    for title, properties in named.items()
+                    if isinstance(properties, dict)
+                ]
+    return powered, tuple(found[:ENTRIES_MAX])
+
+
+def parse_hardware(data: bytes) -> Object:
+    """The one entry of SPHardwareDataType, without what identifies the machine."""
+    entries = entries_of(data, "SPHardwareDataType")
+    kept = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
+    entry = entries[0] if entries else {}
+    return {name: entry[name] for name in kept if isinstance(entry.get(name), str)}
+
+
+def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
+    """Name and resolution of each screen in SPDisplaysDataType that is on."""
+    return tuple(
+        (
+            text(screen, "_name") or "screen",
+            text(screen, "_spdisplays_resolution", "_spdisplays_pixels") or "",
+        )
+        for card in entries_of(data, "SPDisplaysDataType")
+        for screen in objects(card.get("spdisplays_ndrvs", []))
+        if text(screen, "spdisplays_online") != "spdisplays_no"
+    )[:16]
+
+
+def parse_airport(data: bytes) -> dict[str, Wireless]:
+    """SPAirPortDataType: the network of each Wi-Fi interface.
+
+    From macOS 14 on the name is redacted for whoever may not use location services.
+    """
+    found = {}
+    for entry in entries_of(data, "SPAirPortDataType"):
+        for interface in objects(entry.get("spairport_airport_interfaces", [])):
+            name = text(interface, "_name")
+            network = next(objects(interface.get("spairport_current_network_information")), {})
+            if name is not None:
+                found[name] = _wireless(network)
+    return found
+
+
+def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
+    """Model, size and SMART status of each drive in SPNVMeDataType or SPSerialATADataType."""
+    found = []
+    for entry in walk(entries_of(data, data_type)):
+        name = text(entry, "bsd_name")
+        if name is not None and re.fullmatch(r"disk\d{1,3}", name):
+            kept = ("device_model", "smart_status", "size_in_bytes")
+            found.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
+    return tuple(found[:16])
+
+
+def _usb_device(entry: Object, vendor: str) -> UsbDevice:
+    named = re.search(r"\(([^)]{1,128})\)", vendor)
+    location = text(entry, "location_id", "USBKeyLocationID") or ""
+    maker = text(entry, "manufacturer", "USBDeviceKeyVendorName")
+    return UsbDevice(
+        place=location.partition("/")[0].strip() or "unknown",
+        vendor_id=hexadecimal(vendor),
+        product_id=hexadecimal(text(entry, "product_id", "USBDeviceKeyProductID")),
+        vendor=maker or (named[1] if named else None),
+        product=text(entry, "_name"),
+        speed_megabits=_speed(text(entry, "device_speed", "USBDeviceKeyLinkSpeed")),
+        serial=text(entry, "serial_num", "USBDeviceKeySerialNumber"),
+    )
+
+
+def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> BluetoothDevice:
+    kind = text(properties, "device_minorType")
+    percent = _PERCENT.fullmatch(text(properties, "device_batteryLevelMain") or "")
+    signal = _DBM.match(f"{text(properties, 'device_rssi') or ''} dBm")
+    return BluetoothDevice(
+        address=text(properties, "device_address") or name,
+        name=name,
+        kind=kind.lower() if kind else None,
+        connected=connected,
+        battery_fraction=min(100, int(percent[1])) / 100 if percent else None,
+        signal_dbm=int(signal[1]) if signal else None,
+        is_personal=kind is None or kind.lower() in _PERSONAL,
+    )
+
+
+def _wireless(network: Object) -> Wireless:
+    name = text(network, "_name")
+    signal = _DBM.match(text(network, "spairport_signal_noise") or "")
+    if name is not None and "redacted" in name:
+        reason = "macOS tells it only to programs that may use location services"
+        return Wireless(None, int(signal[1]) if signal else None, "permission-denied", reason)
+    reason = "the interface is on no network"
+    return Wireless(name, int(signal[1]) if signal else None, "not-applicable", reason)
+
+
+def _speed(written: str | None) -> float | None:
+    if written in _USB_NAMES:
+        return _USB_NAMES[written]
+    match = _SPEED.search(written or "")
+    if match is None:
+        return None
+    return float(match[1]) * (1000 if match[2].lower().startswith("g") else 1)

@@ -1,0 +1,194 @@
+"""Turns what macOS tells into the fields of the snapshot."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from collectors.application import keys
+from collectors.application.deadline import Deadline
+from collectors.application.foreign_json import Object, number, text
+from collectors.application.interfaces import Links
+from collectors.application.linux.operating_system import time_zone
+from collectors.application.macos import commands, profiler
+from collectors.application.peripherals import USB_MAX, bluetooth_fields, listed, usb_fields
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    unsupported,
+)
+from collectors.contract import Field
+
+Profile = Callable[[str, Deadline], bytes]
+
+JOBS: Final = {
+    "printSpooler": "org.cups.cupsd",
+    "timeSync": "com.apple.timed",
+    "bluetooth": "com.apple.bluetoothd",
+}
+_UNTOLD: Final = "macOS does not tell it"
+
+
+def read_system(deadline: Deadline) -> Reading:
+    told = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    names = ("ProductName", "ProductVersion", "BuildVersion")
+    return Reading(
+        (
+            *(
+                either(key, "sw_vers", told.get(name), _UNTOLD)
+                for key, name in zip(keys.SYSTEM_KEYS, names, strict=False)
+            ),
+            available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
+            available("os.architecture", "uname", platform.machine()),
+        )
+    )
+
+
+def read_boot(_: Deadline) -> Reading:
+    booted = psutil.boot_time()
+    moment = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
+    return Reading(
+        (
+            available("os.bootTime", "kern.boottime", moment),
+            available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
+            unsupported("os.lastBootReason", "macOS", _UNTOLD),
+            unsupported("os.pendingReboot", "macOS", _UNTOLD),
+        )
+    )
+
+
+def read_place(_: Deadline) -> Reading:
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
+    return Reading(
+        (
+            either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
+            either("os.locale", "environment", locale, "a service has no locale of its own"),
+        )
+    )
+
+
+def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+    told = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
+    return Reading(
+        (
+            available("hardware.maker", profiler.SOURCE, "Apple"),
+            _told("hardware.model", told, "machine_model"),
+            _told("hardware.formFactor", told, "machine_name"),
+            _told("hardware.firmware", told, "boot_rom_version"),
+            _told("hardware.cpuModel", told, "chip_type", "cpu_type"),
+            either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
+            available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+            available("hardware.memoryBytes", "psutil", psutil.virtual_memory().total),
+        )
+    )
+
+
+def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+    screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
+    fields = [
+        available("display.count", profiler.SOURCE, len(screens)),
+        available("display.connectors", profiler.SOURCE, tuple(name for name, _ in screens)),
+    ]
+    for index, (name, resolution) in enumerate(screens):
+        prefix = f"display.{index}"
+        fields += [
+            either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _UNTOLD),
+            either(f"{prefix}.model", profiler.SOURCE, name, _UNTOLD),
+        ]
+    return Reading(tuple(fields))
+
+
+def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+    kinds = ("SPNVMeDataType", "SPSerialATADataType")
+    found = [
+        drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
+    ]
+    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in found))]
+    for drive in found:
+        prefix = f"disk.drive.{drive['bsd_name']}"
+        fields += [
+            either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _UNTOLD),
+            either(f"{prefix}.sizeBytes", profiler.SOURCE, number(drive, "size_in_bytes"), _UNTOLD),
+            either(f"{prefix}.health", profiler.SOURCE, _health(drive), _UNTOLD),
+        ]
+    return Reading(tuple(fields))
+
+
+def read_links(
+    names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
+) -> Links:
+    ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
+    types = {**{n: "loopback" for n in names if n.startswith("lo")}}
+    types |= commands.parse_hardware_ports(ports)
+    wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
+    return Links(types, wireless)
+
+
+def name_servers(deadline: Deadline) -> tuple[str, ...]:
+    return commands.parse_name_servers(commands.ask("scutil", "--dns", deadline=deadline))
+
+
+def read_services(deadline: Deadline) -> Reading:
+    return service_reading(
+        commands.parse_launchctl(commands.ask("launchctl", "list", deadline=deadline))
+    )
+
+
+def service_reading(jobs: dict[str, bool]) -> Reading:
+    """The services among launchd's jobs; cupsd is started on demand and mostly waits."""
+    fields: list[Field] = []
+    for role, label in JOBS.items():
+        name, state, *others = keys.service_keys(role)
+        if label not in jobs:
+            reason = "launchd does not show it to this account"
+            fields += all_absent((name, state, *others), "launchd", "unsupported", reason)
+            continue
+        fields += [
+            available(name, "launchd", label),
+            available(state, "launchd", "running" if jobs[label] else "waiting"),
+            *all_absent(others, "launchd", "unsupported", _UNTOLD),
+        ]
+    return Reading(tuple(fields))
+
+
+def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+    new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # noqa: PLR2004 - macOS 26
+    data = profile("SPUSBHostDataType" if new else "SPUSBDataType", deadline)
+    devices = profiler.parse_usb(data)
+    shown, cut = listed(usb_fields(device, profiler.SOURCE) for device in devices)
+    return Reading(
+        fields=(available("peripherals.usbCount", profiler.SOURCE, len(devices)),),
+        peripherals=shown,
+        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+    powered, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
+    shown, cut = listed(bluetooth_fields(device, profiler.SOURCE) for device in devices)
+    return Reading(
+        fields=(
+            available("peripherals.bluetoothCount", profiler.SOURCE, len(devices)),
+            either("peripherals.bluetoothPowered", profiler.SOURCE, powered, "it has no Bluetooth"),
+        ),
+        peripherals=shown,
+        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def _told(key: str, told: Object, *names: str) -> Field:
+    return either(key, profiler.SOURCE, text(told, *names), _UNTOLD)
+
+
+def _health(drive: Object) -> str | None:
+    status = text(drive, "smart_status")
+    return {"Verified": "good", "Failing": "failing"}.get(status or "")

@@ -1,0 +1,224 @@
+"""Turns what the machine script tells into the fields of the snapshot."""
+
+import ipaddress
+import platform
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from collectors.application import keys
+from collectors.application.foreign_json import Object, flag, number, text
+from collectors.application.resolver import SERVERS_MAX, proxy_field
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    not_applicable,
+    status_of,
+    unsupported,
+)
+from collectors.application.windows.script import SOURCE, Section, Sections, section
+from collectors.contract import Field
+
+FormFields = Callable[[Sections], tuple[Field, ...]]
+
+_UNTOLD: Final = "Windows does not tell it"
+_FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
+"""Win32_ComputerSystem.PCSystemType."""
+_SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
+"""Event ids of Kernel-Power, User32 and EventLog."""
+_HEALTH: Final = {"Healthy": "good", "Warning": "warning", "Unhealthy": "failing"}
+_SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
+
+
+def machine_reading(sections: Sections, proxies: dict[str, str]) -> Reading:
+    """All fields of the machine; a section Windows refused costs its own keys only."""
+    groups: tuple[tuple[Sequence[str], FormFields], ...] = (
+        (keys.SYSTEM_KEYS, _system),
+        (keys.BOOT_KEYS[:2], _boot),
+        (keys.BOOT_KEYS[2:3], _shutdown),
+        (keys.BOOT_KEYS[3:], _reboot),
+        (keys.PLACE_KEYS, _place),
+        (keys.MACHINE_KEYS, _machine),
+        (keys.PROCESSOR_KEYS, _processor),
+        (keys.DISPLAY_KEYS, _screens),
+        (keys.DRIVE_KEYS, _drives),
+        (keys.SERVICE_KEYS, _services),
+        (keys.RESOLVER_KEYS[:1], _name_servers),
+    )
+    fields = [field for owed, form in groups for field in _attempt(owed, form, sections)]
+    return Reading((*fields, proxy_field(proxies)))
+
+
+def parse_link_types(sections: Sections) -> dict[str, str]:
+    """The type of each adapter by its name."""
+    found = {}
+    for row in section(sections, "adapters").rows:
+        name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
+        if name is not None:
+            found[name] = _link_type(medium, is_virtual=flag(row, "Virtual") is True)
+    return found
+
+
+def _attempt(owed: Sequence[str], form: FormFields, sections: Sections) -> tuple[Field, ...]:
+    try:
+        return form(sections)
+    except Exception as error:  # noqa: BLE001 - one section's trouble is told in its own keys
+        return all_absent(owed, SOURCE, *status_of(error))
+
+
+def _system(sections: Sections) -> tuple[Field, ...]:
+    told = section(sections, "os").first
+    extra = sections.get("build", Section()).first
+    release = " ".join(
+        part for part in (text(told, "Version"), text(extra, "DisplayVersion")) if part
+    )
+    patch = number(extra, "UBR")
+    build = text(told, "BuildNumber")
+    return (
+        either("os.name", SOURCE, text(told, "Caption"), _UNTOLD),
+        either("os.version", SOURCE, release, _UNTOLD),
+        either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _UNTOLD),
+        available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
+        either("os.architecture", SOURCE, text(told, "OSArchitecture"), _UNTOLD),
+    )
+
+
+def _boot(sections: Sections) -> tuple[Field, ...]:
+    written = text(section(sections, "os").first, "BootedAt") or ""
+    booted = datetime.strptime(written, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    return (
+        available("os.bootTime", SOURCE, booted.isoformat()),
+        available("os.uptimeSeconds", SOURCE, max(0, int(time.time() - booted.timestamp()))),
+    )
+
+
+def _shutdown(sections: Sections) -> tuple[Field, ...]:
+    reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
+    return (either("os.lastBootReason", "System log", reason, "the System log does not tell it"),)
+
+
+def _reboot(sections: Sections) -> tuple[Field, ...]:
+    pending = flag(section(sections, "reboot").first, "Pending")
+    return (either("os.pendingReboot", "registry", pending, _UNTOLD),)
+
+
+def _place(sections: Sections) -> tuple[Field, ...]:
+    told = section(sections, "place").first
+    return (
+        either("os.timeZone", "Get-TimeZone", text(told, "TimeZone"), _UNTOLD),
+        either("os.locale", "Get-WinSystemLocale", text(told, "Locale"), _UNTOLD),
+    )
+
+
+def _machine(sections: Sections) -> tuple[Field, ...]:
+    told = section(sections, "computer").first
+    firmware = sections.get("firmware", Section()).first
+    form = _FORMS.get(number(told, "PCSystemType") or 0)
+    return (
+        either("hardware.maker", SOURCE, text(told, "Manufacturer"), _UNTOLD),
+        either("hardware.model", SOURCE, text(told, "Model"), _UNTOLD),
+        either("hardware.formFactor", SOURCE, form, _UNTOLD),
+        either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _UNTOLD),
+    )
+
+
+def _processor(sections: Sections) -> tuple[Field, ...]:
+    told = section(sections, "processor").first
+    memory = number(sections.get("computer", Section()).first, "TotalPhysicalMemory")
+    return (
+        either("hardware.cpuModel", SOURCE, text(told, "Name"), _UNTOLD),
+        either("hardware.physicalCores", SOURCE, number(told, "NumberOfCores"), _UNTOLD),
+        either("hardware.logicalCores", SOURCE, number(told, "NumberOfLogicalProcessors"), _UNTOLD),
+        either("hardware.memoryBytes", SOURCE, memory, _UNTOLD),
+    )
+
+
+def _screens(sections: Sections) -> tuple[Field, ...]:
+    shown = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
+    models = tuple(text(row, "Model") or "screen" for row in shown)
+    fields = [
+        available("display.count", SOURCE, len(shown)),
+        available("display.connectors", SOURCE, models),
+    ]
+    for index, row in enumerate(shown[:16]):
+        fields += [
+            either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _UNTOLD),
+            either(f"display.{index}.model", SOURCE, text(row, "Model"), _UNTOLD),
+        ]
+    for index, row in enumerate(sections.get("video", Section()).rows[:16]):
+        size = (
+            number(row, "CurrentHorizontalResolution"),
+            number(row, "CurrentVerticalResolution"),
+        )
+        if all(size):
+            mode = f"{size[0]}x{size[1]}"
+            fields.append(available(f"display.adapter.{index}.mode", SOURCE, mode))
+    return tuple(fields)
+
+
+def _drives(sections: Sections) -> tuple[Field, ...]:
+    rows = section(sections, "drives").rows[:16]
+    names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
+    fields = [available("disk.drives", SOURCE, names)]
+    for name, row in zip(names, rows, strict=True):
+        prefix = f"disk.drive.{name}"
+        media = text(row, "Media")
+        rotates = {"HDD": True, "SSD": False, "SCM": False}.get(media or "")
+        health = _HEALTH.get(text(row, "Health") or "")
+        fields += [
+            either(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _UNTOLD),
+            either(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _UNTOLD),
+            either(f"{prefix}.rotational", SOURCE, rotates, _UNTOLD),
+            either(f"{prefix}.health", SOURCE, health, _UNTOLD),
+        ]
+    return tuple(fields)
+
+
+def _services(sections: Sections) -> tuple[Field, ...]:
+    rows = {text(row, "Name"): row for row in section(sections, "services").rows}
+    fields: list[Field] = []
+    for role, service in _SERVICES.items():
+        fields += _service(keys.service_keys(role), service, rows.get(service))
+    return tuple(fields)
+
+
+def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[Field]:
+    name, state, start, since, restarts = names
+    if row is None:
+        reason = "the service is not installed"
+        return [not_applicable(key, SOURCE, reason) for key in names]
+    return [
+        available(name, SOURCE, service),
+        either(state, SOURCE, (text(row, "State") or "").lower(), _UNTOLD),
+        either(start, SOURCE, (text(row, "StartMode") or "").lower(), _UNTOLD),
+        unsupported(since, SOURCE, _UNTOLD),
+        unsupported(restarts, SOURCE, _UNTOLD),
+    ]
+
+
+def _name_servers(sections: Sections) -> tuple[Field, ...]:
+    found = []
+    for row in section(sections, "nameServers").rows:
+        try:
+            address = ipaddress.ip_address((text(row, "Address") or "").partition("%")[0])
+        except ValueError:
+            continue
+        # fec0:0:0:ffff::1 to ::3 stand for "none was set" (RFC 3879 retired them)
+        if not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local):
+            found.append(str(address))
+    servers = tuple(dict.fromkeys(found))[:SERVERS_MAX]
+    key = "network.dnsServers"
+    return (either(key, SOURCE, servers or None, "no name server is set", "not-applicable"),)
+
+
+def _link_type(medium: str, *, is_virtual: bool) -> str:
+    if "802.11" in medium:
+        return "wifi"
+    if "bluetooth" in medium:
+        return "bluetooth"
+    if is_virtual:
+        return "virtual"
+    return "ethernet" if "802.3" in medium else "other"

@@ -1,0 +1,126 @@
+"""The PowerShell scripts that ask Windows, one question a section.
+
+Each prints one JSON object whose sections are ``{"ok": [...]}`` or ``{"error": "..."}``: what
+Windows refuses in one section costs no other. Only the named properties are asked for, none of
+which is a serial number, an owner, a command line or a document's name; the serial number in a
+USB device's id is cut to a hash there.
+"""
+
+from typing import Final
+
+_PRELUDE: Final = r"""
+$ErrorActionPreference = 'Stop'
+$ProgressPreference = 'SilentlyContinue'
+[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
+$out = [ordered]@{}
+function Tell([string]$name, [scriptblock]$ask) {
+  try { $out[$name] = @{ ok = @(& $ask) } }
+  catch { $out[$name] = @{ error = $_.Exception.GetType().Name } }
+}
+"""
+
+_ENDING: Final = r"""
+ConvertTo-Json -InputObject $out -Depth 4 -Compress
+"""
+
+_MACHINE: Final = r"""
+$windows = 'HKLM:\SOFTWARE\Microsoft\Windows'
+$version = "$windows\CurrentVersion"
+Tell 'os' {
+  Get-CimInstance Win32_OperatingSystem |
+    Select-Object Caption, Version, BuildNumber, OSArchitecture,
+      @{n='BootedAt';e={$_.LastBootUpTime.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ')}}
+}
+Tell 'build' {
+  Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion' |
+    Select-Object DisplayVersion, UBR
+}
+Tell 'reboot' {
+  [pscustomobject]@{ Pending =
+    (Test-Path "$version\Component Based Servicing\RebootPending") -or
+    (Test-Path "$version\WindowsUpdate\Auto Update\RebootRequired") }
+}
+Tell 'shutdown' {
+  Get-WinEvent -MaxEvents 1 -FilterHashtable @{LogName='System';Id=41,1074,6008} |
+    Select-Object Id
+}
+Tell 'place' {
+  [pscustomobject]@{ TimeZone = (Get-TimeZone).Id; Locale = (Get-WinSystemLocale).Name }
+}
+Tell 'computer' {
+  Get-CimInstance Win32_ComputerSystem |
+    Select-Object Manufacturer, Model, PCSystemType, TotalPhysicalMemory
+}
+Tell 'firmware' { Get-CimInstance Win32_BIOS | Select-Object SMBIOSBIOSVersion }
+Tell 'processor' {
+  Get-CimInstance Win32_Processor |
+    Select-Object Name, NumberOfCores, NumberOfLogicalProcessors
+}
+Tell 'screens' {
+  Get-CimInstance -Namespace root/wmi WmiMonitorID | Select-Object Active,
+    @{n='Maker';e={-join [char[]]($_.ManufacturerName -ne 0)}},
+    @{n='Model';e={-join [char[]]($_.UserFriendlyName -ne 0)}}
+}
+Tell 'video' {
+  Get-CimInstance Win32_VideoController |
+    Select-Object CurrentHorizontalResolution, CurrentVerticalResolution
+}
+Tell 'drives' {
+  Get-PhysicalDisk | Select-Object DeviceId, FriendlyName, Size,
+    @{n='Media';e={[string]$_.MediaType}}, @{n='Health';e={[string]$_.HealthStatus}}
+}
+Tell 'services' {
+  Get-CimInstance Win32_Service -Filter "Name='Spooler' OR Name='W32Time' OR Name='bthserv'" |
+    Select-Object Name, State, StartMode
+}
+Tell 'nameServers' {
+  Get-DnsClientServerAddress | ForEach-Object { $_.ServerAddresses } |
+    Select-Object -Unique | ForEach-Object { [pscustomobject]@{ Address = $_ } }
+}
+"""
+
+_ADAPTERS: Final = r"""
+Tell 'adapters' {
+  Get-NetAdapter |
+    Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual
+}
+"""
+
+_DEVICES: Final = r"""
+$sha = [Security.Cryptography.SHA256]::Create()
+function Mark([string]$id) {
+  $last = $id.Split('\')[-1]
+  if ($last -match '&') { return $null }
+  $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
+  -join ($bytes | ForEach-Object { $_.ToString('x2') })
+}
+Tell 'usb' {
+  Get-CimInstance Win32_PnPEntity -Filter "PNPDeviceID LIKE 'USB\\VID%'" |
+    Where-Object Present |
+    Select-Object Name, Manufacturer, PNPClass, Service, CompatibleID,
+      @{n='Hardware';e={$_.PNPDeviceID.Split('\')[1]}},
+      @{n='Mark';e={Mark $_.PNPDeviceID}}
+}
+Tell 'bluetooth' {
+  $paired = "PNPDeviceID LIKE 'BTHENUM\\DEV%' OR PNPDeviceID LIKE 'BTHLE\\DEV%'"
+  Get-CimInstance Win32_PnPEntity -Filter $paired |
+    Select-Object @{n='Address';e={($_.PNPDeviceID.Split('\')[1] -split '_')[1]}}
+}
+Tell 'radios' {
+  $radio = "PNPClass='Bluetooth' AND PNPDeviceID LIKE 'USB%'"
+  Get-CimInstance Win32_PnPEntity -Filter $radio | Select-Object Status
+}
+Tell 'printers' {
+  Get-CimInstance Win32_Printer |
+    Select-Object Name, PrinterStatus, DetectedErrorState, WorkOffline
+}
+Tell 'jobs' {
+  Get-CimInstance Win32_PrintJob | Select-Object StatusMask,
+    @{n='Queue';e={($_.Name -split ',')[0]}},
+    @{n='AgeSeconds';e={[int]((Get-Date) - $_.TimeSubmitted).TotalSeconds}}
+}
+"""
+
+MACHINE: Final = _PRELUDE + _MACHINE + _ENDING
+ADAPTERS: Final = _PRELUDE + _ADAPTERS + _ENDING
+DEVICES: Final = _PRELUDE + _DEVICES + _ENDING

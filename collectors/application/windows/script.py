@@ -1,0 +1,64 @@
+"""Runs a PowerShell script and reads the sections it prints."""
+
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.application.command import run_command
+from collectors.application.deadline import Deadline
+from collectors.application.foreign_json import Object, load_object, objects, text
+from collectors.application.source import Unreadable
+from collectors.contract import FieldStatus
+
+SOURCE: Final = "CIM"
+ROWS_MAX: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The rows of one question, or the name of the error Windows gave instead."""
+
+    rows: tuple[Object, ...] = ()
+    error: str | None = None
+
+    @property
+    def first(self) -> Object:
+        return self.rows[0] if self.rows else {}
+
+
+Sections = dict[str, Section]
+
+
+def read_sections(script: str, deadline: Deadline) -> Sections:
+    """Run a script. Raises Unreadable, TimeoutError or ValueError."""
+    options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
+    # Encoded, because Windows joins arguments to one line and programs split it as they please
+    encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
+    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline)
+    if output.exit_code != 0:
+        raise ValueError(f"PowerShell ended with {output.exit_code}")
+    return parse_sections(output.data)
+
+
+def parse_sections(data: bytes) -> Sections:
+    """Read what a script printed. Raises ValueError when it is no JSON object."""
+    told = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
+    found = {}
+    for name, section in told.items():
+        if not isinstance(section, dict):
+            continue
+        rows = tuple(objects(section.get("ok", [])))[:ROWS_MAX]
+        found[name] = Section(rows, text(section, "error"))
+    return found
+
+
+def section(sections: Sections, name: str) -> Section:
+    """One section. Raises Unreadable when Windows refused it or did not write it."""
+    found = sections.get(name)
+    if found is None:
+        raise Unreadable("collection-failed", "PowerShell did not write this section")
+    if found.error is not None:
+        denied = "Unauthorized" in found.error or "AccessDenied" in found.error
+        status: FieldStatus = "permission-denied" if denied else "collection-failed"
+        raise Unreadable(status, f"Windows answered with {found.error}")
+    return found

@@ -1,0 +1,49 @@
+"""Whether Windows' clock is kept in step: `w32tm /query /status /verbose`.
+
+Its labels are in the language of the system, so lines are known by their place and form: the
+first holds the leap indicator (3: not synchronised; RFC 5905, figure 9), and the third value in
+seconds, after root delay and root dispersion, is the offset.
+"""
+
+import re
+from typing import Final
+
+from collectors.application.command import run_command
+from collectors.application.deadline import Deadline
+from collectors.application.keys import CLOCK_KEYS
+from collectors.application.source import Reading, Unreadable, available, either
+from collectors.application.text import decode
+
+SOURCE: Final = "w32tm"
+_LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\(")
+_SECONDS = re.compile(r"^[^:\n]{1,80}:\s*([-+]?\d{1,9}\.\d{1,9})s\s*$", re.MULTILINE)
+_UNSYNCHRONISED: Final = "3"
+_OFFSET_INDEX: Final = 2
+
+
+def read_clock(deadline: Deadline) -> Reading:
+    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline)
+    if output.exit_code != 0:
+        raise Unreadable("not-applicable", "the Windows time service does not run")
+    return clock_reading(decode(output.data))
+
+
+def clock_reading(status: str) -> Reading:
+    """Raises ValueError when ``status`` is of another form."""
+    leap = _LEAP.match(status.lstrip("\ufeff\r\n "))
+    if leap is None:
+        raise ValueError("w32tm wrote something of another form")
+    seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
+    offset = float(seconds[_OFFSET_INDEX]) * 1000 if len(seconds) > _OFFSET_INDEX else None
+    synchronised, milliseconds = CLOCK_KEYS
+    return Reading(
+        (
+            available(synchronised, SOURCE, leap[1] != _UNSYNCHRONISED),
+            either(
+                milliseconds,
+                SOURCE,
+                None if offset is None else round(offset, 3),
+                "the time service does not tell it",
+            ),
+        )
+    )
