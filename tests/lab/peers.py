@@ -1,0 +1,250 @@
+"""A LAN of real peers in network namespaces: a spooler, IPP printers that announce themselves.
+
+One namespace is the switch (a bridge), one the machine under diagnosis, one each printer. Every
+peer runs in a PID namespace of its own, so that ending its first process ends all of it.
+"""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+SUBNET = "10.66.0"
+PREFIX_LENGTH = 24
+READY_S = 20.0
+_POLL_S = 0.05
+_TOOLS = ("ip", "unshare", "avahi-daemon", "dbus-daemon", "cupsd", "ippeveprinter", "lpadmin")
+_UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
+_GET_UUID = """{
+OPERATION Get-Printer-Attributes
+GROUP operation-attributes-tag
+ATTR charset attributes-charset utf-8
+ATTR naturalLanguage attributes-natural-language en
+ATTR uri printer-uri $uri
+}
+"""
+_AVAHI_CONF = """[server]
+host-name={host}
+allow-interfaces=eth0
+use-ipv4=yes
+use-ipv6=yes
+[publish]
+publish-workstation=yes
+"""
+_PRINTER = """
+mount -t tmpfs t /run
+mkdir -p /run/dbus /run/avahi-daemon
+chown avahi:avahi /run/avahi-daemon
+dbus-daemon --system --nofork --nopidfile &
+until [ -S /run/dbus/system_bus_socket ]; do sleep 0.02; done
+avahi-daemon --no-chroot --no-drop-root --no-rlimits -f "$1/avahi.conf" &
+until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
+exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"
+"""
+_CUPSD_CONF = """Listen {directory}/cups.sock
+Browsing Off
+WebInterface No
+<Location />
+Order allow,deny
+Allow all
+</Location>
+<Policy default>
+<Limit All>
+Order deny,allow
+Allow all
+</Limit>
+</Policy>
+"""
+_CUPS_FILES = """User lp
+Group lp
+SystemGroup root
+ServerRoot {directory}/root
+CacheDir {directory}/cache
+StateDir {directory}/state
+RequestRoot {directory}/spool
+TempDir {directory}/tmp
+ErrorLog {directory}/log/error
+AccessLog {directory}/log/access
+PageLog {directory}/log/page
+"""
+_lans = itertools.count()
+Answer = TypeVar("Answer")
+
+
+def why_not() -> str | None:
+    """Return the reason why no such LAN can be built here, None where one can."""
+    missing = [tool for tool in (*_TOOLS, "ipptool") if shutil.which(tool) is None]
+    if missing:
+        return f"not installed: {', '.join(missing)}"
+    if os.geteuid() != 0:
+        return "named network namespaces and cupsd need root"
+    done = subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False)
+    return None if done.returncode == 0 else "network namespaces cannot be made here"
+
+
+@dataclass(slots=True)
+class Peer:
+    """A host of the LAN; its interface is always ``eth0``."""
+
+    name: str
+    namespace: str
+    address: str
+    mac_address: str
+    process: subprocess.Popen[bytes] | None = None
+    uuid: str = ""
+    is_printer: bool = False
+
+
+@dataclass(slots=True)
+class PeerLan:
+    """Builds and ends the LAN. ``directory`` holds what the peers write."""
+
+    directory: Path
+    prefix: str = field(default_factory=lambda: f"vp{os.getpid()}x{next(_lans)}")
+    peers: list[Peer] = field(default_factory=list)
+    _namespaces: list[str] = field(default_factory=list)
+
+    def add_host(self, name: str, number: int) -> Peer:
+        """Add a namespace with the address ``10.66.0.number`` on the bridge."""
+        if not self._namespaces:
+            self._add_namespace("switch")
+            self._in("switch", "ip", "link", "add", "br0", "type", "bridge")
+            self._in("switch", "ip", "link", "set", "br0", "up")
+        namespace = self._add_namespace(name)
+        mac = f"02:66:00:00:00:{number:02x}"
+        switch, outer = self._namespace("switch"), f"v{number}"
+        veth = ("type", "veth", "peer", "name", "eth0", "address", mac, "netns", namespace)
+        _run("ip", "-n", switch, "link", "add", outer, *veth)
+        self._in("switch", "ip", "link", "set", outer, "master", "br0", "up")
+        address = f"{SUBNET}.{number}"
+        self._in(name, "ip", "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0")
+        self._in(name, "ip", "link", "set", "eth0", "up")
+        peer = Peer(name, namespace, address, mac)
+        self.peers.append(peer)
+        return peer
+
+    def add_printer(self, name: str, number: int, maker: str, model: str) -> Peer:
+        """Start an IPP printer with its own announcer; ``wait_for_printers`` completes it."""
+        peer = self.add_host(name, number)
+        peer.is_printer = True
+        own = self.directory / name
+        own.mkdir()
+        (own / "avahi.conf").write_text(_AVAHI_CONF.format(host=f"{name}-host"))
+        arguments = [str(own), maker, model, name]
+        peer.process = self._start(peer, ["sh", "-c", _PRINTER, "printer", *arguments], own)
+        return peer
+
+    def wait_for_printers(self, asking: Peer) -> None:
+        """Wait until every printer answers ``asking``, and learn its UUID from its own answer."""
+        test = self.directory / "uuid.test"
+        test.write_text(_GET_UUID)
+        for peer in self.peers:
+            if peer.is_printer and not peer.uuid:
+                peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
+
+    def start_spooler(self, peer: Peer) -> Path:
+        """Start cupsd at a peer; returns the path of its socket."""
+        directory = self.directory / "cups"
+        for each in ("cache", "spool", "state", "root/ppd", "tmp", "log"):
+            (directory / each).mkdir(parents=True)
+        _run("chown", "-R", "lp:lp", str(directory))
+        (directory / "cupsd.conf").write_text(_CUPSD_CONF.format(directory=directory))
+        (directory / "cups-files.conf").write_text(_CUPS_FILES.format(directory=directory))
+        own = [f"{directory}/cupsd.conf", "-s", f"{directory}/cups-files.conf"]
+        peer.process = self._start(peer, ["cupsd", "-f", "-c", *own], directory)
+        socket = directory / "cups.sock"
+        _wait(socket.exists, "the spooler's socket")
+        return socket
+
+    def add_queue(self, peer: Peer, socket: Path, name: str, uri: str, *options: str) -> None:
+        queue = ("lpadmin", "-p", name, "-v", uri, *options, "-E")
+        _run("ip", "netns", "exec", peer.namespace, "env", f"CUPS_SERVER={socket}", *queue)
+
+    def move(self, peer: Peer, number: int) -> None:
+        """Give a running peer another address, as a DHCP server does."""
+        old, peer.address = peer.address, f"{SUBNET}.{number}"
+        self._in(peer.name, "ip", "addr", "del", f"{old}/{PREFIX_LENGTH}", "dev", "eth0")
+        new = f"{peer.address}/{PREFIX_LENGTH}"
+        self._in(peer.name, "ip", "addr", "add", new, "dev", "eth0")
+
+    def stop(self, peer: Peer) -> None:
+        """End all of a peer's programs; its address still answers."""
+        if peer.process is not None:
+            _end(peer.process)
+            peer.process = None
+
+    def unplug(self, peer: Peer) -> None:
+        self._in(peer.name, "ip", "link", "set", "eth0", "down")
+
+    def command(self, peer: Peer, *command: str) -> list[str]:
+        return ["ip", "netns", "exec", peer.namespace, *command]
+
+    def close(self) -> None:
+        for peer in self.peers:
+            self.stop(peer)
+        for namespace in self._namespaces:
+            subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+
+    def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
+        uri = f"ipp://{peer.address}/ipp/print"
+        command = self.command(asking, "ipptool", "-tv", "-T", "2", uri, str(test))
+        done = subprocess.run(command, capture_output=True, check=False, text=True)
+        found = _UUID.search(done.stdout)
+        return found[1] if found else None
+
+    def _start(self, peer: Peer, command: list[str], directory: Path) -> subprocess.Popen[bytes]:
+        apart = ["unshare", "-m", "-p", "-f", "--kill-child", *command]
+        with (directory / "peer.log").open("wb") as log:
+            return subprocess.Popen(
+                self.command(peer, *apart), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def _add_namespace(self, name: str) -> str:
+        namespace = self._namespace(name)
+        _run("ip", "netns", "add", namespace)
+        self._namespaces.append(namespace)
+        self._in(name, "ip", "link", "set", "lo", "up")
+        return namespace
+
+    def _namespace(self, name: str) -> str:
+        return f"{self.prefix}-{name}"
+
+    def _in(self, name: str, *command: str) -> None:
+        _run("ip", "netns", "exec", self._namespace(name), *command)
+
+
+@contextmanager
+def peer_lan(directory: Path) -> Iterator[PeerLan]:
+    lan = PeerLan(directory)
+    try:
+        yield lan
+    finally:
+        lan.close()
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()  # unshare ignores SIGTERM; its end takes the PID namespace with it
+    process.wait(timeout=READY_S)
+
+
+def _wait(ask: Callable[[], Answer | None], what: str) -> Answer:
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        answer = ask()
+        if answer:
+            return answer
+        time.sleep(_POLL_S)
+    raise TimeoutError(f"{what} was not ready within {READY_S} s")
