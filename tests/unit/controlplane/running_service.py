@@ -1,0 +1,94 @@
+"""The service in this process, on a database file of the test's own and a clock that obeys."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from controlplane import key_store
+from controlplane.api_keys import Caller
+from controlplane.core import Core
+from controlplane.database import Database
+from controlplane.http.app import build_app
+from controlplane.key_store import DEFAULT_ORGANIZATION
+from controlplane.settings import Settings
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+
+class FakeClock:
+    """Stands still until it is told to move."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class RunningService:
+    def __init__(
+        self, database: Database, core: Core, clock: FakeClock, http: httpx2.AsyncClient
+    ) -> None:
+        self.database = database
+        self.core = core
+        self.clock = clock
+        self.http = http
+        self.write_key = self.make_key()
+
+    def make_key(
+        self,
+        *,
+        can_write: bool = True,
+        locations: Sequence[str] = (),
+        organization_id: str = DEFAULT_ORGANIZATION,
+    ) -> str:
+        return self.database.write(
+            lambda session: key_store.create_key(
+                session,
+                name="test",
+                can_write=can_write,
+                locations=locations,
+                organization_id=organization_id,
+                now=self.clock(),
+            )
+        )[1]
+
+    def caller(self, api_key: str) -> Caller:
+        found = self.database.read(
+            lambda session: key_store.recognise(session, api_key, self.clock())
+        )
+        assert found is not None
+        return found.caller
+
+    def device(self, api_key: str | None = None, **changes: Any) -> SimulatedDevice:
+        return SimulatedDevice(self.http, api_key or self.write_key, **changes)
+
+    async def post(
+        self, path: str, content: bytes | str = b"{}", *, api_key: str | None = None, **headers: str
+    ) -> httpx2.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        base = {
+            "authorization": f"Bearer {api_key or self.write_key}",
+            "content-type": "application/json",
+        }
+        return await self.http.post(path, content=content, headers=base | named)
+
+
+@asynccontextmanager
+async def running_service(directory: Path, settings: Settings) -> AsyncIterator[RunningService]:
+    clock = FakeClock()
+    database = Database(str(directory / "service.db"))
+    core = Core(database, settings, clock)
+    transport = httpx2.ASGITransport(app=build_app(core))
+    try:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+            yield RunningService(database, core, clock, http)
+    finally:
+        core.close()
+        database.close()
