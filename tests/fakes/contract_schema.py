@@ -1,0 +1,286 @@
+"""The contract's request bodies and payloads as JSON Schema, transcribed from its text alone.
+
+Shares nothing with the agent: what it accepts is what the document says. Strings are counted in
+UTF-16 code units, as the service counts them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+from jsonschema.validators import extend
+
+Schema = dict[str, Any]
+
+SAFE = 9007199254740991
+UUID: Schema = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+}
+TEXT: Schema = {"type": "string", "maxLength": 1024}
+ID: Schema = {"type": "string", "minLength": 1, "maxLength": 1024}
+TEXT_OR_NULL: Schema = {"anyOf": [TEXT, {"type": "null"}]}
+COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": SAFE}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+
+
+def enum(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
+def array(of: Schema, most: int | None = None) -> Schema:
+    return {"type": "array", "items": of} | ({} if most is None else {"maxItems": most})
+
+
+def exact(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    """An object with these keys and no others."""
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+KIND = enum("network", "application")
+
+CHALLENGE = exact(
+    {
+        "instanceId": UUID,
+        "publicKey": {"type": "string", "minLength": 88, "maxLength": 88},
+        "platform": enum("android", "ios", "macos", "windows", "linux"),
+        "locationId": {"type": "string", "minLength": 1, "maxLength": 128},
+        "legacyInstallId": {"type": "string", "minLength": 1, "maxLength": 128},
+        "capabilities": array({"type": "string", "minLength": 1, "maxLength": 128}, 32),
+    },
+    {"appVersion": {"type": "string", "maxLength": 128}},
+)
+ENROLL = exact(
+    {"challengeId": UUID, "signature": {"type": "string", "minLength": 8, "maxLength": 128}}
+)
+EMPTY = exact({})
+HEARTBEAT = exact({"bindingId": UUID, "foreground": BOOLEAN})
+ACKNOWLEDGE = exact({"requestId": UUID, "bindingId": UUID, "status": enum("received", "running")})
+SUBMIT_RESULT = exact(
+    {
+        "bindingId": UUID,
+        "reportId": UUID,
+        "kind": KIND,
+        "outcome": enum("completed", "partial", "failed"),
+    },
+    {
+        "requestId": UUID,
+        "report": {},
+        "failureReason": enum("collection-failed", "execution-interrupted"),
+    },
+)
+
+_COMMON: dict[str, Schema] = {
+    "reportId": ID,
+    "startedAt": TEXT,
+    "finishedAt": TEXT,
+    "completeness": enum("complete", "partial", "limited"),
+    "identity": exact({"organizationId": ID, "locationId": ID, "installId": ID}),
+    "environment": exact(
+        {
+            "platform": enum("native", "browser"),
+            "userAgent": TEXT,
+            "osPlatform": TEXT_OR_NULL,
+            "nativeAppVersion": TEXT_OR_NULL,
+            "nativeProtocolVersion": {"anyOf": [COUNT, {"type": "null"}]},
+            "nativeCapabilities": array(TEXT, 128),
+            "webRelease": TEXT_OR_NULL,
+        }
+    ),
+    "failures": array(exact({"step": ID, "reason": TEXT}), 128),
+    "limitations": array(TEXT, 128),
+}
+
+_RUNNING = exact({"state": {"const": "running"}})
+_SUCCEEDED = exact({"state": {"const": "succeeded"}})
+_FAILED = exact({"state": {"const": "failed"}, "reason": TEXT})
+_UNSUPPORTED = exact({"state": {"const": "unsupported"}, "reason": TEXT})
+_DISCOVERY_STATE: Schema = {"anyOf": [_RUNNING, _SUCCEEDED, _FAILED]}
+_MAP_STATE: Schema = {"anyOf": [_RUNNING, _SUCCEEDED, _FAILED, _UNSUPPORTED]}
+_PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
+
+_ENDPOINT = exact(
+    {
+        "address": TEXT,
+        "host": TEXT,
+        "port": _PORT,
+        "label": TEXT,
+        "model": TEXT_OR_NULL,
+        "discoveredBy": array(enum("mdns", "scan"), 2),
+        "status": enum("reachable", "discovered"),
+        "macAddress": TEXT_OR_NULL,
+        "matchedPrinterIds": array(ID, 64),
+    }
+)
+_PRINTER = exact(
+    {
+        "id": ID,
+        "name": TEXT,
+        "transport": enum("network", "serial", "ble", "usb"),
+        "address": TEXT_OR_NULL,
+        "status": enum("reachable", "unreachable", "unknown"),
+        "reason": TEXT_OR_NULL,
+        "matchedEndpoint": TEXT_OR_NULL,
+    }
+)
+_HOST = exact(
+    {
+        "address": TEXT,
+        "services": array(
+            exact(
+                {"port": NUMBER, "source": enum("mdns", "tcp")},
+                {"name": TEXT, "type": TEXT, "reachable": BOOLEAN},
+            )
+        ),
+        "reachability": enum("reachable", "unknown"),
+        "sources": array(enum("local", "gateway", "mdns", "tcp")),
+    },
+    {"interfaceName": TEXT, "hostname": TEXT, "macAddress": TEXT, "latencyMs": NUMBER},
+)
+_MAP = exact(
+    {
+        "state": enum("scanning", "completed", "cancelled"),
+        "os": exact({"platform": TEXT, "version": TEXT_OR_NULL}),
+        "interfaces": array(
+            exact(
+                {
+                    "name": TEXT,
+                    "addresses": array(
+                        exact(
+                            {
+                                "address": TEXT,
+                                "family": enum("ipv4", "ipv6"),
+                                "prefixLength": NUMBER,
+                            }
+                        )
+                    ),
+                    "gateways": array(TEXT),
+                },
+                {"macAddress": TEXT},
+            )
+        ),
+        "hosts": array(_HOST),
+        "sources": exact({"interfaces": _MAP_STATE, "mdns": _MAP_STATE, "scan": _MAP_STATE}),
+        "limitations": array(TEXT),
+        "bounds": exact(
+            {
+                "maxHosts": NUMBER,
+                "maxServices": NUMBER,
+                "maxDurationMs": NUMBER,
+                "ports": array(NUMBER),
+            }
+        ),
+        "truncated": BOOLEAN,
+    }
+)
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+NETWORK_PAYLOAD = exact(
+    {
+        **_COMMON,
+        "version": {"const": 2},
+        "scope": TEXT,
+        "discovery": _or_null(exact({"mdns": _DISCOVERY_STATE, "scan": _DISCOVERY_STATE})),
+        "endpoints": array(_ENDPOINT, 256),
+        "endpointsOmitted": COUNT,
+        "printers": _or_null(array(_PRINTER, 64)),
+        "networkMap": _or_null(_MAP),
+        "unavailable": exact(
+            {}, {"macAddress": TEXT, "interfaces": TEXT, "gateway": TEXT, "osVersion": TEXT}
+        ),
+    }
+)
+
+_STATUSES = ("unsupported", "permission-denied", "not-applicable", "collection-failed")
+_FIELD = exact(
+    {"key": TEXT, "source": TEXT, "status": enum("available", *_STATUSES)},
+    {"value": {"anyOf": [TEXT, NUMBER, BOOLEAN, array(TEXT)]}, "reason": TEXT},
+)
+_BROWSER_TEXT: Schema = {"type": "string", "maxLength": 256}
+_BROWSER_SOURCE: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
+_BROWSER_KEYS = enum(
+    *(
+        f"browser.{name}"
+        for name in (
+            "userAgent platform logicalProcessors approximateMemoryGiB heapUsedBytes"
+            " heapLimitBytes online connectionType effectiveConnectionType downlinkMbps"
+            " roundTripMs saveData language languages timeZone displayWidthPixels"
+            " displayHeightPixels pixelRatio orientation visibility focused pageUptimeSeconds"
+            " secureContext cookiesEnabled originQuotaBytes originUsageBytes"
+            " batteryLevelFraction batteryCharging permission.geolocation"
+            " permission.notifications permission.camera permission.microphone"
+            " bluetoothAuthorizedDevices usbAuthorizedDevices"
+        ).split()
+    )
+)
+_BROWSER_FIELD: Schema = {
+    "anyOf": [
+        exact(
+            {
+                "key": _BROWSER_KEYS,
+                "source": _BROWSER_SOURCE,
+                "status": {"const": "available"},
+                "value": {"anyOf": [_BROWSER_TEXT, NUMBER, BOOLEAN, array(_BROWSER_TEXT, 32)]},
+            }
+        ),
+        exact(
+            {
+                "key": _BROWSER_KEYS,
+                "source": _BROWSER_SOURCE,
+                "status": enum(*_STATUSES),
+                "reason": {"type": "string", "minLength": 1, "maxLength": 512},
+            }
+        ),
+    ]
+}
+
+APPLICATION_PAYLOAD = exact(
+    {
+        **_COMMON,
+        "version": {"const": 1},
+        "reportType": {"const": "application"},
+        "snapshot": exact(
+            {
+                "version": {"const": 1},
+                "collectedAt": TEXT,
+                "durationMs": NUMBER,
+                "fields": array(_FIELD),
+                "interfaces": array(exact({"id": TEXT, "fields": array(_FIELD)})),
+                "peripherals": array(
+                    exact({"id": TEXT, "fields": array(_FIELD), "kind": enum("bluetooth", "usb")})
+                ),
+                "limitations": array(TEXT),
+                "truncated": BOOLEAN,
+            }
+        ),
+        "browserFields": array(_BROWSER_FIELD, 34),
+    }
+)
+
+
+def _utf16_units(text: str) -> int:
+    return sum(2 if ord(character) > 0xFFFF else 1 for character in text)
+
+
+def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and _utf16_units(value) > limit:
+        yield ValidationError(f"{value[:40]!r}… has {_utf16_units(value)} units, not {limit}")
+
+
+_Validator = extend(Draft202012Validator, {"maxLength": _max_length})
+
+
+def violations(schema: Schema, document: Any) -> list[str]:
+    """Return a line for each way in which ``document`` breaks ``schema``."""
+    found = _Validator(schema, format_checker=FormatChecker()).iter_errors(document)
+    return [f"{error.json_path}: {error.message[:200]}" for error in found]

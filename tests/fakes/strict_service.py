@@ -1,0 +1,244 @@
+"""A service that is not ours: it knows the contract document and nothing of the agent's code.
+
+It refuses every body that the document does not allow and remembers why, delivers requests in the
+reading of `onCommands` that a test asks for, and keeps what the device did in order.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+from tests.fakes import contract_schema as contract
+from tests.fakes.http_server import HttpServer, Reply, Request
+
+API_KEY = "strict-test-key"
+PREFIX = "/api/public/v1/remoteControl/"
+
+Json = dict[str, Any]
+
+
+class Reading(StrEnum):
+    """A form of the body of `onCommands`."""
+
+    SSE = "sse"
+    SSE_NAMED_EVENTS = "sse-named-events"
+    SSE_ARRAY = "sse-array"
+    COMMANDS_OBJECT = "commands-object"
+    REQUESTS_OBJECT = "requests-object"
+    ITEMS_OBJECT = "items-object"
+    ARRAY = "array"
+    SINGLE_OR_NULL = "single-or-null"
+    NDJSON = "ndjson"
+    NOTHING = "nothing"
+
+
+@dataclass
+class StrictService:
+    reading: Reading = Reading.SSE
+    violations: list[str] = field(default_factory=list)
+    acknowledged: list[tuple[str, str]] = field(default_factory=list)
+    reports: list[Json] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    heartbeats: int = 0
+    overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
+    """Replies that take the place of an operation's own, by the operation's name."""
+
+    def __post_init__(self) -> None:
+        self.binding_id = str(uuid.uuid4())
+        self.device: Json | None = None
+        self._challenges: dict[str, tuple[str, Json]] = {}
+        self._waiting: list[Json] = []
+        self._changed = asyncio.Condition()
+        self._server = HttpServer(self._handle)
+
+    @property
+    def base_url(self) -> str:
+        return self._server.base_url
+
+    async def __aenter__(self) -> Self:
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._server.__aexit__(*error)
+
+    async def until(self, condition: Callable[[], bool], within_s: float = 30) -> None:
+        """Wait until something the device did makes ``condition`` true."""
+        async with asyncio.timeout(within_s), self._changed:
+            await self._changed.wait_for(condition)
+
+    async def request_report(self, kind: str, *, expires_in_s: float = 600) -> str:
+        """Queue a request and return its id."""
+        expires = datetime.now(UTC) + timedelta(seconds=expires_in_s)
+        command = {
+            "version": 1,
+            "requestId": str(uuid.uuid4()),
+            "bindingId": self.binding_id,
+            "kind": kind,
+            "expiresAt": expires.isoformat().replace("+00:00", "Z"),
+            "status": "queued",
+        }
+        self._waiting.append(command)
+        await self._tell()
+        return str(command["requestId"])
+
+    def report_for(self, request_id: str) -> Json | None:
+        return next((r for r in self.reports if r.get("requestId") == request_id), None)
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _handle(self, request: Request) -> Reply:
+        operation = request.path.removeprefix(PREFIX)
+        self.calls.append(operation)
+        try:
+            return await self._dispatch(operation, request)
+        finally:
+            await self._tell()
+
+    async def _dispatch(self, operation: str, request: Request) -> Reply:
+        if request.headers.get("authorization") != f"Bearer {API_KEY}":
+            return Reply(401, media_type=None)
+        if (override := self.overrides.get(operation)) is not None:
+            return override()
+        if request.method != "POST" or request.headers.get("content-type") != "application/json":
+            return self._refuse(f"{operation}: {request.method} {request.headers}")
+        body = json.loads(request.body)
+        return await getattr(self, f"_on_{operation}", self._unknown)(body)
+
+    def _refuse(self, *lines: str) -> Reply:
+        self.violations.extend(lines)
+        return Reply(400, json.dumps({"detail": "; ".join(lines)}).encode())
+
+    async def _unknown(self, body: Json) -> Reply:
+        return self._refuse(f"an operation that does not exist, with {body}")
+
+    async def _on_challenge(self, body: Json) -> Reply:
+        if wrong := contract.violations(contract.CHALLENGE, body):
+            return self._refuse(*wrong)
+        nonce, challenge_id = f"nonce-{uuid.uuid4()}-ü😀", str(uuid.uuid4())
+        self._challenges[challenge_id] = (nonce, body)
+        return _json({"challengeId": challenge_id, "nonce": nonce, "later": "key"})
+
+    async def _on_enroll(self, body: Json) -> Reply:
+        if wrong := contract.violations(contract.ENROLL, body):
+            return self._refuse(*wrong)
+        nonce, asked = self._challenges.pop(body["challengeId"], ("", {}))
+        key = load_der_public_key(bytes.fromhex(asked["publicKey"]))
+        assert isinstance(key, Ed25519PublicKey)
+        try:
+            key.verify(bytes.fromhex(body["signature"]), nonce.encode())
+        except InvalidSignature:
+            return self._refuse("the signature does not fit the nonce")
+        self.device = {
+            "instanceId": asked["instanceId"],
+            "locationId": asked["locationId"],
+            "legacyInstallId": asked["legacyInstallId"],
+            "appVersion": asked.get("appVersion"),
+            "capabilities": asked["capabilities"],
+            "bindingId": self.binding_id,
+            "organizationId": "organization-1",
+            "somethingOfALaterVersion": {"nested": True},
+        }
+        return _json(self.device)
+
+    async def _on_current(self, body: Json) -> Reply:
+        if wrong := contract.violations(contract.EMPTY, body):
+            return self._refuse(*wrong)
+        return _json(self.device)
+
+    async def _on_heartbeat(self, body: Json) -> Reply:
+        if wrong := contract.violations(contract.HEARTBEAT, body):
+            return self._refuse(*wrong)
+        self.heartbeats += 1
+        return _json({"lastSeenAt": datetime.now(UTC).isoformat()})
+
+    async def _on_acknowledge(self, body: Json) -> Reply:
+        if wrong := contract.violations(contract.ACKNOWLEDGE, body):
+            return self._refuse(*wrong)
+        self.acknowledged.append((body["requestId"], body["status"]))
+        return _json({"accepted": True, "status": body["status"]})
+
+    async def _on_submitResult(self, body: Json) -> Reply:  # noqa: N802 - the operation's name
+        schema = {
+            "network": contract.NETWORK_PAYLOAD,
+            "application": contract.APPLICATION_PAYLOAD,
+        }
+        wrong = contract.violations(contract.SUBMIT_RESULT, body)
+        if not wrong and body.get("report") is not None:
+            wrong = contract.violations(schema[body["kind"]], body["report"])
+        if wrong:
+            return self._refuse(*wrong)
+        self.reports.append(body)
+        return _json(
+            {
+                "reportId": body["reportId"],
+                "requestId": body.get("requestId"),
+                "outcome": body["outcome"],
+                "trackerStatus": "disabled",
+            }
+        )
+
+    async def _on_onCommands(self, body: Json) -> Reply:  # noqa: N802 - the operation's name
+        if wrong := contract.violations(contract.EMPTY, body):
+            return self._refuse(*wrong)
+        if self.reading in {Reading.SSE, Reading.SSE_NAMED_EVENTS, Reading.SSE_ARRAY}:
+            return Reply(media_type="text/event-stream; charset=utf-8", stream=self._push())
+        if self.reading is Reading.NDJSON:
+            return Reply(media_type="application/x-ndjson", stream=self._push())
+        commands = self._take()
+        documents: dict[Reading, Any] = {
+            Reading.COMMANDS_OBJECT: {"commands": commands, "more": False},
+            Reading.REQUESTS_OBJECT: {"requests": commands},
+            Reading.ITEMS_OBJECT: {"items": commands},
+            Reading.ARRAY: commands,
+        }
+        if self.reading in documents:
+            return _json(documents[self.reading])
+        if self.reading is Reading.SINGLE_OR_NULL:
+            self._waiting.extend(commands[1:])
+            return _json(commands[0] if commands else None)
+        return Reply(200, b"")
+
+    def _take(self) -> list[Json]:
+        commands, self._waiting = self._waiting, []
+        return commands
+
+    async def _push(self) -> AsyncIterator[bytes]:
+        """Yield each waiting command in the form of the reading, for as long as asked."""
+        if self.reading is not Reading.NDJSON:
+            yield b": hello\r\n\r\n"
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: bool(self._waiting))
+            commands = self._take()
+            if self.reading is Reading.SSE_ARRAY:
+                yield _event(commands)
+            for command in commands:
+                if self.reading is Reading.SSE:
+                    yield _event(command)
+                elif self.reading is Reading.SSE_NAMED_EVENTS:
+                    yield b'event: error\ndata: {"message": "not a command"}\n\n'
+                    yield b"id: 7\nevent: remote-request\n" + _event(command)
+                elif self.reading is Reading.NDJSON:
+                    yield json.dumps(command).encode() + b"\n"
+
+
+def _event(document: Any) -> bytes:
+    """A server-sent event whose data stands on several lines, as the format allows."""
+    lines = json.dumps(document, indent=1).split("\n")
+    return "".join(f"data: {line}\n" for line in lines).encode() + b"\n"
+
+
+def _json(document: Any) -> Reply:
+    return Reply(200, json.dumps(document).encode())

@@ -1,0 +1,94 @@
+"""The agent as a real process, with a configuration and state of its own."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.strict_service import API_KEY
+
+
+def write_config(home: Path, base_url: str, **sections: str) -> Path:
+    """Write a configuration that stays on this machine; ``sections`` add lines to each table."""
+    key = home / "api-key"
+    if not key.exists():
+        key.write_text(API_KEY + "\n")
+    lines = {
+        "service": f'base_url = "{base_url}"\nlocation_id = "loc-1"\napi_key_file = "{key}"',
+        "device": f'state_dir = "{home / "state"}"',
+        "network": "device_only = true",
+        "heartbeat": "interval_seconds = 1",
+        "commands": "poll_interval_seconds = 0.1",
+    }
+    for section, more in sections.items():
+        lines[section] = f"{lines.get(section, '')}\n{more}"
+    path = home / "config.toml"
+    path.write_text("".join(f"[{name}]\n{text}\n" for name, text in lines.items()))
+    return path
+
+
+def environment() -> dict[str, str]:
+    """The test's environment without anything that would configure an agent."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
+
+
+class AgentProcess:
+    def __init__(self, process: asyncio.subprocess.Process, home: Path, log: Path) -> None:
+        self.process = process
+        self.home = home
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def status(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.home / "state" / "status.json").read_text())
+        return loaded
+
+    async def until_logged(self, text: str, within_s: float = 30) -> None:
+        """Wait until the agent has logged ``text``; its log file is the only thing to watch."""
+        async with asyncio.timeout(within_s):
+            while text not in self.log:
+                assert self.process.returncode is None, self.log
+                await asyncio.sleep(0.02)
+
+    async def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(number)
+        return await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
+    """Run `venue-agent run` with ``config``; whatever happens, it is gone at the end."""
+    home = config.parent
+    log = home / "agent.log"
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "agent", *(words or ("run",)), "--config", str(config),
+            stdout=output, stderr=output, stdin=asyncio.subprocess.DEVNULL, env=environment(),
+        )  # fmt: skip
+    try:
+        yield AgentProcess(process, home, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def run_agent(config: Path | None, *words: str) -> tuple[int, str, str]:
+    """Run a command of the agent to its end; return exit code, stdout and stderr."""
+    extra = () if config is None else ("--config", str(config))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "agent", *words, *extra,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+    assert process.returncode is not None
+    return process.returncode, output.decode(), errors.decode()

@@ -1,0 +1,74 @@
+"""The agent against a service that is not ours, in every reading of `onCommands`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.strict_service import Reading, StrictService
+from tests.scenario.agent_process import running_agent, write_config
+
+READINGS = [reading for reading in Reading if reading is not Reading.NOTHING]
+
+
+@pytest.mark.parametrize("reading", READINGS)
+async def test_answers_a_request_in_every_reading(reading: Reading, tmp_path: Path) -> None:
+    async with (
+        StrictService(reading) as service,
+        running_agent(write_config(tmp_path, service.base_url)) as agent,
+    ):
+        await service.until(lambda: service.heartbeats > 0)
+        request_id = await service.request_report("application")
+        await service.until(lambda: service.report_for(request_id) is not None)
+        assert await agent.stop() == 0
+    assert service.violations == []
+    assert service.acknowledged == [(request_id, "received"), (request_id, "running")]
+    report = service.report_for(request_id)
+    assert report is not None
+    assert report["outcome"] in {"completed", "partial"}
+    assert report["report"]["version"] == 1
+
+
+async def test_answers_both_kinds_one_after_the_other(tmp_path: Path) -> None:
+    async with (
+        StrictService(Reading.SSE) as service,
+        running_agent(write_config(tmp_path, service.base_url)) as agent,
+    ):
+        await service.until(lambda: service.heartbeats > 0)
+        network = await service.request_report("network")
+        application = await service.request_report("application")
+        await service.until(lambda: len(service.reports) == 2)
+        assert await agent.stop() == 0
+    assert service.violations == []
+    for request_id, version in ((network, 2), (application, 1)):
+        report = service.report_for(request_id)
+        assert report is not None
+        assert report["report"]["version"] == version
+        assert [s for r, s in service.acknowledged if r == request_id] == ["received", "running"]
+    network_report = service.report_for(network)
+    assert network_report is not None
+    assert network_report["report"]["scope"] == "device"
+
+
+async def test_an_empty_answer_is_no_command_and_no_error(tmp_path: Path) -> None:
+    async with (
+        StrictService(Reading.NOTHING) as service,
+        running_agent(write_config(tmp_path, service.base_url)) as agent,
+    ):
+        await service.until(lambda: service.calls.count("onCommands") >= 3)
+        assert agent.status()["problems"] == []
+        assert await agent.stop() == 0
+    assert service.violations == []
+
+
+async def test_an_enrolled_device_asks_current_and_does_not_enroll_again(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    async with StrictService(Reading.SSE) as service:
+        write_config(tmp_path, service.base_url)
+        for _ in range(2):
+            service.heartbeats = 0
+            async with running_agent(config) as agent:
+                await service.until(lambda: service.heartbeats > 0)
+                assert await agent.stop() == 0
+    assert service.calls.count("enroll") == 1
+    assert "current" in service.calls
+    assert service.violations == []
