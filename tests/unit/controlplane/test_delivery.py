@@ -1,0 +1,134 @@
+"""Commands and acknowledgements."""
+
+import asyncio
+import uuid
+
+import pytest
+
+from agent.wire import routes
+from agent.wire.device_operations import Command
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for("application")
+    (first,) = await device.commands()
+    command = Command.model_validate(first, strict=False)
+    assert (str(command.request_id), command.kind, command.status) == (
+        request,
+        "application",
+        "queued",
+    )
+    await device.acknowledge(request, "received")
+    assert [entry["status"] for entry in await device.commands()] == ["received"]
+    await device.acknowledge(request, "running")
+    assert await device.commands() == []
+
+
+async def test_commands_come_oldest_first(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    asked = [await device.asked_for() for _ in range(3)]
+    assert [entry["requestId"] for entry in await device.commands()] == asked
+
+
+async def test_a_key_gets_the_commands_of_all_its_devices_and_no_others(
+    service: RunningService,
+) -> None:
+    one, two = await service.device().enrolled(), await service.device().enrolled()
+    other = await service.device(service.make_key()).enrolled()
+    expected = {await one.asked_for(), await two.asked_for()}
+    await other.asked_for()
+    assert {entry["requestId"] for entry in await one.commands()} == expected
+
+
+async def test_acknowledgements_move_the_request(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    service.clock.advance(2)
+    reply = await device.acknowledge(request, "received")
+    assert reply.json() == {"accepted": True, "status": "received"}
+    service.clock.advance(3)
+    assert (await device.acknowledge(request, "running")).json()["status"] == "running"
+    (shown,) = (await device.detail())["requests"]
+    assert shown["status"] == "running"
+    assert shown["receivedAt"].startswith("2026-11-20T12:00:02")
+    assert shown["startedAt"].startswith("2026-11-20T12:00:05")
+    assert shown["finishedAt"] is None
+
+
+async def test_running_may_be_the_first_word(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    await device.acknowledge(request, "running")
+    (shown,) = (await device.detail())["requests"]
+    assert shown["receivedAt"] == shown["startedAt"] is not None
+
+
+@pytest.mark.parametrize("status", ["received", "running"])
+async def test_an_acknowledgement_may_be_repeated(service: RunningService, status: str) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    first = await device.acknowledge(request, status)
+    before = await device.detail()
+    service.clock.advance(5)
+    again = await device.acknowledge(request, status)
+    assert first.content == again.content
+    assert (await device.detail())["requests"] == before["requests"]
+
+
+async def test_a_late_received_does_not_stop_what_runs(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    await device.acknowledge(request, "running")
+    late = await device.acknowledge(request, "received")
+    assert late.json() == {"accepted": True, "status": "received"}
+    assert await device.status_of(request) == "running"
+
+
+async def test_acknowledgements_at_once_all_succeed(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    replies = await asyncio.gather(
+        *(device.acknowledge(request, status) for status in ("received", "running") * 3)
+    )
+    assert {reply.status_code for reply in replies} == {200}
+    assert await device.status_of(request) == "running"
+
+
+async def test_an_expired_request_is_neither_delivered_nor_acknowledged(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    service.clock.advance(service.core.settings.request_ttl_s)
+    assert await device.commands() == []
+    refused = await device.acknowledge(request, "received")
+    assert (refused.status_code, refused.json()["code"]) == (409, "request_expired")
+    assert await device.status_of(request) == "expired"
+
+
+async def test_a_finished_request_is_not_acknowledged(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    await device.submit(requestId=request)
+    refused = await device.acknowledge(request, "running")
+    assert (refused.status_code, refused.json()["code"]) == (409, "request_finished")
+
+
+async def test_a_request_of_another_device_is_not_found(service: RunningService) -> None:
+    device, other = await service.device().enrolled(), await service.device().enrolled()
+    refused = await device.acknowledge(await other.asked_for(), "received")
+    assert (refused.status_code, refused.json()["code"]) == (404, "request_not_found")
+    refused = await device.acknowledge(str(uuid.uuid4()), "received")
+    assert refused.status_code == 404
+
+
+async def test_a_revoked_device_gets_and_acknowledges_nothing(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    assert await device.commands() == []
+    refused = await device.acknowledge(request, "received")
+    assert (refused.status_code, refused.json()["code"]) == (409, "binding_revoked")
+    assert await device.status_of(request) == "expired"

@@ -1,0 +1,210 @@
+"""Challenge, enrolment, what is current, and heartbeats."""
+
+import asyncio
+import uuid
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agent.wire import routes
+from agent.wire.device_operations import EnrollmentRecord
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_an_enrolled_device_is_what_it_said(service: RunningService) -> None:
+    device = service.device()
+    response = await device.enroll(appVersion="9.9", capabilities=["network"])
+    record = EnrollmentRecord.model_validate_json(response.content)
+    assert str(record.instance_id) == device.instance_id
+    assert (record.location_id, record.legacy_install_id) == ("loc-0001", "till-01")
+    assert (record.app_version, record.capabilities) == ("9.9", ("network",))
+    assert (await device.call(routes.CURRENT)).json() == response.json()
+
+
+async def test_an_app_version_may_be_left_out(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.call(
+        routes.CHALLENGE,
+        instanceId=device.instance_id,
+        publicKey=device.public_key,
+        platform="linux",
+        locationId="loc-0001",
+        legacyInstallId="till-01",
+        capabilities=[],
+    )
+    assert (await device.answer(challenge)).json()["appVersion"] is None
+
+
+async def test_current_is_null_before_enrolment(service: RunningService) -> None:
+    response = await service.device().call(routes.CURRENT)
+    assert (response.status_code, response.json()) == (200, None)
+
+
+async def test_the_same_answer_again_gets_the_same_reply(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    first = await device.answer(challenge)
+    service.clock.advance(3600)
+    again = await device.answer(challenge)
+    assert first.content == again.content
+    assert len((await device.call(routes.LIST_DEVICES)).json()["devices"]) == 1
+
+
+async def test_two_enrolments_at_once_make_one_binding(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    replies = await asyncio.gather(*(device.answer(challenge) for _ in range(4)))
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.content for reply in replies}) == 1
+
+
+async def test_two_challenges_answered_at_once_make_one_binding(service: RunningService) -> None:
+    device = service.device()
+    challenges = [await device.challenge() for _ in range(4)]
+    replies = await asyncio.gather(*(device.answer(asked) for asked in challenges))
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.json()["bindingId"] for reply in replies}) == 1
+
+
+async def test_a_used_challenge_takes_no_other_signature(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    await device.answer(challenge)
+    response = await device.call(
+        routes.ENROLL, challengeId=challenge.json()["challengeId"], signature="00" * 64
+    )
+    assert (response.status_code, response.json()["code"]) == (409, "challenge_used")
+
+
+async def test_a_challenge_expires(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    service.clock.advance(service.core.settings.challenge_ttl_s)
+    response = await device.answer(challenge)
+    assert (response.status_code, response.json()["code"]) == (409, "challenge_expired")
+
+
+async def test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge(
+    service: RunningService,
+) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    response = await device.call(
+        routes.ENROLL,
+        challengeId=challenge.json()["challengeId"],
+        signature=device.sign("another nonce"),
+    )
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_signature")
+    assert "signature" in response.json()["errors"]
+    assert (await device.answer(challenge)).status_code == 200
+
+
+async def test_a_challenge_is_of_the_key_that_asked(service: RunningService) -> None:
+    device = service.device()
+    challenge = await device.challenge()
+    device.api_key = service.make_key()
+    response = await device.answer(challenge)
+    assert (response.status_code, response.json()["code"]) == (404, "challenge_not_found")
+
+
+async def test_a_key_that_is_not_ed25519_is_a_field_error(service: RunningService) -> None:
+    response = await service.device().challenge(publicKey="0" * 88)
+    assert response.status_code == 400
+    assert list(response.json()["errors"]) == ["publicKey"]
+
+
+async def test_the_same_device_keeps_its_binding(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    again = await device.enroll(appVersion="2.0")
+    assert again.json()["bindingId"] == device.binding_id
+    assert again.json()["appVersion"] == "2.0"
+
+
+async def test_another_device_key_makes_a_new_binding(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    device.private_key = Ed25519PrivateKey.generate()
+    again = await device.enroll()
+    assert again.json()["bindingId"] != device.binding_id
+    assert await device.status_of(request) == "expired"
+    old = await device.heartbeat()
+    assert (old.status_code, old.json()["code"]) == (409, "binding_revoked")
+
+
+async def test_another_location_makes_a_new_binding(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    moved = await device.enroll(locationId="loc-0002")
+    assert moved.json()["bindingId"] != device.binding_id
+    assert moved.json()["locationId"] == "loc-0002"
+
+
+async def test_a_revoked_device_may_enrol_anew(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    again = await device.enroll()
+    assert again.json()["bindingId"] != device.binding_id
+    assert (await device.detail())["device"]["revokedAt"] is None
+
+
+async def test_who_cannot_see_a_device_must_hold_its_key(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    device.api_key = service.make_key(locations=["loc-0002"])
+    moved = await device.enroll(locationId="loc-0002")
+    assert moved.status_code == 200
+    device.api_key = service.make_key(organization_id="org-0002")
+    device.private_key = Ed25519PrivateKey.generate()
+    stolen = await device.enroll()
+    assert (stolen.status_code, stolen.json()["code"]) == (403, "foreign_location")
+
+
+async def test_current_is_the_newest_binding_of_the_key(service: RunningService) -> None:
+    first = await service.device().enrolled()
+    service.clock.advance(1)
+    second = await service.device().enrolled()
+    assert (await first.call(routes.CURRENT)).json()["bindingId"] == second.binding_id
+    await second.call(routes.REVOKE, instanceId=second.instance_id)
+    assert (await first.call(routes.CURRENT)).json()["bindingId"] == first.binding_id
+
+
+async def test_current_of_a_revoked_device_is_null(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    assert (await device.call(routes.CURRENT)).json() is None
+
+
+async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    window_s = service.core.settings.online_window_s
+    service.clock.advance(window_s)
+    assert (await device.detail())["device"]["online"] is True
+    service.clock.advance(1)
+    assert (await device.detail())["device"]["online"] is False
+    beat = await device.heartbeat(foreground=True)
+    assert beat.json() == {"lastSeenAt": service.clock().isoformat().replace("+00:00", "Z")}
+    shown = (await device.detail())["device"]
+    assert (shown["online"], shown["foreground"]) == (True, True)
+
+
+async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> None:
+    device = service.device()
+    device.binding_id = str(uuid.uuid4())
+    response = await device.heartbeat()
+    assert (response.status_code, response.json()["code"]) == (404, "binding_not_found")
+
+
+async def test_commands_follow_a_device_to_its_new_api_key(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    old, device.api_key = device.api_key, service.make_key()
+    assert await device.commands() == []
+    await device.heartbeat()
+    assert len(await device.commands()) == 1
+    device.api_key = old
+    assert await device.commands() == []
+
+
+@pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])
+async def test_a_missing_field_is_named(service: RunningService, field: str) -> None:
+    response = await service.device().challenge(**{field: None})
+    assert response.status_code == 400
+    assert list(response.json()["errors"]) == [field]
