@@ -29,11 +29,13 @@ class Background(Generic[T]):
             self._thread.join(min(_LOOK_S, left_s))
         return not self._thread.is_alive()
 
-    def result(self) -> T | None:
-        """Return what the step returned, None while it runs. Raises what the step raised."""
+    def result(self) -> T:
+        """Return what the step returned; raises what it raised, TimeoutError while it runs."""
         if self._error is not None:
             raise self._error
-        return self._result[0] if self._result else None
+        if not self._result:
+            raise TimeoutError("stopped before it was done")
+        return self._result[0]
 
     def _work(self) -> None:
         try:

@@ -14,9 +14,9 @@ import netifaces
 import psutil
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
+from collectors.network.identity import normal_mac
 from collectors.network.local_network import LocalInterface, LocalNetwork, best_route_first
 
-_MAC_DIGITS = 12
 _IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
 
 
@@ -65,15 +65,6 @@ def assemble(
     )
 
 
-def parse_mac(text: str) -> str | None:
-    """Return ``AA-BB-…`` or ``aa:bb:…`` in the form of the contract; None if it is no MAC."""
-    digits = text.replace("-", "").replace(":", "").lower()
-    is_mac = len(digits) == _MAC_DIGITS and set(digits) <= set("0123456789abcdef")
-    if not is_mac or set(digits) == {"0"}:
-        return None
-    return ":".join(digits[i : i + 2] for i in range(0, _MAC_DIGITS, 2))
-
-
 def parse_prefix_length(address: str, netmask: str | None) -> int | None:
     """Return the bits of a netmask, or the usual ones where there is none. None: no address."""
     try:
@@ -92,7 +83,7 @@ def _join(
     addresses = _interface_addresses(interface)
     own = {address.address for address in addresses}
     ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & own]
-    macs = (parse_mac(a.address) for a in interface.addresses if a.kind == "link")
+    macs = (normal_mac(a.address) for a in interface.addresses if a.kind == "link")
     return LocalInterface(
         interface=Interface(
             name=interface.name,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collectors.network import rtnetlink
-from collectors.network.interfaces_portable import parse_mac
+from collectors.network.identity import normal_mac
 from collectors.network.rtnetlink import LinkNeighbour
 
 _COMMAND_TIMEOUT_S = 2.0
@@ -18,11 +18,6 @@ _ARP_FLAG_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
 _MAC_GROUPS = 6
 _PROC_COLUMNS = 6
 _NDP_COLUMNS = 3
-
-
-def read_macs() -> dict[str, str]:
-    """Return the MAC of each address the table has one for. Raises OSError where it is denied."""
-    return {n.address: n.mac_address for n in read_neighbour_table() if n.mac_address}
 
 
 def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, ...]:
@@ -79,7 +74,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
         return
     groups = mac_text.split(":")
     padded = ":".join(group.zfill(2) for group in groups) if len(groups) == _MAC_GROUPS else ""
-    mac_address = parse_mac(padded)
+    mac_address = normal_mac(padded)
     yield LinkNeighbour(0, text, mac_address, "stale" if mac_address else "resolving")
 
 

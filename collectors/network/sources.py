@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from collectors.contract import ConfiguredPrinter, Interface, Run
-from collectors.network import enrichment, mdns, printers, scan
+from collectors.network.enrichment import enrich
 from collectors.network.evidence import (
     Enrichment,
     KnownPrinter,
@@ -14,10 +14,12 @@ from collectors.network.evidence import (
     OpenPort,
 )
 from collectors.network.local_network import LocalNetwork, read_local_network
+from collectors.network.mdns import browse
 from collectors.network.neighbours import read_neighbour_table
 from collectors.network.operating_system import read_os_version
+from collectors.network.printers import read_known_printers, resolve_hosts
 from collectors.network.rtnetlink import LinkNeighbour
-from collectors.network.scan import ScanFindings
+from collectors.network.scan import ScanFindings, look_again, scan, take_late
 from collectors.network.targets import Target
 
 
@@ -69,14 +71,14 @@ class Sources:
     read_local_network: Callable[[], LocalNetwork] = read_local_network
     read_neighbour_table: Callable[[], tuple[LinkNeighbour, ...]] = read_neighbour_table
     read_os_version: Callable[[], str | None] = read_os_version
-    browse: Browse = mdns.browse
-    scan: Scan = scan.scan
-    look_again: LookAgain = scan.look_again
-    take_late: TakeLate = scan.take_late
+    browse: Browse = browse
+    scan: Scan = scan
+    look_again: LookAgain = look_again
+    take_late: TakeLate = take_late
     read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
-        printers.read_known_printers
+        read_known_printers
     )
     resolve_hosts: Callable[[Sequence[KnownPrinter], float], tuple[KnownPrinter, ...]] = (
-        printers.resolve_hosts
+        resolve_hosts
     )
-    enrich: Enrich = enrichment.enrich
+    enrich: Enrich = enrich

@@ -41,6 +41,7 @@ _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
 _WEB_PORTS = frozenset({80, 8008, 8080})
 _WEB_PAGE = b"HTTP/1.0 200 OK\r\nServer: lab/1.0\r\n\r\n<title>Lab host</title>"
+_TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 8446, section 6.2)
 
 
 class TapLan:
@@ -161,12 +162,13 @@ class TapLan:
             if port in host.open_ports:
                 return frames.Tcp(port, client, _ISN, ack, frames.SYN | frames.ACK)
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
-        if segment.payload and port in _WEB_PORTS:
+        if segment.payload:
             ack = segment.sequence + len(segment.payload)
             flags = frames.ACK | frames.PSH | frames.FIN
-            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, _WEB_PAGE)
-        if segment.payload or segment.flags & frames.FIN:
-            ack = segment.sequence + len(segment.payload) + bool(segment.flags & frames.FIN)
+            page = _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
+            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, page)
+        if segment.flags & frames.FIN:
+            ack = segment.sequence + 1
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
         return None
 
@@ -259,6 +261,8 @@ def open_tap(plan: LanPlan) -> int:
     fcntl.ioctl(tap_fd, _TUNSETIFF, request)
     mtu = "9000" if any(host.services for host in plan.hosts) else "1500"
     own = f"{plan.agent_address}/{plan.prefix_length}"
+    # Without duplicate detection the IPv6 address is usable at once.
+    Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/accept_dad").write_text("0", "ascii")
     for command in (
         ("link", "set", "lo", "up"),
         ("link", "set", DEVICE, "address", DEVICE_MAC, "mtu", mtu, "txqueuelen", "10000"),

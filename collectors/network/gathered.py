@@ -1,0 +1,195 @@
+"""What a run has gathered so far, and the facts that follow from it. Pure."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from collectors.contract import (
+    Failure,
+    Host,
+    NetworkFacts,
+    NetworkJob,
+    SourceState,
+    Unavailable,
+)
+from collectors.network.evidence import (
+    Enrichment,
+    KnownPrinter,
+    MdnsFindings,
+    NetworkSight,
+    OpenPort,
+    PortContact,
+    PrinterMatches,
+    SeenHost,
+)
+from collectors.network.local_network import LocalNetwork
+from collectors.network.matching import match
+from collectors.network.matching_sight import gather_sight, identify
+from collectors.network.network_map import Sighted, assemble_endpoints, assemble_hosts
+from collectors.network.scan import ScanFindings
+from collectors.network.targets import TargetSelection
+
+NOT_DONE = "stopped before it was done"
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The findings of each source as they come in; ``known`` is None until printers were read."""
+
+    started_at: str
+    os_platform: str
+    os_version: str | None = None
+    local: LocalNetwork = field(default_factory=LocalNetwork)
+    interfaces_state: SourceState = field(default_factory=SourceState)
+    selection: TargetSelection = field(default_factory=TargetSelection)
+    scan: ScanFindings = field(default_factory=lambda: ScanFindings(state=SourceState()))
+    mdns: MdnsFindings = field(default_factory=MdnsFindings)
+    known: tuple[KnownPrinter, ...] | None = None
+    enrichment: Enrichment = field(default_factory=Enrichment)
+    macs: dict[str, str] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    limitations: list[str] = field(default_factory=list)
+    is_cut: bool = False
+
+    @property
+    def own_addresses(self) -> frozenset[str]:
+        loopback = (a.address for each in self.local.interfaces for a in each.interface.addresses)
+        return frozenset(loopback)
+
+    def hostnames(self) -> dict[str, str]:
+        """Return the mDNS name of each address that has one."""
+        named = ((address, s.hostname) for s in self.mdns.services for address in s.addresses)
+        return {address: hostname for address, hostname in named if hostname}
+
+    def open_ports(self) -> tuple[OpenPort, ...]:
+        """Return the open ports that may be asked what they are.
+
+        This machine's own spooler is not among them: its queues are read as what they are.
+        """
+        names, own = self.hostnames(), self.own_addresses
+        return tuple(
+            OpenPort(host.address, port, names.get(host.address))
+            for host in self.scan.hosts
+            for port in host.open_ports
+            if not (port == _SPOOLER_PORT and host.address in own)
+        )
+
+    def nameless(self) -> tuple[str, ...]:
+        """Return the addresses of hosts that have not told a name."""
+        known = {*self.hostnames(), *self.own_addresses}
+        return tuple(host.address for host in self.scan.hosts if host.address not in known)
+
+    def contacts(self) -> tuple[PortContact, ...]:
+        """Return how each port that was tried ended, this machine's own left out."""
+        contacts: list[PortContact] = []
+        for host in self.scan.hosts:
+            if host.address in self.own_addresses:
+                continue
+            contacts += (PortContact(host.address, port, "open") for port in host.open_ports)
+            contacts += (PortContact(host.address, port, "refused") for port in host.refused_ports)
+            contacts += (PortContact(host.address, port, "no-answer") for port in host.silent_ports)
+        return tuple(contacts)
+
+
+_SPOOLER_PORT = 631
+
+
+def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
+    """Return all facts so far; in ``final`` ones no source is running any more."""
+    matches = match(gathered.known, _sight(gathered)) if gathered.known else PrinterMatches()
+    sighted = Sighted(
+        interfaces=gathered.local.in_use,
+        scanned=gathered.scan.hosts,
+        services=gathered.mdns.services,
+        hostnames=gathered.enrichment.hostnames,
+        identifications=identify(gathered.mdns.services, gathered.enrichment.evidence),
+        macs=gathered.macs,
+        matches=matches,
+    )
+    hosts = assemble_hosts(sighted)
+    kept = hosts[: job.max_hosts]
+    return NetworkFacts(
+        scope=_scope(gathered, job),
+        os_platform=gathered.os_platform,
+        os_version=gathered.os_version,
+        started_at=gathered.started_at,
+        interfaces=tuple(each.interface for each in gathered.local.in_use),
+        hosts=kept,
+        endpoints=assemble_endpoints(sighted),
+        printers=None if gathered.known is None else matches.printers,
+        interfaces_source=_state(gathered.interfaces_state, final),
+        mdns_source=_state(gathered.mdns.state, final),
+        scan_source=_state(gathered.scan.state, final),
+        unavailable=_unavailable(gathered),
+        failures=(*gathered.failures, *gathered.enrichment.failures),
+        limitations=_limitations(gathered, hosts, job),
+        truncated=_is_truncated(gathered) or len(kept) < len(hosts),
+        cancelled=cancelled,
+    )
+
+
+def _sight(gathered: Gathered) -> NetworkSight:
+    """Return the network without this machine: its own queues are no printers of the network."""
+    own = gathered.own_addresses
+    is_whole = gathered.scan.state.state == "succeeded"
+    return gather_sight(
+        hosts=tuple(
+            SeenHost(host.address, host.mac_address)
+            for host in gathered.scan.hosts
+            if host.address not in own
+        ),
+        contacts=gathered.contacts(),
+        services=tuple(
+            replace(service, addresses=others)
+            for service in gathered.mdns.services
+            if (others := tuple(a for a in service.addresses if a not in own))
+        ),
+        evidence=tuple(e for e in gathered.enrichment.evidence if e.address not in own),
+        hostnames=gathered.enrichment.hostnames,
+        scanned_networks=gathered.selection.networks if is_whole else (),
+    )
+
+
+def _scope(gathered: Gathered, job: NetworkJob) -> Literal["local-network", "device"]:
+    goes_out = any(target.way != "local" for target in gathered.selection.targets)
+    return "local-network" if goes_out and not job.device_only else "device"
+
+
+def _state(state: SourceState, final: bool) -> SourceState:
+    return SourceState("failed", NOT_DONE) if final and state.state == "running" else state
+
+
+def _unavailable(gathered: Gathered) -> Unavailable:
+    given, in_use = gathered.local.unavailable, gathered.local.in_use
+    mac_address, gateway, os_version = given.mac_address, given.gateway, given.os_version
+    if in_use and not any(each.interface.mac_address for each in in_use):
+        names = ", ".join(each.interface.name for each in in_use)
+        mac_address = f"the system tells no MAC address of {names}"
+    if in_use and gateway is None and not gathered.local.gateways:
+        gateway = "this machine has no default route"
+    if gathered.os_version is None:
+        os_version = "the system does not tell its version"
+    interfaces = gathered.interfaces_state
+    return Unavailable(
+        mac_address=mac_address,
+        interfaces=interfaces.reason if interfaces.state == "failed" else given.interfaces,
+        gateway=gateway,
+        os_version=os_version,
+    )
+
+
+def _is_truncated(gathered: Gathered) -> bool:
+    return gathered.selection.truncated or gathered.mdns.truncated or gathered.is_cut
+
+
+def _limitations(gathered: Gathered, hosts: tuple[Host, ...], job: NetworkJob) -> tuple[str, ...]:
+    said = [
+        *gathered.limitations,
+        *gathered.selection.limitations,
+        *gathered.scan.limitations,
+        *gathered.mdns.limitations,
+        *gathered.enrichment.limitations,
+    ]
+    if len(hosts) > job.max_hosts:
+        left_out = len(hosts) - job.max_hosts
+        said.append(f"{left_out} of {len(hosts)} hosts were left out: max_hosts is {job.max_hosts}")
+    return tuple(dict.fromkeys(said))
