@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -19,6 +19,10 @@ from collectors.network.mdns_wire import MESSAGE_MAX_BYTES
 GROUP_V4 = "224.0.0.251"
 GROUP_V6 = "ff02::fb"
 PORT = 5353
+DESTINATIONS: Mapping[int, tuple[str, int]] = {
+    socket.AF_INET: (GROUP_V4, PORT),
+    socket.AF_INET6: (GROUP_V6, PORT),
+}
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 """Asked for, so that a burst of thousands of answers is not lost; the kernel may give less."""
@@ -32,7 +36,9 @@ _IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
 class Link:
     """The sockets of one interface and the networks its neighbours live in.
 
-    ``problems`` say in words what could not be opened; ``is_direct`` that port 5353 was taken.
+    ``problems`` say in words what could not be opened; ``is_direct`` that port 5353 was taken;
+    ``refusal`` is the last error of sending, which matters only while nothing ``has_sent``.
+    ``destinations`` are by address family.
     """
 
     name: str
@@ -42,6 +48,8 @@ class Link:
     problems: list[str] = field(default_factory=list)
     is_direct: bool = False
     has_sent: bool = False
+    destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
+    refusal: str | None = None
 
     def send(self, packet: bytes) -> None:
         """Multicast a packet over each family; ``has_sent`` once any took one."""
@@ -69,19 +77,22 @@ class Link:
             return scope == self.index
         return any(address in network for network in self.networks)
 
+    def complaints(self) -> tuple[str, ...]:
+        """Return what stood in the way, in words."""
+        refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
+        return (*self.problems, *refusal)
+
     def close(self) -> None:
         for each in self.sockets:
             each.close()
         self.sockets.clear()
 
     def _send(self, to_socket: socket.socket, packet: bytes) -> bool:
-        group = GROUP_V4 if to_socket.family == socket.AF_INET else GROUP_V6
         try:
-            to_socket.sendto(packet, (group, PORT))
+            to_socket.sendto(packet, self.destinations[to_socket.family])
         except OSError as error:
-            problem = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
-            if problem not in self.problems:
-                self.problems.append(problem)
+            # One family often fails alone: IPv6 has no address yet, or none at all.
+            self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
             return False
         return True
 
