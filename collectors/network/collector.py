@@ -1,20 +1,20 @@
 """The network report's collector: asks each source, in parallel where they do not meet.
 
-interfaces → mDNS beside scan beside the machine's own printers → second looks → enrichment. After
-each step all facts so far are told. A source that breaks costs its own facts only.
+interfaces → mDNS beside scan beside the machine's own printers → enrichment beside second looks.
+After each step all facts so far are told. A source that breaks costs its own facts only.
 """
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
 from collectors.network.background import Background
-from collectors.network.evidence import Enrichment, KnownPrinters, MdnsFindings
-from collectors.network.gathered import Gathered, facts_of
+from collectors.network.evidence import Enrichment, KnownPrinters, MdnsFindings, OpenPort
+from collectors.network.gathered import Gathered, facts_of, join
 from collectors.network.local_network import LocalNetwork
 from collectors.network.printer_contacts import printer_targets
 from collectors.network.printers.configured import configured_printer
@@ -30,6 +30,7 @@ _LOOK_S = 0.05
 _GRACE_S = 0.06
 _ONLY_DEVICE = "only this machine itself was asked for"
 _NO_NETWORK = "no network interface is up"
+_NOT_ASKED = "devices were not asked what they are: the configuration says so"
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class _Collection:
         )
 
     def collect(self) -> NetworkFacts:
-        steps = (self._look_at_machine, self._discover, self._look_again, self._enrich)
+        steps = (self._look_at_machine, self._discover, self._look_closer)
         for number, step in enumerate(steps):
             if self._is_over():
                 self._gathered.is_cut = True
@@ -110,7 +111,6 @@ class _Collection:
         mdns = Background(self._browse) if self._may_browse() else None
         gathered.scan = self._guarded("scan", self._scan, _failed_scan)
         self._run.checkpoint(self._facts(final=False))
-        gathered.scan = self._guarded("scan", self._look_at_silent_ports, self._scan_as_it_is)
         if mdns is not None:
             gathered.mdns = self._guarded("mdns", lambda: self._taken(mdns), _failed_browse)
         known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
@@ -119,25 +119,32 @@ class _Collection:
             gathered.failures += known.failures
             gathered.limitations += known.limitations
 
-    def _look_again(self) -> None:
-        """Contact printers set up elsewhere, and what answered late."""
+    def _look_closer(self) -> None:
+        """Ask devices what they are, and meanwhile look at what may have been lost."""
         gathered = self._gathered
         gathered.scan = self._guarded("scan", self._contact_printers, self._scan_as_it_is)
+        asked = gathered.open_ports()
+        asking = Background(lambda: self._ask(asked, gathered.nameless()))
+        self._look_again()
+        gathered.macs = self._guarded("neighbours", self._read_macs, lambda _reason: {})
+        self._run.checkpoint(self._facts(final=False))
+        first = self._guarded(
+            "enrichment", lambda: self._taken(asking), lambda _reason: Enrichment()
+        )
+        gathered.enrichment = first
+        if new := tuple(port for port in gathered.open_ports() if port not in asked):
+            gathered.enrichment = self._guarded(
+                "enrichment", lambda: join(first, self._ask(new, ())), lambda _reason: first
+            )
+
+    def _look_again(self) -> None:
+        """Try ports whose SYNs may have been lost, and hosts whose ARP was."""
+        gathered = self._gathered
+        gathered.scan = self._guarded("scan", self._look_at_silent_ports, self._scan_as_it_is)
         moment = late_answers_by_s(gathered.scan)
         if moment is not None and moment < self._discovery_ends_s:
             self._pause_until(moment)
             gathered.scan = self._guarded("scan", self._take_late, self._scan_as_it_is)
-        gathered.macs = self._guarded("neighbours", self._read_macs, lambda _reason: {})
-
-    def _enrich(self) -> None:
-        if not self._job.enrich:
-            self._gathered.limitations.append(
-                "devices were not asked what they are: the configuration says so"
-            )
-            return
-        self._gathered.enrichment = self._guarded(
-            "enrichment", self._ask_devices, lambda _reason: Enrichment()
-        )
 
     # ------------------------------------------------------------------ sources
 
@@ -206,14 +213,16 @@ class _Collection:
         found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
         return merge(gathered.scan, found)
 
-    def _ask_devices(self) -> Enrichment:
+    def _ask(self, open_ports: Sequence[OpenPort], nameless: Sequence[str]) -> Enrichment:
+        if not self._job.enrich:
+            return Enrichment(limitations=(_NOT_ASKED,))
         return self._sources.enrich(
-            self._gathered.open_ports(),
+            open_ports,
             self._deadline_s,
             self._run,
             self._job.device_only,
             interfaces=[local.interface for local in self._gathered.local.in_use],
-            nameless=self._gathered.nameless(),
+            nameless=nameless,
         )
 
     def _read_macs(self) -> dict[str, str]:

@@ -127,6 +127,16 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     )
 
 
+def join(first: Enrichment, second: Enrichment) -> Enrichment:
+    """Return the answers of two rounds of questions as one."""
+    return Enrichment(
+        evidence=(*first.evidence, *second.evidence),
+        hostnames=(*first.hostnames, *second.hostnames),
+        failures=(*first.failures, *second.failures),
+        limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
+    )
+
+
 def _sight(gathered: Gathered) -> NetworkSight:
     """Return the network without this machine: its own queues are no printers of the network."""
     own = gathered.own_addresses

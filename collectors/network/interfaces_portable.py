@@ -17,6 +17,7 @@ from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.identity import normal_mac
 from collectors.network.local_network import LocalInterface, LocalNetwork, best_route_first
 
+_NO_MAC = "00:00:00:00:00:00"  # what loopback has
 _IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
 
 
@@ -84,6 +85,7 @@ def _join(
     own = {address.address for address in addresses}
     ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & own]
     macs = (normal_mac(a.address) for a in interface.addresses if a.kind == "link")
+    macs = (mac for mac in macs if mac != _NO_MAC)
     return LocalInterface(
         interface=Interface(
             name=interface.name,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from collectors.contract import Run, SourceState
-from collectors.network.host_probes import TRIES
+from collectors.network.host_probes import PRINT_PORTS, TRIES
 from collectors.network.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.rtnetlink import LinkNeighbour
 from collectors.network.rtnetlink_socket import read_neighbours
@@ -15,6 +15,7 @@ from collectors.network.targets import Target
 
 THIRD_REQUEST_S = 2.25
 """When the kernel's third request (after 2 s) has had its answer."""
+IPP_PORT = 631
 _SPARE_FILES = 64
 
 
@@ -196,12 +197,22 @@ def with_neighbour_table(
 
 
 def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
-    """Return the silent ports of hosts that answer on others, as targets that need no ARP."""
+    """Return the silent ports of hosts that answer on others, as targets that need no ARP.
+
+    Print ports of a host with IPP are left out: it may just be asked for its attributes, and a
+    printer is given one connection at a time.
+    """
+    wanted = ((host, _worth_another_try(host)) for host in hosts)
     return tuple(
-        Target(host.address, "local", host.interface_name, host.silent_ports)
-        for host in hosts
-        if host.silent_ports and (host.open_ports or host.refused_ports)
+        Target(host.address, "local", host.interface_name, ports) for host, ports in wanted if ports
     )
+
+
+def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
+    if not (host.open_ports or host.refused_ports):
+        return ()
+    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else frozenset[int]()
+    return tuple(port for port in host.silent_ports if port not in left_out)
 
 
 def _follow_up(
