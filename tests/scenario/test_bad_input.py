@@ -1,0 +1,93 @@
+"""What a wrong configuration, a wrong key or a missing service looks like to a person."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import run_agent, running_agent, write_config
+
+
+async def test_an_unknown_key_is_named_with_its_place_and_the_nearest_one(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1", heartbeat="intervall_seconds = 5")
+    code, output, errors = await run_agent(config, "run")
+    line = config.read_text().splitlines().index("intervall_seconds = 5") + 1
+    assert (code, output) == (2, "")
+    assert errors == (
+        f"venue-agent: {config}:{line}:1: unknown key 'intervall_seconds' in [heartbeat];"
+        " did you mean 'interval_seconds'?\n"
+    )
+
+
+async def test_plain_http_is_refused_beyond_loopback(tmp_path: Path) -> None:
+    code, _, errors = await run_agent(write_config(tmp_path, "http://ops.example.com"), "run")
+    assert code == 2
+    assert "config.toml:2:1: service.base_url must be https" in errors
+    assert len(errors.splitlines()) == 1
+
+
+async def test_a_public_subnet_is_refused(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1", network='subnets = ["8.8.8.0/24"]')
+    code, _, errors = await run_agent(config, "config", "check")
+    assert code == 2
+    assert "is not a private range" in errors
+
+
+async def test_a_missing_key_file_is_one_plain_line(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    (tmp_path / "api-key").unlink()
+    code, _, errors = await run_agent(config, "run")
+    assert code == 2
+    assert errors == (
+        f"venue-agent: the API key cannot be read from {tmp_path / 'api-key'}:"
+        " No such file or directory\n"
+    )
+
+
+async def test_a_missing_configuration_says_what_is_required(tmp_path: Path) -> None:
+    empty = tmp_path / "config.toml"
+    empty.write_text("")
+    code, _, errors = await run_agent(empty, "run")
+    assert code == 2
+    assert "the key 'service' is required" in errors
+
+
+async def test_an_absent_service_is_tried_again_with_growing_waits(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:9")
+    async with running_agent(config) as agent:
+        await agent.until_logged("try 4:")
+        problems = agent.status()["problems"]
+        assert await agent.stop() == 0
+    waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", agent.log)]
+    for attempt, wait_s in enumerate(waits[:4]):
+        assert 0.5 * 2**attempt - 0.1 <= wait_s <= 2**attempt + 0.1
+    assert [p["code"] for p in problems] == ["connection-refused"]
+
+
+async def test_a_read_only_key_is_named_as_such_and_waited_for(tmp_path: Path) -> None:
+    problem = {"title": "Forbidden", "status": 403, "code": "read_only_key"}
+    async with StrictService() as service:
+        service.overrides["challenge"] = lambda: Reply(
+            403, json.dumps(problem).encode(), "application/problem+json"
+        )
+        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+            await agent.until_logged("this key has no write grant")
+            assert agent.process.returncode is None
+            assert await agent.stop() == 0
+        assert agent.status()["problems"][0]["code"] == "not-enrolled"
+        assert service.calls == ["challenge"]
+
+
+async def test_a_refused_key_is_read_again_and_the_identity_kept(tmp_path: Path) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        right = (tmp_path / "api-key").read_text()
+        (tmp_path / "api-key").write_text("an-old-key\n")
+        async with running_agent(config) as agent:
+            await agent.until_logged("does not accept the API key")
+            identity = (tmp_path / "state" / "identity.pem").read_bytes()
+            (tmp_path / "api-key").write_text(right)
+            await service.until(lambda: service.heartbeats > 0)
+            assert await agent.stop() == 0
+    assert (tmp_path / "state" / "identity.pem").read_bytes() == identity

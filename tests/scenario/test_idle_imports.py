@@ -1,0 +1,57 @@
+"""What an idle daemon must not carry, read from the imports of a real one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import running_agent, write_config
+
+IMPORT_LINE = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+([\w.]+)$", re.MULTILINE)
+
+NEVER = {
+    "zeroconf": "runs in the collector's process",
+    "psutil": "runs in the collector's process",
+    "netifaces": "runs in the collector's process",
+    "rich": "shows things to people",
+    "jinja2": "shows things to people",
+    "agent.presentation": "shows things to people",
+    "agent.cli.collect": "a verb of its own",
+    "agent.cli.demo": "a verb of its own",
+    "agent.cli.status": "a verb of its own",
+    "agent.wire.operator_operations": "the operator's side of the contract",
+    "controlplane": "another program",
+    "collectors.network": "runs in the collector's process",
+    "collectors.application": "runs in the collector's process",
+}
+ONLY_WHILE_ENROLLING = {"cryptography": "needed for one signature in a device's life"}
+
+
+async def _imports_of_a_daemon(config: Path, service: StrictService) -> set[str]:
+    service.heartbeats = 0
+    (config.parent / "agent.log").unlink(missing_ok=True)
+    async with running_agent(config) as agent:
+        await service.until(lambda: service.heartbeats > 1 and "onCommands" in service.calls)
+        assert await agent.stop() == 0
+    return set(IMPORT_LINE.findall(agent.log))
+
+
+def _loaded(imports: set[str], name: str) -> set[str]:
+    return {module for module in imports if module == name or module.startswith(f"{name}.")}
+
+
+async def test_an_idle_daemon_carries_no_more_than_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        enrolling = await _imports_of_a_daemon(config, service)
+        idle = await _imports_of_a_daemon(config, service)
+    assert _loaded(enrolling, "cryptography"), "the import log is not what it is taken for"
+    assert _loaded(idle, "httpx2")
+    for name in NEVER:
+        assert not _loaded(enrolling | idle, name)
+    for name in ONLY_WHILE_ENROLLING:
+        assert not _loaded(idle, name)

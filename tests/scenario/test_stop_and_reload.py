@@ -1,0 +1,130 @@
+"""SIGTERM ends the agent cleanly in whatever it is doing; SIGHUP changes its configuration."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import Reading, StrictService
+from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+
+STOP_WITHIN_S = 10.0
+
+Phase = Callable[[StrictService, AgentProcess], Awaitable[None]]
+
+
+async def _silence() -> AsyncIterator[bytes]:
+    yield b""
+    await asyncio.Event().wait()
+
+
+def hang() -> Reply:
+    """A reply that begins and never ends."""
+    return Reply(200, stream=_silence())
+
+
+async def enrolling(service: StrictService, agent: AgentProcess) -> None:
+    await service.until(lambda: "challenge" in service.calls)
+
+
+async def listening(service: StrictService, agent: AgentProcess) -> None:
+    await service.until(lambda: "onCommands" in service.calls and service.heartbeats > 0)
+
+
+async def acknowledging(service: StrictService, agent: AgentProcess) -> None:
+    await service.request_report("application")
+    await service.until(lambda: "acknowledge" in service.calls)
+
+
+async def collecting(service: StrictService, agent: AgentProcess) -> None:
+    await service.request_report("application")
+    await service.until(lambda: len(service.acknowledged) == 2)
+
+
+async def submitting(service: StrictService, agent: AgentProcess) -> None:
+    await service.request_report("application")
+    await service.until(lambda: "submitResult" in service.calls)
+
+
+async def retrying(service: StrictService, agent: AgentProcess) -> None:
+    await agent.until_logged("try 2:")
+
+
+CASES: dict[str, tuple[Phase, dict[str, Callable[[], Reply]]]] = {
+    "enrolling": (enrolling, {"challenge": hang}),
+    "listening": (listening, {}),
+    "heartbeat hangs": (acknowledging, {"heartbeat": hang}),
+    "acknowledging": (acknowledging, {"acknowledge": hang}),
+    "collecting": (collecting, {}),
+    "submitting": (submitting, {"submitResult": hang}),
+    "retrying": (retrying, {"challenge": lambda: Reply(500)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> None:
+    phase, overrides = CASES[case]
+    async with StrictService() as service:
+        service.overrides.update(overrides)
+        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+            await phase(service, agent)
+            began = time.monotonic()
+            assert await agent.stop() == 0, agent.log
+            assert time.monotonic() - began < STOP_WITHIN_S
+            assert agent.status()["phase"] == "stopped"
+
+
+async def test_a_collection_stopped_cleanly_is_begun_anew_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        async with running_agent(config) as agent:
+            await service.until(lambda: service.heartbeats > 0)
+            request_id = await service.request_report("application")
+            await service.until(lambda: len(service.acknowledged) == 2)
+            assert await agent.stop() == 0
+        assert service.reports == []
+        async with running_agent(config) as agent:
+            await service.until(lambda: service.report_for(request_id) is not None)
+            assert await agent.stop() == 0
+    assert len(service.reports) == 1
+    assert service.reports[0]["outcome"] in {"completed", "partial"}
+    assert service.violations == []
+
+
+async def test_sighup_takes_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong(
+    tmp_path: Path,
+) -> None:
+    async with StrictService(Reading.SSE) as service:
+        config = write_config(tmp_path, service.base_url)
+        async with running_agent(config) as agent:
+            await service.until(lambda: service.heartbeats > 0)
+            good = config.read_text()
+            config.write_text(good + "[nonsense]\n")
+            agent.process.send_signal(signal.SIGHUP)
+            await agent.until_logged("not reloaded: ")
+            config.write_text(good.replace("interval_seconds = 1", "interval_seconds = 0.2", 1))
+            agent.process.send_signal(signal.SIGHUP)
+            await agent.until_logged("the configuration was reloaded")
+            beats = service.heartbeats
+            await service.until(lambda: service.heartbeats > beats + 3)
+            assert await agent.stop() == 0
+    assert service.violations == []
+
+
+async def test_a_second_agent_on_the_same_state_is_refused_with_the_first_ones_pid(
+    tmp_path: Path,
+) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        async with running_agent(config) as first:
+            await service.until(lambda: service.heartbeats > 0)
+            async with running_agent(config) as second:
+                assert await second.process.wait() == 1
+                assert f"another agent (process {first.process.pid})" in second.log
+            assert await first.stop() == 0
