@@ -1,21 +1,28 @@
 """The service, ready to be called."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from controlplane.database import Database
 from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 
+@pytest.fixture(scope="package")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    opened = Database(str(tmp_path_factory.mktemp("service") / "service.db"))
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def settings() -> Settings:
-    """Overridden where a test is about a setting. No rate limit: hypothesis is quick."""
+    """Overridden where a test is about a setting. No rate limit: tests are quick."""
     return Settings(rate_per_s=0)
 
 
 @pytest.fixture
-async def service(tmp_path: Path, settings: Settings) -> AsyncIterator[RunningService]:
-    async with running_service(tmp_path, settings) as running:
+async def service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
+    async with running_service(database, settings) as running:
         yield running

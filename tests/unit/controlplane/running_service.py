@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
 
 from controlplane import key_store
 from controlplane.api_keys import Caller
@@ -15,6 +16,7 @@ from controlplane.database import Database
 from controlplane.http.app import build_app
 from controlplane.key_store import DEFAULT_ORGANIZATION
 from controlplane.settings import Settings
+from controlplane.tables import Base, Schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -81,9 +83,10 @@ class RunningService:
 
 
 @asynccontextmanager
-async def running_service(directory: Path, settings: Settings) -> AsyncIterator[RunningService]:
+async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
+    """Run the service on ``database``, emptied. Opening one anew would cost more than the test."""
+    database.write(_empty)
     clock = FakeClock()
-    database = Database(str(directory / "service.db"))
     core = Core(database, settings, clock)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
@@ -91,4 +94,9 @@ async def running_service(directory: Path, settings: Settings) -> AsyncIterator[
             yield RunningService(database, core, clock, http)
     finally:
         core.close()
-        database.close()
+
+
+def _empty(session: Session) -> None:
+    for table in Base.metadata.sorted_tables:
+        if table.name != Schema.__tablename__:
+            session.execute(delete(table))
