@@ -20,6 +20,9 @@ from collectors.network.identity import (
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
 
+PRINT_PORTS = (631, 9100, 515, 9101, 9102)
+"""Ports for printing, the most telling first."""
+
 IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number", "DNS-SD name", "name")
 """Evidence that goes with a device wherever it moves."""
 
@@ -107,6 +110,11 @@ def plain_model(model: str | None) -> str:
         text = text.partition(mark)[0]
     plain = "".join(character for character in text if character.isalnum())
     return "" if plain in _NO_MODELS else plain
+
+
+def has_model(device: Device, model: str | None) -> bool:
+    """Tell whether any port of a device gives this model."""
+    return any(is_same_model(model, m) for each in device.sightings for m in each.models)
 
 
 def is_same_model(one: str | None, other: str | None) -> bool:
