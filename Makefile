@@ -31,7 +31,7 @@ types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
 imports: $(STAMP) ## the floors of the house: who may import whom
-	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/lint-imports --quiet
 
 check: lint types imports test ## what CI runs
 

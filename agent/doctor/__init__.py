@@ -1,0 +1,1 @@
+"""Checks of this device, each with its verdict and its fix."""
