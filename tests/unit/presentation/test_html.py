@@ -155,7 +155,7 @@ def test_the_snapshot_shows_values_and_what_is_missing() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=120))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_any_name_stays_text(name: str) -> None:
     payload = small_venue()
     assert payload.printers
