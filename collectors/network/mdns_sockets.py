@@ -97,7 +97,7 @@ class Link:
         return True
 
 
-def open_link(interface: Interface) -> Link | None:
+def open_link(interface: Interface, port: int = PORT) -> Link | None:
     """Open the sockets of an interface; None for one without an address other than loopback.
 
     Never raises for what the machine refuses: a link without sockets has its problems to tell.
@@ -112,22 +112,22 @@ def open_link(interface: Interface) -> Link | None:
     link = Link(interface.name, _index(interface.name), networks)
     v4 = next((each.address for each in interface.addresses if each.family == "ipv4"), None)
     if v4 is not None:
-        _open(link, lambda port: _open_v4(v4, port))
+        _open(link, port, lambda each: _open_v4(v4, each))
     if link.index and any(each.family == "ipv6" for each in interface.addresses):
-        _open(link, lambda port: _open_v6(link.index, port))
+        _open(link, port, lambda each: _open_v6(link.index, each))
     return link
 
 
-def _open(link: Link, opener: Callable[[int], socket.socket]) -> None:
+def _open(link: Link, port: int, opener: Callable[[int], socket.socket]) -> None:
     try:
-        link.sockets.append(opener(PORT))
+        link.sockets.append(opener(port))
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
             return
         link.is_direct = True
         link.problems.append(
-            f"another program keeps UDP port {PORT} for itself, so on {link.name} only services"
+            f"another program keeps UDP port {port} for itself, so on {link.name} only services"
             " that answer directly were found"
         )
         with suppress(OSError):

@@ -1,0 +1,76 @@
+"""mDNS responses for tests, written byte by byte (RFC 1035, section 4)."""
+
+import socket
+import struct
+import threading
+from collections.abc import Sequence
+
+PTR, TXT, SRV, A = 12, 16, 33, 1
+
+
+def name(*labels: str | bytes) -> bytes:
+    encoded = [label.encode() if isinstance(label, str) else label for label in labels]
+    return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
+
+
+def record(owner: bytes, kind: int, data: bytes, ttl: int = 120) -> bytes:
+    return owner + struct.pack("!HHIH", kind, 1, ttl, len(data)) + data
+
+
+def response(*records: bytes) -> bytes:
+    return struct.pack("!6H", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+
+
+def service(
+    label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
+) -> bytes:
+    """Return a response that tells all of one service."""
+    return response(*service_records(label, kind, port, host, address, txt=txt))
+
+
+def service_records(
+    label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
+) -> tuple[bytes, ...]:
+    type_labels = (*kind.split("."), "local")
+    own = name(label, *type_labels)
+    where = struct.pack("!HHH", 0, 0, port) + name(host, "local")
+    return (
+        record(name(*type_labels), PTR, own),
+        record(own, SRV, where),
+        record(own, TXT, txt),
+        record(name(host, "local"), A, socket.inet_aton(address)),
+    )
+
+
+class Responder:
+    """Answers any question it understands the end of: on loopback, from a thread of its own."""
+
+    def __init__(self, answers: dict[bytes, Sequence[bytes]]) -> None:
+        """``answers`` are the packets for each piece of a question packet."""
+        self.questions: list[bytes] = []
+        self._answers = answers
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self._socket.getsockname()
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self) -> "Responder":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stopper:
+            stopper.sendto(b"", self.address)
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            packet, source = self._socket.recvfrom(9000)
+            if not packet:
+                return
+            self.questions.append(packet)
+            for piece, answers in self._answers.items():
+                if piece in packet:
+                    for answer in answers:
+                        self._socket.sendto(answer, source)
