@@ -1,0 +1,93 @@
+"""The web console: what it is made of, and what it may do."""
+
+import json
+import re
+
+import pytest
+
+from controlplane.http.console import PAGES
+from tests.fixtures.payloads import hostile_network, small_venue
+from tests.unit.controlplane.running_service import RunningService
+
+REPORT = json.loads(small_venue().model_dump_json(by_alias=True))
+HOSTILE = json.loads(hostile_network().model_dump_json(by_alias=True))
+
+
+def directives(policy: str) -> dict[str, str]:
+    parts = (part.strip().partition(" ") for part in policy.split(";"))
+    return {name: sources for name, _, sources in parts}
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_files_are_served_with_a_strict_policy(service: RunningService, path: str) -> None:
+    response = await service.http.get(path)
+    assert response.status_code == 200
+    policy = directives(response.headers["content-security-policy"])
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert "unsafe" not in response.headers["content-security-policy"]
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_nothing_comes_from_elsewhere(service: RunningService, path: str) -> None:
+    text = (await service.http.get(path)).text
+    addresses = set(re.findall(r"(?:https?:)?//[a-z][^\s\"')]*", text))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.endswith((".js", "/"))])
+async def test_text_is_never_markup(service: RunningService, path: str) -> None:
+    text = (await service.http.get(path)).text
+    assert not re.search(
+        r"\.(inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(", text
+    )
+    assert not re.search(r"<script(?! type=\"module\" src=\"/console/main.js\")|\son\w+=", text)
+
+
+async def test_every_module_that_is_imported_is_served(service: RunningService) -> None:
+    for path in PAGES:
+        text = (await service.http.get(path)).text
+        for name in re.findall(r'from "\./(\w+\.js)"', text):
+            assert f"/console/{name}" in PAGES
+
+
+async def test_the_page_is_only_read(service: RunningService) -> None:
+    assert (await service.http.head("/")).status_code == 200
+    assert (await service.http.post("/")).status_code == 405
+
+
+@pytest.mark.parametrize("report", [REPORT, HOSTILE], ids=["plain", "hostile"])
+async def test_a_report_is_a_page_that_may_do_nothing(
+    service: RunningService, report: object
+) -> None:
+    device = await service.device().enrolled()
+    report_id = (await device.submit(report)).json()["reportId"]
+    response = await device.call("/console/report", reportId=report_id)
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    policy = directives(response.headers["content-security-policy"])
+    assert policy["default-src"] == "'none'"
+    assert "sandbox" in policy
+    style = policy["style-src"]
+    assert style in (await service.http.get("/")).headers["content-security-policy"]
+    assert "<script" not in response.text.lower()
+
+
+async def test_a_report_page_needs_a_key_that_may_see_it(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    report_id = (await device.submit(REPORT)).json()["reportId"]
+    body = json.dumps({"reportId": report_id})
+    path = "/console/report"
+    assert (await service.post(path, body, authorization="")).status_code == 401
+    elsewhere = service.make_key(can_write=False, locations=["loc-0002"])
+    assert (await service.post(path, body, api_key=elsewhere)).status_code == 403
+    reader = service.make_key(can_write=False)
+    assert (await service.post(path, body, api_key=reader)).status_code == 200
+
+
+async def test_a_report_without_content_has_no_page(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    report_id = (await device.submit()).json()["reportId"]
+    response = await device.call("/console/report", reportId=report_id)
+    assert (response.status_code, response.json()["code"]) == (404, "report_empty")

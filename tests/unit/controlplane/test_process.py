@@ -1,0 +1,238 @@
+"""The service as a process, spoken to over loopback by a device and by `venue-control`."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from controlplane.cli import main
+from tests.fixtures.payloads import small_venue
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+TIMEOUT_S = 20
+REPORT = json.loads(small_venue().model_dump_json(by_alias=True))
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+
+
+@dataclass(frozen=True)
+class Process:
+    popen: "subprocess.Popen[str]"
+    url: str
+    api_key: str
+    database: str
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    database = str(tmp_path_factory.mktemp("process") / "service.db")
+    started = start(database)
+    yield started
+    stop(started)
+
+
+@pytest.fixture
+async def device(process: Process) -> AsyncIterator[SimulatedDevice]:
+    async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
+        yield await SimulatedDevice(http, process.api_key).enrolled()
+
+
+@pytest.fixture(autouse=True)
+def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VENUE_CONTROL_URL", process.url)
+    monkeypatch.setenv("VENUE_CONTROL_API_KEY", process.api_key)
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", process.database)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def start(database: str) -> Process:
+    made = run("keys", "create", "--write", "--database", database)
+    assert made.returncode == 0, made.stderr
+    popen = subprocess.Popen(
+        [sys.executable, "-m", "controlplane", "serve", "--port", "0", "--database", database],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert popen.stdout is not None
+    line = popen.stdout.readline()
+    assert line.startswith("listening on http://127.0.0.1:"), line
+    return Process(popen, line.split()[-1], made.stdout.strip(), database)
+
+
+def stop(process: Process) -> int:
+    process.popen.send_signal(signal.SIGTERM)
+    try:
+        return process.popen.wait(TIMEOUT_S)
+    finally:
+        process.popen.kill()
+        assert process.popen.stdout is not None
+        process.popen.stdout.close()
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "controlplane", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
+    """Do as an agent does: wait for a command on the stream, acknowledge, report."""
+    headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
+    async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                command = json.loads(line.removeprefix("data: "))
+                break
+    for status in ("received", "running"):
+        await device.acknowledge(command["requestId"], status)
+    report = None if outcome == "failed" else REPORT
+    done = await device.submit(report, requestId=command["requestId"], outcome=outcome)
+    assert done.status_code == 200, done.text
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("completed", 0), ("failed", 1)])
+async def test_a_request_waited_for_ends_with_its_report(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str], outcome: str, code: int
+) -> None:
+    arguments = ["request", device.instance_id, "network", "--wait"]
+    async with asyncio.timeout(TIMEOUT_S):
+        found, _ = await asyncio.gather(
+            asyncio.to_thread(main, arguments), serve_one_command(device, outcome)
+        )
+    lines = capsys.readouterr().out.splitlines()
+    assert found == code
+    assert lines[0].endswith(" queued")
+    assert lines[-2].endswith(f" {outcome}")
+    assert lines[-1].startswith("report ")
+
+
+async def test_devices_and_reports_fit_80_columns(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await device.asked_for()
+    report_id = (await device.submit(REPORT)).json()["reportId"]
+    for arguments in (
+        ["devices"],
+        ["device", device.instance_id],
+        ["report", report_id],
+        ["keys", "list"],
+    ):
+        assert await asyncio.to_thread(main, arguments) == 0
+        shown = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in shown.splitlines()), shown
+        if arguments[0] in {"devices", "device"}:
+            assert device.instance_id in shown
+        if arguments[0] == "device":
+            assert report_id in shown
+
+
+async def test_a_report_as_json_and_as_a_page(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    report_id = (await device.submit(REPORT)).json()["reportId"]
+    assert await asyncio.to_thread(main, ["report", report_id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["payload"] == REPORT
+    page = tmp_path / "report.html"
+    assert await asyncio.to_thread(main, ["report", report_id, "--html", str(page)]) == 0
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
+async def test_revoking(device: SimulatedDevice, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await asyncio.to_thread(main, ["revoke", device.instance_id]) == 0
+    assert await asyncio.to_thread(main, ["request", device.instance_id, "network"]) == 1
+    assert "device_revoked" in capsys.readouterr().err
+    assert (await device.heartbeat()).status_code == 409
+
+
+def test_refusals_are_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VENUE_CONTROL_API_KEY", "vck_wrong")
+    assert main(["devices"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("venue-control: the service answered 401 unauthenticated")
+    assert len(said) == 2
+
+
+def test_a_key_is_revoked_by_its_id(
+    process: Process, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["keys", "create", "--name", "short-lived", "--location", "loc-0001"]) == 0
+    key = capsys.readouterr().out.strip()
+    monkeypatch.setenv("VENUE_CONTROL_API_KEY", key)
+    assert main(["devices"]) == 0
+    capsys.readouterr()
+    assert main(["keys", "list"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    (row,) = [row for row in rows if f"…{key[-4:]}" in row]
+    assert main(["keys", "revoke", row.split()[0]]) == 0
+    assert main(["devices"]) == 1
+
+
+def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
+    """Also: it stops by SIGTERM with exit code 0 while a command stream is open."""
+    process = start(str(tmp_path / "service.db"))
+
+    async def enroll_and_listen() -> tuple[SimulatedDevice, int]:
+        async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
+            device = await SimulatedDevice(http, process.api_key).enrolled()
+            headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}
+            async with http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
+                lines = stream.aiter_lines()
+                assert (await anext(lines)).startswith("retry: ")
+                code = await asyncio.to_thread(stop, process)
+                async for _ in lines:
+                    pass
+            return device, code
+
+    device, code = asyncio.run(enroll_and_listen())
+    assert code == 0
+    again = start(str(tmp_path / "service.db"))
+
+    async def ask() -> httpx2.Response:
+        async with httpx2.AsyncClient(base_url=again.url, timeout=TIMEOUT_S) as http:
+            device.http = http
+            return await device.call(routes.CURRENT)
+
+    try:
+        assert asyncio.run(ask()).json()["bindingId"] == device.binding_id
+    finally:
+        assert stop(again) == 0
+
+
+def test_an_address_in_use_is_a_plain_line(process: Process) -> None:
+    port = process.url.rpartition(":")[2]
+    failed = run("serve", "--port", port, "--database", process.database)
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("venue-control: cannot listen on 127.0.0.1")
+    assert len(failed.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX only")
+def test_help_needs_none_of_the_large_libraries() -> None:
+    code = (
+        "import sys\n"
+        "from controlplane.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "
+        "if n in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+    )
+    assert shown.stdout.splitlines()[-1] == "[]"
