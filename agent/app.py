@@ -2,17 +2,14 @@
 
 import hashlib
 import os
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent import __version__
-from agent.adapters import machine
 from agent.adapters.clock import Clock
-from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.database import Database
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.facade import Facade
@@ -23,11 +20,12 @@ from agent.adapters.notify import Notifier
 from agent.adapters.outbox import Outbox
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
+from agent.agent_facts import AgentFacts
+from agent.capabilities import capabilities_of
 from agent.config import Config, LocalConfig
 from agent.config_file import Loaded
 from agent.credential import find_api_key
 from agent.device_setup import device_at_start
-from agent.rules.report_context import environment_of
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.enroll import Enrollment, Place
 from agent.tasks.execute import Executor
@@ -35,13 +33,13 @@ from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.link import Link
 from agent.tasks.receive import Receiver
-from agent.tasks.report_maker import ReportMaker
 from agent.tasks.schedule import Scheduler
 from agent.tasks.standing import Standing
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
-from agent.wire.payload import Environment
-from collectors.contract import Field
+
+if TYPE_CHECKING:
+    from agent.tasks.collection import Collection
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
@@ -58,30 +56,6 @@ class Surroundings:
     foreground: bool
 
 
-def capabilities_of(config: LocalConfig) -> tuple[str, ...]:
-    """Return what this build with this configuration can do, in the service's words."""
-    able = {
-        "network": config.network.enabled,
-        "application": config.application.enabled,
-        "commands.stream": config.commands.delivery != "poll",
-        "commands.poll": config.commands.delivery != "stream",
-    }
-    return tuple(name for name, is_able in able.items() if is_able)
-
-
-def environment_here(config: LocalConfig) -> Environment:
-    """Describe this build on this machine."""
-    system, release, arch = machine.system_release_arch()
-    return environment_of(
-        agent_version=__version__,
-        system=system,
-        release=release,
-        arch=arch,
-        os_platform=sys.platform,
-        capabilities=capabilities_of(config),
-    )
-
-
 def config_digest(config: LocalConfig) -> str:
     """Return a short name for a configuration: equal configurations have equal names."""
     return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
@@ -95,6 +69,7 @@ class App:
         self._loaded = loaded
         self._around = around
         self.phase: Phase = "starting"
+        self._collection_built: Collection | None = None
         clock, rng, state = around.clock, around.rng, around.state
 
         self.status = StatusWriter(StatusFile(state), around.notifier, clock, self._look)
@@ -158,19 +133,11 @@ class App:
             rng=rng,
         )
         self._executor = Executor(
-            collectors=CollectorProcess(),
-            maker=ReportMaker(
-                config=config,
-                standing=self.standing,
-                clock=clock,
-                environment=environment_here(config),
-                agent_fields=self._agent_fields,
-            ),
+            collection=self._collection,
             acknowledger=self._acknowledger,
             standing=self.standing,
             journal=self._journal,
             ledger=ledger,
-            health=self.health,
             clock=clock,
             skew=lambda: self.facade.skew,
             wake_submitter=self._submitter.wake,
@@ -236,23 +203,32 @@ class App:
         await self._heartbeat.beat()
         self.status.changed()
 
-    def _agent_fields(self) -> Iterator[Field]:
-        """Tell what only the daemon knows of itself (docs/application-fields.md)."""
-        now = self._around.clock.now()
-        depth = self._outbox.depth()
-        uptime_s = int((now - self._around.started_at).total_seconds())
-        yield Field("agent.version", "agent", "available", __version__)
-        yield Field("agent.uptimeSeconds", "agent", "available", uptime_s)
-        yield Field("agent.outboxReports", "agent", "available", depth.reports)
-        yield Field("agent.outboxBytes", "agent", "available", depth.size_bytes)
-        yield Field("agent.configDigest", "agent", "available", config_digest(self._loaded.config))
-        if self._heartbeat.last_at is None:
-            yield Field(
-                "agent.lastHeartbeatAt", "agent", "not-applicable", None, "none since the start"
+    def _collection(self) -> "Collection":
+        """Build what makes reports, at the first one that is wanted."""
+        if self._collection_built is None:
+            # Megabytes of models that a daemon without requests never needs.
+            from agent.reporting import build_collection  # noqa: PLC0415
+
+            self._collection_built = build_collection(
+                config=self._loaded.config,
+                standing=self.standing,
+                health=self.health,
+                clock=self._around.clock,
+                capabilities=capabilities_of(self._loaded.config),
+                on_activity=lambda activity: self._executor.now_doing(activity),  # noqa: PLW0108
+                agent_facts=self._agent_facts,
             )
-        else:
-            last = self._heartbeat.last_at.isoformat()
-            yield Field("agent.lastHeartbeatAt", "agent", "available", last)
+        return self._collection_built
+
+    def _agent_facts(self) -> AgentFacts:
+        depth = self._outbox.depth()
+        return AgentFacts(
+            uptime_s=int((self._around.clock.now() - self._around.started_at).total_seconds()),
+            outbox_reports=depth.reports,
+            outbox_bytes=depth.size_bytes,
+            last_heartbeat_at=_text(self._heartbeat.last_at),
+            config_digest=config_digest(self._loaded.config),
+        )
 
     def _look(self) -> DaemonStatus:
         depth = self._outbox.depth()

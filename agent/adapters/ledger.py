@@ -1,12 +1,15 @@
 """The transactions that move a request and its report together: both happen or neither."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from agent.adapters.database import Database
 from agent.adapters.journal import Entry, Journal
 from agent.adapters.outbox import Item, Outbox
 from agent.rules.lifecycle import FINAL, Event
-from agent.rules.sealing import Report, Sealed
+
+if TYPE_CHECKING:
+    from agent.rules.sealing import Report, Sealed
 
 DROPPED_COUNTER = "reports_dropped"
 
@@ -17,7 +20,9 @@ class Ledger:
         self._journal = journal
         self._outbox = outbox
 
-    def hand_over(self, entry: Entry | None, report: Report, sealed: Sealed, now: datetime) -> None:
+    def hand_over(
+        self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
+    ) -> None:
         """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
         with self._database.transaction() as connection:
             if entry is not None:

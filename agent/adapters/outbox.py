@@ -3,12 +3,14 @@
 import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from agent.adapters.database import Database
-from agent.rules.sealing import Report, Sealed
 from agent.wire.vocabulary import Kind, Outcome
+
+if TYPE_CHECKING:
+    from agent.rules.sealing import Report, Sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Outbox:
         self._database = database
 
     def add_within(
-        self, connection: sqlite3.Connection, report: Report, sealed: Sealed, now: datetime
+        self, connection: sqlite3.Connection, report: "Report", sealed: "Sealed", now: datetime
     ) -> None:
         """Queue a report inside the caller's transaction. A known report id changes nothing."""
         connection.execute(
@@ -61,7 +63,7 @@ class Outbox:
         rows = self._database.query("SELECT * FROM outbox ORDER BY created_at LIMIT 1")
         return _item(rows[0]) if rows else None
 
-    def replace(self, item: Item, sealed: Sealed) -> None:
+    def replace(self, item: Item, sealed: "Sealed") -> None:
         """Put another seal of the same report in the place of the present one."""
         with self._database.transaction() as connection:
             connection.execute(

@@ -19,7 +19,7 @@ from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.state import StateDirectory
-from agent.app import environment_here
+from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option
 from agent.config import LocalConfig, state_dir
 from agent.config_file import load
@@ -27,6 +27,7 @@ from agent.errors import AgentError
 from agent.presentation.html import report_page
 from agent.presentation.progress import RunProgress
 from agent.presentation.terminal import report_view
+from agent.reporting import environment_here
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload
 from agent.tasks.report_maker import application_job, network_job, payload_of
@@ -82,7 +83,7 @@ async def _collect(config: LocalConfig, kind: Kind, *, as_lines: bool) -> Payloa
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
         identity=_identity(config),
-        environment=environment_here(config),
+        environment=environment_here(capabilities_of(config)),
     )
     return payload_of(job, collected.facts, (), context)
 

@@ -9,7 +9,7 @@ from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
 from agent.adapters.state import StateDirectory
-from agent.app import capabilities_of
+from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option, add_json_option
 from agent.config import Config, state_dir
 from agent.credential import find_api_key

@@ -59,12 +59,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceRow:
-    """Keys that are missing in the same way for the same reason."""
+    """Facts that are missing in the same way for the same reason.
+
+    ``facts`` name them by their keys, those with a common beginning in one line:
+    ``browser.permission: camera, microphone``.
+    """
 
     status: str
     tone: Tone
     reason: str
-    keys: tuple[str, ...]
+    facts: tuple[str, ...]
+    count: int
 
 
 def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
@@ -114,8 +119,20 @@ def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
     order = tuple(_ABSENCES)
     rows = sorted(found.items(), key=lambda item: order.index(item[0][0]))
     return tuple(
-        AbsenceRow(*_ABSENCES[status], reason=reason, keys=tuple(keys))
+        AbsenceRow(*_ABSENCES[status], reason=reason, facts=_gathered(keys), count=len(keys))
         for (status, reason), keys in rows
+    )
+
+
+def _gathered(keys: list[str]) -> tuple[str, ...]:
+    by_beginning: dict[str, list[str]] = {}
+    for key in keys:
+        by_beginning.setdefault(key.rpartition(".")[0], []).append(key)
+    return tuple(
+        known[0]
+        if len(known) == 1
+        else f"{beginning}: " + ", ".join(key.rpartition(".")[2] for key in known)
+        for beginning, known in by_beginning.items()
     )
 
 
@@ -132,9 +149,9 @@ def _all_fields(
     snapshot = payload.snapshot
     yield from (("", field) for field in snapshot.fields)
     for link in snapshot.interfaces:
-        yield from ((f"{link.id}: ", field) for field in link.fields)
+        yield from ((f"{link.id} ", field) for field in link.fields)
     for thing in snapshot.peripherals:
-        yield from ((f"{thing.id}: ", field) for field in thing.fields)
+        yield from ((f"{thing.id} ", field) for field in thing.fields)
     yield from (
         ("", field) for field in payload.browser_fields if isinstance(field, BrowserFieldAbsent)
     )

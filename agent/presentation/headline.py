@@ -1,5 +1,6 @@
 """The first thing a reader sees: how the report ended, and what it says in one sentence."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from agent.presentation.tone import Tone
 from agent.wire.application_payload import ApplicationPayload
 from agent.wire.network_payload import NetworkPayload
 from agent.wire.payload import Payload
-from agent.wire.vocabulary import Completeness
+from agent.wire.vocabulary import Completeness, FieldStatus
 
 _OUTCOMES: Final[dict[Completeness, tuple[str, Tone]]] = {
     "complete": ("Complete: every source answered and nothing was cut.", "good"),
@@ -57,18 +58,30 @@ def network_headline(payload: NetworkPayload) -> Headline:
 
 def application_headline(payload: ApplicationPayload) -> Headline:
     fields = (*payload.snapshot.fields, *payload.browser_fields)
-    available = sum(field.status == "available" for field in fields)
-    failed = sum(field.status == "collection-failed" for field in fields)
+    counts = Counter(field.status for field in fields)
+    failed = counts["collection-failed"]
     outcome, outcome_tone = _outcome(payload)
-    verdict = f"{available} of {len(fields)} facts could be read"
     return Headline(
         title="Application snapshot",
-        verdict=f"{verdict}; {failed} failed." if failed else f"{verdict}.",
-        tone="warn" if failed else "good" if available else "muted",
+        verdict=_facts_verdict(counts),
+        tone="warn" if failed else "good" if counts["available"] else "muted",
         outcome=outcome,
         outcome_tone=outcome_tone,
         facts=_facts(payload),
     )
+
+
+def _facts_verdict(counts: Counter[FieldStatus]) -> str:
+    read = counts["available"]
+    parts = [f"{read} fact{'s'[: read != 1]} read"]
+    if counts["collection-failed"]:
+        parts.append(f"{counts['collection-failed']} failed")
+    if counts["permission-denied"]:
+        parts.append(f"{counts['permission-denied']} denied")
+    rest = counts["unsupported"] + counts["not-applicable"]
+    if rest:
+        parts.append(f"{rest} not for this machine")
+    return ", ".join(parts) + "."
 
 
 def _outcome(payload: Payload) -> tuple[str, Tone]:

@@ -91,6 +91,7 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
     "Pixels": lambda n: f"{_number(n, 0)} px",
     "Millimetres": lambda n: f"{_number(n, 0)} mm",
     "Mbps": lambda n: f"{_number(n, 1)} Mbit/s",
+    "Megabits Per Second": lambda n: f"{_number(n, 1)} Mbit/s",
     "Megahertz": lambda n: f"{_number(n, 0)} MHz",
     "Mhz": lambda n: f"{_number(n, 0)} MHz",
     "Hertz": lambda n: f"{_number(n, 1)} Hz",
@@ -125,7 +126,7 @@ def label_of(key: str) -> str:
 def _split_unit(key: str) -> tuple[str, list[str]]:
     """Return the unit named at the end of ``key`` ("" for none) and the words before it."""
     words = [_decapitalised(word) for word in _WORDS.findall(key.rpartition(".")[2])]
-    for length in (2, 1):
+    for length in (3, 2, 1):
         unit = " ".join(word.capitalize() for word in words[-length:])
         if len(words) > length and unit in _UNITS:
             return unit, words[:-length]

@@ -62,9 +62,9 @@ def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     rows = absence_rows(payload)
     if not rows:
         return
-    yield title("Not available", sum(len(row.keys) for row in rows))
-    absences = table(("Status", 18), ("Why", 28), ("Facts", None))
+    yield title("Not available", sum(row.count for row in rows))
+    absences = table(("Status", 18), ("Why, and which facts", None))
     for row in rows:
-        keys = stacked(*(words(key, "dim") for key in row.keys))
-        absences.add_row(toned(row.status, row.tone), words(row.reason), keys)
+        facts = (words(line, "dim") for line in row.facts)
+        absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
     yield absences

@@ -7,23 +7,19 @@ report; in between, a crash means that the collection is lost, never the request
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
-from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.journal import Entry, Journal
 from agent.adapters.ledger import Ledger
-from agent.errors import CollectorError
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
-from agent.rules.sealing import Report
 from agent.tasks.acknowledge import Acknowledger
-from agent.tasks.health_board import HealthBoard
-from agent.tasks.report_maker import ReportMaker
 from agent.tasks.standing import Standing
 from agent.wire.vocabulary import Kind
-from collectors.contract import Progress
+
+if TYPE_CHECKING:
+    from agent.tasks.collection import Collection, Finished
 
 log = logging.getLogger(__name__)
 
@@ -33,30 +29,30 @@ RUNNING_TOLD_WITHIN_S: Final = 10.0
 
 
 class Executor:
-    """``wake_submitter`` is called when a report is queued."""
+    """``collection`` makes reports, and is only asked for when one is wanted.
+
+    ``wake_submitter`` is called when a report is queued, ``on_activity`` when another thing is
+    being done.
+    """
 
     def __init__(
         self,
         *,
-        collectors: CollectorProcess,
-        maker: ReportMaker,
+        collection: "Callable[[], Collection]",
         acknowledger: Acknowledger,
         standing: Standing,
         journal: Journal,
         ledger: Ledger,
-        health: HealthBoard,
         clock: Clock,
         skew: Callable[[], ClockSkew],
         wake_submitter: Callable[[], None],
         on_activity: Callable[[], None],
     ) -> None:
-        self._collectors = collectors
-        self._maker = maker
+        self._collection = collection
         self._acknowledger = acknowledger
         self._standing = standing
         self._journal = journal
         self._ledger = ledger
-        self._health = health
         self._clock = clock
         self._skew = skew
         self._wake_submitter = wake_submitter
@@ -99,7 +95,7 @@ class Executor:
             if action is BootAction.RUN_AGAIN:
                 self._journal.move(entry, Event.RETRIED, now)
             elif action is BootAction.REPORT_INTERRUPTED:
-                self._hand_over(entry, self._maker.interrupted(entry))
+                self._hand_over(entry, self._collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
                 self._journal.move(entry, Event.RAN_OUT, now)
         self._acknowledger.wake()
@@ -117,12 +113,12 @@ class Executor:
                 log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
                 self._journal.move(running, Event.REFUSED, self._clock.now(), detail=refusal)
                 return
-            report = await self._collect(entry.kind, now, running)
+            finished = await self._collect(entry.kind, running)
         except asyncio.CancelledError:
             # A clean stop: the collection is begun anew at the next start, and not counted.
             self._journal.move(running, Event.STOPPED, self._clock.now())
             raise
-        self._hand_over(running, report)
+        self._hand_over(running, finished)
 
     async def _tell_running(self, entry: Entry) -> str | None:
         """Acknowledge the start; a silent service does not keep the collection waiting."""
@@ -136,28 +132,16 @@ class Executor:
         return refusal
 
     async def _run_scheduled(self, kind: Kind) -> None:
-        self._hand_over(None, await self._collect(kind, self._clock.now(), None))
+        self._hand_over(None, await self._collect(kind, None))
 
-    async def _collect(self, kind: Kind, started_at: datetime, entry: Entry | None) -> Report:
-        job = self._maker.job(kind)
-        if job is None:
-            return self._maker.switched_off(kind, started_at, entry)
-        self._say(f"collecting {kind}")
+    async def _collect(self, kind: Kind, entry: Entry | None) -> "Finished":
         try:
-            collected = await self._collectors.collect(job, self._note_progress)
-        except CollectorError as error:
-            self._health.report("collector-failed", f"{kind}: {error}")
-            return self._maker.failed(kind, entry)
+            return await self._collection().run(kind, entry)
         finally:
-            self._say(IDLE)
-        if collected.error is not None:
-            self._health.report("collector-failed", f"{kind}: {collected.error}")
-        else:
-            self._health.clear({"collector-failed"})
-        return self._maker.finished(job, collected.facts, entry)
+            self.now_doing(IDLE)
 
-    def _hand_over(self, entry: Entry | None, report: Report) -> None:
-        sealed = self._maker.seal(report)
+    def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
+        report, sealed = finished.report, finished.sealed
         self._ledger.hand_over(entry, report, sealed, self._clock.now())
         request = "on schedule" if entry is None else f"for request {entry.request_id}"
         log.info(
@@ -166,10 +150,7 @@ class Executor:
         )  # fmt: skip
         self._wake_submitter()
 
-    def _note_progress(self, progress: Progress) -> None:
-        of = "" if progress.total is None else f" of {progress.total}"
-        self.activity = f"collecting: {progress.step} {progress.done}{of}"
-
-    def _say(self, activity: str) -> None:
+    def now_doing(self, activity: str) -> None:
+        """Note what is being done, in a few words for people."""
         self.activity = activity
         self._on_activity()

@@ -1,4 +1,8 @@
-"""Makes jobs from the configuration, and sealed reports from facts."""
+"""Makes jobs from the configuration, and sealed reports from facts.
+
+Together with what it imports (payload models, the collector's facts) this costs some megabytes;
+the idle daemon does without until the first report is wanted (`app.App`).
+"""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

@@ -6,8 +6,6 @@ from datetime import timedelta
 from random import Random
 from typing import Final
 
-from pydantic import ValidationError
-
 from agent.adapters.clock import Clock
 from agent.adapters.facade import Facade
 from agent.adapters.journal import Journal
@@ -17,7 +15,6 @@ from agent.adapters.state import StateDirectory
 from agent.config import Limits
 from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
 from agent.rules.lifecycle import State
-from agent.rules.sealing import LAST_TIER, seal_as_failed, seal_smaller
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
@@ -127,9 +124,12 @@ class Submitter:
         self._journal.note_running_acknowledged(entry.request_id)
 
     def _shrink(self, item: Item, why: str) -> None:
+        """Put a smaller seal of the same report in the place of one that is too large."""
+        from agent.rules.sealing import seal_smaller  # noqa: PLC0415 - rare, and costs memory
+
         try:
             smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
-        except ValidationError:
+        except ValueError:  # pydantic's, for a body that is no report
             smaller = None
         if smaller is None:
             self._give_up(item, why)
@@ -139,6 +139,8 @@ class Submitter:
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Keep the body for support and send a small failed report in its place."""
+        from agent.rules.sealing import LAST_TIER, seal_as_failed  # noqa: PLC0415 - as above
+
         if item.tier >= LAST_TIER:
             self._give_up(item, why)
             return
@@ -146,7 +148,7 @@ class Submitter:
         log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
         try:
             self._outbox.replace(item, seal_as_failed(item.body))
-        except ValidationError:
+        except ValueError:
             self._give_up(item, why)
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
