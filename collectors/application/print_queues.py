@@ -5,7 +5,7 @@ Only states, counts and times are asked for, so no job's name or owner is ever r
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,9 +69,11 @@ class Job:
     stopped: bool
     age_s: int | None
 
-    @property
-    def is_stuck(self) -> bool:
-        return self.stopped or (not self.held and (self.age_s or 0) > STUCK_AFTER_S)
+    def is_stuck(self, stopped_queues: Collection[str] = ()) -> bool:
+        """Somebody has to do something; a job held on purpose is not stuck."""
+        if self.held:
+            return False
+        return self.stopped or self.queue in stopped_queues or (self.age_s or 0) > STUCK_AFTER_S
 
 
 Ask = Callable[[bytes, Deadline], bytes]
@@ -89,15 +91,17 @@ def read_print_queues(deadline: Deadline, ask: Ask | None = None) -> Reading:
 
 
 def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
+    stopped = {queue.name for queue in queues if queue.state in {"stopped", "offline"}}
     oldest = max((job.age_s for job in jobs if job.age_s is not None), default=None)
     fields = [
         available("printqueue.queues", SOURCE, tuple(queue.name for queue in queues)),
         available("printqueue.waitingJobs", SOURCE, len(jobs)),
-        available("printqueue.stuckJobs", SOURCE, sum(job.is_stuck for job in jobs)),
+        available("printqueue.stuckJobs", SOURCE, sum(job.is_stuck(stopped) for job in jobs)),
         either("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
     ]
     for queue in queues[:QUEUES_MAX]:
-        fields += queue_fields(queue, [job for job in jobs if job.queue == queue.name])
+        mine = [job for job in jobs if job.queue == queue.name]
+        fields += queue_fields(queue, len(mine), sum(job.is_stuck(stopped) for job in mine))
     cut = max(0, len(queues) - QUEUES_MAX)
     return Reading(
         tuple(fields),
@@ -106,14 +110,14 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     )
 
 
-def queue_fields(queue: Queue, jobs: Sequence[Job]) -> tuple[Field, ...]:
+def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:
     prefix = f"printqueue.{queue.name}"
     return (
         available(f"{prefix}.state", SOURCE, queue.state),
         either(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not tell it"),
         available(f"{prefix}.reasons", SOURCE, queue.reasons),
-        available(f"{prefix}.waitingJobs", SOURCE, len(jobs)),
-        available(f"{prefix}.stuckJobs", SOURCE, sum(job.is_stuck for job in jobs)),
+        available(f"{prefix}.waitingJobs", SOURCE, waiting),
+        available(f"{prefix}.stuckJobs", SOURCE, stuck),
     )
 
 

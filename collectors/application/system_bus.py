@@ -22,7 +22,9 @@ _NOBODY = re.compile(
     r"unknown method|unknown interface|service unknown",
     re.IGNORECASE,
 )
-_DENIED = re.compile(r"access denied|permission denied|not authori[sz]ed|rejected", re.IGNORECASE)
+_DENIED = re.compile(
+    r"access denied|permission denied|not permitted|not authori[sz]ed|rejected", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""Where the application collector's fixtures are, and a run that writes down what it is told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collectors.application.source import Reading
+from collectors.contract import ApplicationFacts, Facts, Field
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "application"
+
+
+def fixture(name: str) -> bytes:
+    return (FIXTURES / name).read_bytes()
+
+
+def by_key(reading: Reading | ApplicationFacts) -> dict[str, Field]:
+    return {entry.key: entry for entry in reading.fields}
+
+
+def values(entries: tuple[Field, ...]) -> dict[str, object]:
+    """The values of the fields that are available."""
+    return {entry.key: entry.value for entry in entries if entry.status == "available"}
+
+
+def plant(root: Path, files: dict[str, str | bytes]) -> Path:
+    """Write ``files`` below ``root``, as the kernel would show them."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+@dataclass
+class RecordingRun:
+    """A run that keeps what it was told; ``cancel_at`` cancels it after that many checkpoints."""
+
+    cancel_at: int | None = None
+    steps: list[tuple[str, int, int | None]] = field(default_factory=list)
+    checkpoints: list[Facts] = field(default_factory=list)
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self.steps.append((step, done, total))
+
+    def checkpoint(self, facts: Facts) -> None:
+        self.checkpoints.append(facts)
+
+    @property
+    def cancelled(self) -> bool:
+        return self.cancel_at is not None and len(self.checkpoints) >= self.cancel_at
+
+    def on_cancel(self, wake: Callable[[], None]) -> None:
+        raise AssertionError("the snapshot polls; it needs no waking")
