@@ -1,6 +1,7 @@
 """The first thing a reader sees: how the report ended, and what it says in one sentence."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,8 +58,7 @@ def network_headline(payload: NetworkPayload) -> Headline:
 
 
 def application_headline(payload: ApplicationPayload) -> Headline:
-    fields = (*payload.snapshot.fields, *payload.browser_fields)
-    counts = Counter(field.status for field in fields)
+    counts = Counter(_statuses(payload))
     failed = counts["collection-failed"]
     outcome, outcome_tone = _outcome(payload)
     return Headline(
@@ -69,6 +69,14 @@ def application_headline(payload: ApplicationPayload) -> Headline:
         outcome_tone=outcome_tone,
         facts=_facts(payload),
     )
+
+
+def _statuses(payload: ApplicationPayload) -> Iterator[FieldStatus]:
+    snapshot = payload.snapshot
+    yield from (field.status for field in snapshot.fields)
+    yield from (field.status for link in snapshot.interfaces for field in link.fields)
+    yield from (field.status for thing in snapshot.peripherals for field in thing.fields)
+    yield from (field.status for field in payload.browser_fields)
 
 
 def _facts_verdict(counts: Counter[FieldStatus]) -> str:

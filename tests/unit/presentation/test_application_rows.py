@@ -66,9 +66,10 @@ def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
     snapshot = payload.snapshot.model_copy(update={"fields": fields})
     rows = absence_rows(payload.model_copy(update={"snapshot": snapshot}))
     assert rows[0].status == "failed"
-    assert rows[0].keys == ("disk./mnt/share.sizeBytes",)
-    assert rows[-1].keys == ("hardware.batteryPercent", "hardware.batteryCharging")
-    assert "wlan0: interface.ssid" in [key for row in rows for key in row.keys]
+    assert rows[0].facts == ("disk./mnt/share.sizeBytes",)
+    assert rows[-1].facts == ("hardware: batteryPercent, batteryCharging",)
+    assert rows[-1].count == 2
+    assert "wlan0 interface.ssid" in [fact for row in rows for fact in row.facts]
 
 
 def test_interfaces_peripherals_and_browser() -> None:

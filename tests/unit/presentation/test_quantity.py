@@ -33,6 +33,7 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
         ("browser.approximateMemoryGiB", 8, "Approximate memory", "8 GiB"),
         ("browser.downlinkMbps", 9.65, "Downlink", "9.7 Mbit/s"),
         ("browser.displayWidthPixels", 1920, "Display width", "1920 px"),
+        ("interface.speedMegabitsPerSecond", 1000, "Speed", "1000 Mbit/s"),
         ("wifi.signalDbm", -61, "Signal", "-61 dBm"),
         ("os.bootTime", "2026-11-16T05:00:02+01:00", "Boot time", "2026-11-16 04:00:02 UTC"),
         ("cpu.load15", 0.4215, "Load 15", "0.42"),
