@@ -8,14 +8,14 @@ import unicodedata
 from collectors.contract import TEXT_MAX
 
 _JOINER = "\u200d"  # holds emoji sequences together and steers nothing
-_DROPPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"})
+_DROPPED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
     """Return at most ``limit`` characters without controls, with white space runs as one blank.
 
     Dropped: control characters (so no ANSI escape), format characters (so no bidirectional
-    override), half surrogates, line separators and code points that are not assigned.
+    override), half surrogates, line separators, and code points that are private or not assigned.
     """
     # Cut before the walk, so that megabytes cost nothing; four for one leaves room for what goes.
     shown = "".join(_kept(character) for character in raw[: limit * 4])

@@ -1,0 +1,115 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
+
+UUID = "e3248000-80ce-11db-8000-001ba9123456"
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        (
+            "ipp://192.168.1.50/ipp/print",
+            DeviceUri("ipp", "network", host="192.168.1.50", port=631, queue="ipp/print"),
+        ),
+        (
+            f"ipps://printer.lan:10443/ipp/print?uuid={UUID}",
+            DeviceUri(
+                "ipps", "network", host="printer.lan", port=10443, queue="ipp/print", uuid=UUID
+            ),
+        ),
+        (
+            "socket://192.168.1.50",
+            DeviceUri("socket", "network", host="192.168.1.50", port=9100),
+        ),
+        (
+            "socket://[fd00::50]:9101/?waiteof=false",
+            DeviceUri("socket", "network", host="fd00::50", port=9101),
+        ),
+        (
+            "lpd://192.168.1.50/PASSTHRU",
+            DeviceUri("lpd", "network", host="192.168.1.50", port=515, queue="PASSTHRU"),
+        ),
+        (
+            f"dnssd://Kitchen%204.2%20(bar)._ipp._tcp.local/?uuid={UUID}",
+            DeviceUri(
+                "dnssd",
+                "dns-sd",
+                uuid=UUID,
+                dns_sd_name="Kitchen 4.2 (bar)",
+                dns_sd_type="_ipp._tcp",
+            ),
+        ),
+        (
+            "ipps://Brother%20HL._ipps._tcp.local:631/ipp/print",
+            DeviceUri(
+                "ipps",
+                "dns-sd",
+                dns_sd_name="Brother HL",
+                dns_sd_type="_ipps._tcp",
+                queue="ipp/print",
+            ),
+        ),
+        (
+            "usb://EPSON/TM-T20II?serial=J5XX",
+            DeviceUri("usb", "usb", serial="J5XX", model="EPSON TM-T20II"),
+        ),
+        ("usb:/dev/usb/lp0", DeviceUri("usb", "usb", path="/dev/usb/lp0")),
+        (
+            "ippusb://Brother%20HL._ipp._tcp.local/?uuid=x",
+            DeviceUri("ippusb", "usb", model="Brother HL._ipp._tcp.local"),
+        ),
+        (
+            "ipp://localhost:60000/ipp/print",
+            DeviceUri("ipp", "usb", host="localhost", port=60000),
+        ),
+        (
+            "hp:/net/HP_LaserJet_400?ip=192.168.1.60",
+            DeviceUri("hp", "network", host="192.168.1.60", port=9100, model="HP LaserJet 400"),
+        ),
+        (
+            "hp:/usb/HP_LaserJet_400?serial=ABC",
+            DeviceUri("hp", "usb", serial="ABC", model="HP LaserJet 400"),
+        ),
+        (
+            "bluetooth://001BA9123456/spp",
+            DeviceUri("bluetooth", "bluetooth", mac_address="00:1b:a9:12:34:56"),
+        ),
+        (
+            "serial:/dev/ttyUSB0+baud=9600+bits=8",
+            DeviceUri("serial", "serial", path="/dev/ttyUSB0"),
+        ),
+        ("cups-pdf:/", DeviceUri("cups-pdf", "virtual")),
+        ("file:///dev/null", DeviceUri("file", "virtual")),
+        ("what ever", DeviceUri("", "unknown")),
+        ("ipp://[broken/", DeviceUri("", "unknown")),
+        ("ipp://host:99999/", DeviceUri("", "unknown")),
+    ],
+)
+def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
+    assert parse_device_uri(uri) == expected
+
+
+def test_an_implicit_class_is_found_by_its_queue():
+    device = parse_device_uri("implicitclass://Brother_HL/")
+    assert (device.kind, device.queue) == ("dns-sd", "Brother_HL")
+
+
+def test_transports():
+    uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
+    found = [parse_device_uri(uri).transport for uri in uris]
+    assert found == ["usb", "ble", "serial", "network", "network"]
+
+
+schemes = st.sampled_from(
+    ["ipp", "ipps", "socket", "lpd", "dnssd", "usb", "hp", "bluetooth", "serial", "implicitclass"]
+)
+
+
+@given(schemes, st.sampled_from([":", "://", ":/"]), st.text(max_size=120))
+def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, joint: str, rest: str):
+    device = parse_device_uri(scheme + joint + rest)
+    for text in (device.host, device.queue, device.serial, device.dns_sd_name, device.model):
+        assert text is None or text.isprintable() or "\u200d" in text

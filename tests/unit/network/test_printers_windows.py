@@ -1,0 +1,159 @@
+"""The Windows sources behind their small interfaces, with recorded values."""
+
+import ctypes
+from collections.abc import Mapping
+
+from collectors.network.printers.windows import read_windows_printers
+from collectors.network.printers.windows_registry import (
+    SERIAL_PORTS,
+    TCP_PORTS,
+    WSD_DEVICES,
+    WSD_PORTS,
+    LocalMachineRegistry,
+    RegistryValue,
+    url_host,
+)
+from collectors.network.printers.windows_spooler import (
+    SpoolerPrinter,
+    WindowsSpooler,
+    _PrinterInfo2,
+    read_printer_info,
+)
+
+UUID = "cfe92100-67c4-11d4-a45f-9caed3b038b3"
+
+
+class RecordedRegistry:
+    def __init__(self, keys: Mapping[str, Mapping[str, RegistryValue]]) -> None:
+        self._keys = keys
+
+    def values(self, path: str) -> Mapping[str, RegistryValue] | None:
+        return self._keys.get(path)
+
+
+class RecordedSpooler:
+    def __init__(self, *printers: SpoolerPrinter) -> None:
+        self._printers = printers
+
+    def printers(self) -> tuple[SpoolerPrinter, ...]:
+        return self._printers
+
+
+class StoppedSpooler:
+    def printers(self) -> tuple[SpoolerPrinter, ...]:
+        raise OSError(1722, "The RPC server is unavailable")
+
+
+REGISTRY = RecordedRegistry(
+    {
+        rf"{TCP_PORTS}\IP_192.168.1.50": {
+            "Protocol": 1,
+            "HostName": "192.168.1.50",
+            "IPAddress": "",
+            "PortNumber": 9100,
+        },
+        rf"{TCP_PORTS}\bar": {
+            "Protocol": 2,
+            "HostName": "BRN001BA9123456",
+            "PortNumber": 9100,
+            "Queue": "lp",
+        },
+        rf"{WSD_PORTS}\WSD-1": {"Printer UUID": UUID},
+        rf"{WSD_PORTS}\WSD-2": {"Printer UUID": f"urn:uuid:{UUID[:-1]}c"},
+        rf"{WSD_DEVICES}\urn:uuid:{UUID}": {
+            "LocationInformation": "http://192.168.1.61:80/WebServices/Device"
+        },
+        SERIAL_PORTS: {r"\Device\Serial0": "COM1"},
+    }
+)
+
+
+def read(*printers: SpoolerPrinter):
+    return read_windows_printers(RecordedSpooler(*printers), REGISTRY)
+
+
+def test_a_standard_tcp_port():
+    (found,) = read(SpoolerPrinter("Kitchen", "IP_192.168.1.50", "Brother HL-L2350DW")).printers
+    assert (found.id, found.address) == ("windows:Kitchen", "192.168.1.50:9100")
+    assert (found.host, found.port, found.make_model) == (
+        "192.168.1.50",
+        9100,
+        "Brother HL-L2350DW",
+    )
+
+
+def test_an_lpr_port_goes_to_515_and_its_queue():
+    (found,) = read(SpoolerPrinter("Bar", "bar")).printers
+    assert (found.host, found.port, found.queue) == ("BRN001BA9123456", 515, "lp")
+
+
+def test_wsd_ports_are_known_by_uuid_and_last_address():
+    met, never_met = read(SpoolerPrinter("A", "WSD-1"), SpoolerPrinter("B", "WSD-2")).printers
+    assert (met.uuid, met.host, met.address) == (UUID, "192.168.1.61", "192.168.1.61")
+    assert (never_met.uuid, never_met.host) == (UUID[:-1] + "c", None)
+
+
+def test_a_port_named_after_its_address_without_a_key():
+    (found,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
+    assert found.address == "192.168.1.77:9100"
+
+
+def test_local_ports():
+    usb, com, missing, lpt = read(
+        SpoolerPrinter("U", "USB001"),
+        SpoolerPrinter("C", "COM1:"),
+        SpoolerPrinter("M", "COM7:"),
+        SpoolerPrinter("L", "LPT1:"),
+    ).printers
+    assert (usb.transport, usb.address, usb.present) == ("usb", "USB001", None)
+    assert (com.transport, com.address, com.present) == ("serial", "COM1", True)
+    assert (missing.present, lpt.present) == (False, None)
+
+
+def test_shares_of_other_machines():
+    (found,) = read(SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP")).printers
+    assert (found.host, found.address) == ("SRV", r"\\SRV\HP")
+
+
+def test_ports_that_are_files_are_no_printers():
+    names = ("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "")
+    assert read(*(SpoolerPrinter("P", name) for name in names)).printers == ()
+
+
+def test_status_bits_become_words():
+    (found,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
+    assert found.stopped
+    assert found.state_reasons == ("paused", "media-empty", "cover-open")
+    (offline,) = read(SpoolerPrinter("O", "USB001", attributes=0x400)).printers
+    assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
+
+
+def test_a_stopped_spooler_is_a_failure_with_a_reason():
+    known = read_windows_printers(StoppedSpooler(), REGISTRY)
+    (failure,) = known.failures
+    assert failure.reason == "the print spooler did not answer: The RPC server is unavailable"
+
+
+def test_addresses_in_wsd_locations():
+    assert url_host("http://192.168.1.61:80/WebServices/Device") == "192.168.1.61"
+    assert url_host("https://printer.lan/x") == "printer.lan"
+    assert url_host("http://[fe80::1%4]:5357/x") == "fe80::1"
+    assert url_host("nothing") is None
+
+
+def test_reads_the_structures_of_winspool():
+    buffer = ctypes.create_string_buffer(ctypes.sizeof(_PrinterInfo2) * 2)
+    items = ctypes.cast(buffer, ctypes.POINTER(_PrinterInfo2 * 2)).contents
+    items[0].printer_name, items[0].port_name, items[0].status = "Kitchen", "IP_1", 0x10
+    items[1].attributes = 0x400
+    assert read_printer_info(buffer, 2) == (
+        SpoolerPrinter("Kitchen", "IP_1", status=0x10),
+        SpoolerPrinter("", "", attributes=0x400),
+    )
+    assert read_printer_info(None, 0) == ()
+
+
+def test_other_systems_have_neither():
+    assert LocalMachineRegistry().values(TCP_PORTS) is None
+    (failure,) = read_windows_printers(WindowsSpooler(), REGISTRY).failures
+    assert "no Windows spooler" in failure.reason
