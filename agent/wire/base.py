@@ -41,7 +41,15 @@ def absent() -> Any:
 
 
 def _as_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # "Never" written as 9999-12-31 with an offset is a valid date-time: it stays at the end.
+        if moment.year > 1:
+            return datetime.max.replace(tzinfo=UTC)
+        return datetime.min.replace(tzinfo=UTC)
 
 
 Timestamp = Annotated[datetime, AfterValidator(_as_utc)]

@@ -1,0 +1,24 @@
+"""Golden messages: literal JSON files, one a message, as they stand on the wire."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent / "fixtures" / "golden"
+
+
+def text_of(name: str) -> str:
+    """Return the text of the golden message ``name`` (folder/file, without the ending)."""
+    return (ROOT / f"{name}.json").read_text(encoding="utf-8")
+
+
+def document_of(name: str) -> Any:
+    """Return the golden message ``name`` as parsed JSON."""
+    return json.loads(text_of(name))
+
+
+def names() -> tuple[str, ...]:
+    """Return the name of every golden message."""
+    return tuple(
+        sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.rglob("*.json"))
+    )

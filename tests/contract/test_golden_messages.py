@@ -1,0 +1,215 @@
+"""Every message of the contract as a literal file, read and written by our models."""
+
+import json
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from agent.wire import device_operations as device
+from agent.wire import operator_operations as operator
+from agent.wire.application_payload import ApplicationPayload
+from agent.wire.network_payload import NetworkPayload
+from agent.wire.problem import Problem
+from tests.contract import golden
+from tests.contract.hand_built import SAID
+
+MODELS: dict[str, type[BaseModel]] = {
+    "challenge/request": device.ChallengeRequest,
+    "challenge/request-minimal": device.ChallengeRequest,
+    "challenge/reply": device.ChallengeReply,
+    "enroll/request": device.EnrollRequest,
+    "enroll/reply": device.EnrollmentRecord,
+    "current/request": device.EmptyRequest,
+    "current/reply": device.EnrollmentRecord,
+    "heartbeat/request": device.HeartbeatRequest,
+    "heartbeat/reply": device.HeartbeatReply,
+    "acknowledge/request-received": device.AcknowledgeRequest,
+    "acknowledge/request-running": device.AcknowledgeRequest,
+    "acknowledge/reply-received": device.AcknowledgeReply,
+    "acknowledge/reply-running": device.AcknowledgeReply,
+    "onCommands/request": device.EmptyRequest,
+    "onCommands/command": device.Command,
+    "onCommands/command-again": device.Command,
+    "submitResult/request-network": device.SubmitResultRequest,
+    "submitResult/request-scheduled": device.SubmitResultRequest,
+    "submitResult/request-failed": device.SubmitResultRequest,
+    "submitResult/reply": device.SubmitResultReply,
+    "submitResult/reply-scheduled": device.SubmitResultReply,
+    "payloads/network-full": NetworkPayload,
+    "payloads/network-minimal": NetworkPayload,
+    "payloads/application-full": ApplicationPayload,
+    "payloads/application-minimal": ApplicationPayload,
+    "createRequest/request": operator.CreateRequestRequest,
+    "createRequest/reply": operator.CreateRequestReply,
+    "listDevices/request": operator.ListDevicesRequest,
+    "listDevices/request-next": operator.ListDevicesRequest,
+    "listDevices/reply": operator.ListDevicesReply,
+    "listDevices/reply-end": operator.ListDevicesReply,
+    "deviceDetail/request": operator.DeviceDetailRequest,
+    "deviceDetail/request-next": operator.DeviceDetailRequest,
+    "deviceDetail/reply": operator.DeviceDetailReply,
+    "reportDetail/request": operator.ReportDetailRequest,
+    "reportDetail/reply-network": operator.ReportDetail,
+    "reportDetail/reply-application": operator.ReportDetail,
+    "reportDetail/reply-without-payload": operator.ReportDetail,
+    "revoke/request": operator.RevokeRequest,
+    "revoke/reply": operator.RevokeReply,
+}
+LATER: dict[str, str] = {
+    "challenge/reply-later": "challenge/reply",
+    "enroll/reply-later": "enroll/reply",
+    "current/reply-later": "current/reply",
+    "heartbeat/reply-later": "heartbeat/reply",
+    "acknowledge/reply-later": "acknowledge/reply-received",
+    "onCommands/command-later": "onCommands/command",
+    "onCommands/command-without-status": "onCommands/command",
+    "submitResult/reply-later": "submitResult/reply",
+    "createRequest/reply-later": "createRequest/reply",
+    "listDevices/reply-later": "listDevices/reply",
+    "deviceDetail/reply-later": "deviceDetail/reply",
+    "revoke/reply-later": "revoke/reply",
+}
+"""Messages of a later service, and the message that they say today."""
+APART = {"current/reply-null", "problem/problem"}
+
+
+def test_every_golden_file_is_read_by_some_test() -> None:
+    assert set(golden.names()) == MODELS.keys() | LATER.keys() | APART
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_message_is_read_and_written_again_as_it_was(name: str) -> None:
+    message = MODELS[name].model_validate_json(golden.text_of(name))
+
+    assert json.loads(message.model_dump_json()) == golden.document_of(name)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> None:
+    assert json.loads(SAID[name].model_dump_json()) == golden.document_of(name)
+    assert MODELS[name].model_validate_json(SAID[name].model_dump_json()) is not None
+
+
+def test_everything_the_agent_says_was_built_by_hand() -> None:
+    said = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
+
+    assert SAID.keys() == said
+
+
+@pytest.mark.parametrize(("later", "today"), LATER.items())
+def test_keys_of_a_later_service_are_ignored(later: str, today: str) -> None:
+    model = MODELS[today]
+
+    read = model.model_validate_json(golden.text_of(later))
+
+    assert read == model.model_validate_json(golden.text_of(today))
+    assert json.loads(read.model_dump_json()) == golden.document_of(today)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_unknown_key_in_what_we_say_is_an_error(name: str) -> None:
+    document = {**golden.document_of(name), "surprise": 1}
+
+    with pytest.raises(ValidationError, match="surprise"):
+        MODELS[name].model_validate_json(json.dumps(document))
+
+
+REQUIRED = [(name, key) for name in sorted(MODELS) for key in golden.document_of(name)]
+OPTIONAL = {
+    ("challenge/request", "appVersion"),
+    ("onCommands/command", "status"),
+    ("onCommands/command-again", "status"),
+    ("listDevices/request-next", "cursor"),
+    ("deviceDetail/request-next", "cursor"),
+    *((f"submitResult/request-{which}", "report") for which in ("network", "scheduled", "failed")),
+    *((f"submitResult/request-{which}", "requestId") for which in ("network", "failed")),
+    ("submitResult/request-failed", "failureReason"),
+    # The constants that our models supply by themselves.
+    *((f"payloads/{which}", "version") for which in ("network-full", "network-minimal")),
+    *((f"payloads/{which}", "version") for which in ("application-full", "application-minimal")),
+    *((f"payloads/{which}", "reportType") for which in ("application-full", "application-minimal")),
+}
+
+
+@pytest.mark.parametrize(("name", "key"), [pair for pair in REQUIRED if pair not in OPTIONAL])
+def test_a_missing_key_is_an_error(name: str, key: str) -> None:
+    document = golden.document_of(name)
+    del document[key]
+
+    with pytest.raises(ValidationError, match=key):
+        MODELS[name].model_validate_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(("name", "key"), sorted(OPTIONAL))
+def test_an_optional_key_may_be_missing(name: str, key: str) -> None:
+    document = golden.document_of(name)
+    del document[key]
+
+    MODELS[name].model_validate_json(json.dumps(document))
+
+
+def test_current_may_be_null() -> None:
+    either: TypeAdapter[device.EnrollmentRecord | None] = TypeAdapter(
+        device.EnrollmentRecord | None
+    )
+
+    assert either.validate_json(golden.text_of("current/reply-null")) is None
+    assert either.validate_json(golden.text_of("current/reply")) is not None
+
+
+def test_a_problem_is_read_and_so_is_one_that_says_nothing() -> None:
+    problem = Problem.model_validate_json(golden.text_of("problem/problem"))
+
+    assert problem.code == "validation_error"
+    assert problem.trace_id == "4bf92f3577b34da6"
+    assert problem.errors == {"signature": ("too short", "not hex")}
+    assert Problem.model_validate_json("{}").detail is None
+
+
+@pytest.mark.parametrize("name", sorted(n for n in SAID if n.startswith("payloads/")))
+def test_a_payload_says_nothing_of_what_has_no_value(name: str) -> None:
+    """Optional keys are absent; only keys the contract calls nullable are ever null."""
+    nullable = {
+        "osPlatform", "nativeAppVersion", "nativeProtocolVersion", "webRelease", "discovery",
+        "printers", "networkMap", "model", "macAddress", "address", "reason", "matchedEndpoint",
+        "version",
+    }  # fmt: skip
+
+    def nulls(document: object) -> set[str]:
+        if isinstance(document, dict):
+            here = {key for key, value in document.items() if value is None}
+            return here.union(*(nulls(value) for value in document.values()))
+        if isinstance(document, list):
+            return set[str]().union(*(nulls(value) for value in document))
+        return set()
+
+    assert nulls(json.loads(SAID[name].model_dump_json())) <= nullable
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2026-11-20T19:04:12Z",
+        "2026-11-20T20:04:12+01:00",
+        "2026-11-20T19:04:12.000",
+        "2026-11-20T19:04:12.000Z",
+    ],
+)
+def test_a_moment_is_read_as_utc_however_it_is_written(written: str) -> None:
+    reply = device.HeartbeatReply.model_validate_json(json.dumps({"lastSeenAt": written}))
+
+    assert reply.last_seen_at.isoformat() == "2026-11-20T19:04:12+00:00"
+
+
+@pytest.mark.parametrize("written", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
+def test_a_moment_at_the_end_of_time_is_read_too(written: str) -> None:
+    reply = device.HeartbeatReply.model_validate_json(json.dumps({"lastSeenAt": written}))
+
+    assert reply.last_seen_at.tzinfo is not None
+    assert reply.last_seen_at.year == int(written[:4])
+
+
+@pytest.mark.parametrize("value", ["null", "true", '"soon"', "[]", '"2026-13-01T00:00:00Z"'])
+def test_what_is_no_moment_is_refused(value: str) -> None:
+    with pytest.raises(ValidationError):
+        device.HeartbeatReply.model_validate_json(f'{{"lastSeenAt": {value}}}')
