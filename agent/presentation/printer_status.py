@@ -1,5 +1,6 @@
 """A printer's status in words: that of the contract, and "moved" where it was found elsewhere."""
 
+import ipaddress
 from typing import Final, Literal
 
 from agent.presentation.tone import Tone
@@ -19,11 +20,17 @@ STATUS_TONES: Final[dict[StatusWord, Tone]] = {
 
 
 def status_of(printer: Printer) -> StatusWord:
-    """Return "moved" for an unreachable printer that was matched at another address."""
+    """Return "moved" for an unreachable printer that was matched at another address.
+
+    Only addresses of one family can tell: a printer set up by its name, or one seen by IPv6 that
+    is set up by IPv4, may well be where it was.
+    """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status
-    is_same = host_of(printer.matched_endpoint) == host_of(printer.address or "")
-    return "unreachable" if is_same else "moved"
+    expected, found = _ip_of(printer.address or ""), _ip_of(printer.matched_endpoint)
+    if expected is None or found is None or expected.version != found.version:
+        return "unreachable"
+    return "unreachable" if expected == found else "moved"
 
 
 def host_of(address: str) -> str:
@@ -57,3 +64,10 @@ def _all_alike(word: StatusWord, total: int) -> str:
 
 def _plural(total: int) -> tuple[str, str, str]:
     return f"All {total} printers", "are", "have"
+
+
+def _ip_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host_of(address))
+    except ValueError:
+        return None
