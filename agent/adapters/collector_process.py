@@ -20,6 +20,8 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.adapters import moments
+from agent.adapters.moments import Moment
 from agent.errors import CollectorError
 from collectors.contract import (
     EVENT_MAX_BYTES,
@@ -52,6 +54,13 @@ _INHERITED: Final = frozenset(
         "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS",
     }
 )  # fmt: skip
+
+_MOMENTS: Final = {
+    "progress": Moment.CHILD_PROGRESS,
+    "checkpoint": Moment.CHILD_CHECKPOINT,
+    "result": Moment.CHILD_RESULT,
+    "crash": Moment.CHILD_CRASH,
+}
 
 OnProgress = Callable[[Progress], None]
 
@@ -96,7 +105,9 @@ class CollectorProcess:
         try:
             error = await self._supervise(process, job, read, cancel)
         finally:
+            moments.before(Moment.CHILD_ENDED)
             await _end(process)
+            moments.after(Moment.CHILD_ENDED)
             read.cancel()
             await asyncio.wait((read, stderr))
         complaint = stderr.result().strip()
@@ -106,6 +117,7 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
+        moments.before(Moment.CHILD_STARTED)
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command(job.kind),
@@ -123,6 +135,7 @@ class CollectorProcess:
             with contextlib.suppress(ConnectionError):
                 process.stdin.write(line)
                 await process.stdin.drain()
+        moments.after(Moment.CHILD_STARTED)
         return process
 
     async def _supervise(
@@ -173,6 +186,12 @@ class _EventReader:
                 raise CollectorError(f"an event cannot be read: {first['msg']}") from None
 
     def _take(self, event: Event) -> None:
+        moment = _MOMENTS[event.event]
+        moments.before(moment)
+        self._keep(event)
+        moments.after(moment)
+
+    def _keep(self, event: Event) -> None:
         if isinstance(event, Progress):
             self._on_progress(event)
         elif isinstance(event, Crash):

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from agent.adapters import moments
+from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
 
@@ -99,8 +101,9 @@ class Database:
             )
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, moment: Moment) -> Iterator[sqlite3.Connection]:
         """Commit what the body did, all of it or nothing."""
+        moments.before(moment)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
@@ -108,6 +111,7 @@ class Database:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+        moments.after(moment)
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         """Read outside a transaction."""
@@ -115,7 +119,7 @@ class Database:
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a lasting counter."""
-        with self.transaction() as connection:
+        with self.transaction(Moment.COUNTED) as connection:
             connection.execute(
                 "INSERT INTO counters VALUES (?, ?)"
                 " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",

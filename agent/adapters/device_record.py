@@ -6,7 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from agent.adapters import moments
 from agent.adapters.atomic_file import write_atomically
+from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
 from agent.wire.device_operations import EnrollmentRecord
@@ -72,10 +74,12 @@ class DeviceRecordFile:
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
+        moments.before(Moment.DEVICE_RECORD_WRITTEN)
         try:
             write_atomically(self._path, record.model_dump_json(indent=2).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        moments.after(Moment.DEVICE_RECORD_WRITTEN)
 
 
 def new_install_id() -> str:

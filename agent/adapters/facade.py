@@ -18,7 +18,9 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from agent import __version__
+from agent.adapters import moments
 from agent.adapters.clock import Clock
+from agent.adapters.moments import Moment
 from agent.config import Service
 from agent.credential import ApiKeySource
 from agent.errors import ConfigError, Unavailable, UnavailableCause
@@ -46,6 +48,15 @@ STREAM_SILENCE_S: Final = 90.0
 """A stream that says nothing, not even a keep-alive comment, for this long is given up."""
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+_PATHS: Final = {
+    Moment.CHALLENGE_CALLED: routes.CHALLENGE,
+    Moment.ENROLL_CALLED: routes.ENROLL,
+    Moment.CURRENT_CALLED: routes.CURRENT,
+    Moment.HEARTBEAT_CALLED: routes.HEARTBEAT,
+    Moment.ACKNOWLEDGE_CALLED: routes.ACKNOWLEDGE,
+    Moment.SUBMIT_CALLED: routes.SUBMIT_RESULT,
+}
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -81,26 +92,26 @@ class Facade:
         await self._client.aclose()
 
     async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        return await self._ask(routes.CHALLENGE, request, ChallengeReply)
+        return await self._ask(Moment.CHALLENGE_CALLED, request, ChallengeReply)
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
-        return await self._ask(routes.ENROLL, request, EnrollmentRecord)
+        return await self._ask(Moment.ENROLL_CALLED, request, EnrollmentRecord)
 
     async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(routes.CURRENT, _bytes(EmptyRequest()))
+        body = await self._post(Moment.CURRENT_CALLED, _bytes(EmptyRequest()))
         if body.strip() in {b"", b"null"}:
             return None
         return _read(EnrollmentRecord, body)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        return await self._ask(routes.HEARTBEAT, request, HeartbeatReply)
+        return await self._ask(Moment.HEARTBEAT_CALLED, request, HeartbeatReply)
 
     async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        return await self._ask(routes.ACKNOWLEDGE, request, AcknowledgeReply)
+        return await self._ask(Moment.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
         """Send a sealed body as it is."""
-        return _read(SubmitResultReply, await self._post(routes.SUBMIT_RESULT, body))
+        return _read(SubmitResultReply, await self._post(Moment.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(self, *, stream: bool) -> AsyncIterator[CommandStream]:
@@ -111,6 +122,7 @@ class Facade:
         accept = ACCEPT_STREAM if stream else "application/json"
         timeout = httpx2.Timeout(self._timeout_s, read=STREAM_SILENCE_S)
         async with contextlib.AsyncExitStack() as stack:
+            moments.before(Moment.COMMANDS_OPENED)
             with _as_unavailable():
                 async with asyncio.timeout(self._timeout_s):
                     response = await stack.enter_async_context(
@@ -123,6 +135,7 @@ class Facade:
                         )
                     )
                     await self._check(response)
+            moments.after(Moment.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
                 yield CommandStream(True, _server_sent(response))
@@ -131,10 +144,16 @@ class Facade:
             else:
                 yield CommandStream(False, self._single(response))
 
-    async def _ask(self, path: str, request: BaseModel, reply: type[Reply]) -> Reply:
-        return _read(reply, await self._post(path, _bytes(request)))
+    async def _ask(self, moment: Moment, request: BaseModel, reply: type[Reply]) -> Reply:
+        return _read(reply, await self._post(moment, _bytes(request)))
 
-    async def _post(self, path: str, body: bytes) -> bytes:
+    async def _post(self, moment: Moment, body: bytes) -> bytes:
+        moments.before(moment)
+        answer = await self._exchange(_PATHS[moment], body)
+        moments.after(moment)
+        return answer
+
+    async def _exchange(self, path: str, body: bytes) -> bytes:
         with _as_unavailable():
             async with (
                 asyncio.timeout(self._timeout_s),

@@ -10,7 +10,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from agent.adapters import moments
 from agent.adapters.atomic_file import write_atomically
+from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.errors import ServiceError, StateError
 
@@ -84,10 +86,12 @@ class Identity:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
+        moments.before(Moment.IDENTITY_WRITTEN)
         try:
             write_atomically(self._path, pem)
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        moments.after(Moment.IDENTITY_WRITTEN)
         return SigningKey(key)
 
 

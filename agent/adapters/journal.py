@@ -14,6 +14,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from agent.adapters.database import Database
+from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.rules.lifecycle import FINAL, Event, State, advance
 from agent.wire.device_operations import Command
@@ -50,7 +51,7 @@ class Journal:
 
     def add(self, command: Command, now: datetime) -> bool:
         """Write a new request down. Returns False, and changes nothing, when it is known."""
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.REQUEST_ADDED) as connection:
             cursor = connection.execute(
                 "INSERT INTO requests"
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
@@ -89,7 +90,7 @@ class Journal:
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
         """Move a request by one step of its own transaction and return it as it is then."""
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.REQUEST_MOVED) as connection:
             return self.move_within(connection, entry, event, now, detail=detail)
 
     def move_within(
@@ -126,7 +127,7 @@ class Journal:
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
         """Remember that the service knows the request to be running."""
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.RUNNING_NOTED) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
                 (str(request_id),),
@@ -136,7 +137,7 @@ class Journal:
         """Drop tombstones that no redelivery can reach any more."""
         marks = ", ".join("?" for _ in FINAL)
         oldest = (now - TOMBSTONE_AGE).isoformat()
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.JOURNAL_PRUNED) as connection:
             connection.execute(
                 f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
                 f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
@@ -153,7 +154,7 @@ class Journal:
     def _set_aside(self, row: sqlite3.Row, error: ValueError) -> None:
         log.error("a journal row cannot be read (%s): it is set aside", error)
         self._state.keep_wreck("journal-row.json", json.dumps(dict(row), default=repr).encode())
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.ROW_SET_ASIDE) as connection:
             connection.execute("DELETE FROM requests WHERE request_id = ?", (row["request_id"],))
         self._database.count("rows_quarantined")
 

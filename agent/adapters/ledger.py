@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from agent.adapters.database import Database
 from agent.adapters.journal import Entry, Journal
+from agent.adapters.moments import Moment
 from agent.adapters.outbox import Item, Outbox
 from agent.rules.lifecycle import FINAL, Event
 
@@ -24,7 +25,7 @@ class Ledger:
         self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
     ) -> None:
         """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.REPORT_HANDED_OVER) as connection:
             if entry is not None:
                 self._journal.move_within(
                     connection,
@@ -38,11 +39,11 @@ class Ledger:
 
     def settle(self, item: Item, now: datetime) -> None:
         """The service has the report: forget the body, close the request."""
-        self._close(item, Event.REPORT_TAKEN, now, None)
+        self._close(item, Event.REPORT_TAKEN, Moment.REPORT_SETTLED, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
         """The report will never be taken: drop it, say why in the journal, and count it."""
-        self._close(item, Event.REFUSED, now, why)
+        self._close(item, Event.REFUSED, Moment.REPORT_GIVEN_UP, now, why)
         self._database.count(DROPPED_COUNTER)
 
     def drop_over_bounds(
@@ -54,9 +55,11 @@ class Ledger:
             self.give_up(item, now, "given up: no room or too old")
         return leaving
 
-    def _close(self, item: Item, event: Event, now: datetime, detail: str | None) -> None:
+    def _close(
+        self, item: Item, event: Event, moment: Moment, now: datetime, detail: str | None = None
+    ) -> None:
         entry = None if item.request_id is None else self._journal.get(item.request_id)
-        with self._database.transaction() as connection:
+        with self._database.transaction(moment) as connection:
             if entry is not None and entry.state not in FINAL:
                 self._journal.move_within(
                     connection, entry, event, now, outcome=item.outcome, detail=detail

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from agent.adapters.database import Database
+from agent.adapters.moments import Moment
 from agent.wire.vocabulary import Kind, Outcome
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Outbox:
 
     def replace(self, item: Item, sealed: "Sealed") -> None:
         """Put another seal of the same report in the place of the present one."""
-        with self._database.transaction() as connection:
+        with self._database.transaction(Moment.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
                 (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),

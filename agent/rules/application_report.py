@@ -1,17 +1,21 @@
 """Application facts → the version-1 payload."""
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final, get_args
 
 from agent.rules.fit import clip, clip_id
 from agent.rules.network_report import failures, limitation_lines
 from agent.rules.report_context import ReportContext
 from agent.wire import application_payload as wire
 from agent.wire import limits
-from agent.wire.vocabulary import Completeness
+from agent.wire.vocabulary import BrowserFieldKey, Completeness
 from collectors import contract as facts
 
 NO_REASON = "no reason was given"
+NO_NUMBER: Final = "the value read is not a number"
+_BROWSER_KEYS: Final = frozenset(get_args(BrowserFieldKey))
 
 
 def application_report(
@@ -21,18 +25,22 @@ def application_report(
 
     ``agent_fields`` are the facts only the daemon knows of itself (``agent.*``).
     """
+    browser_fields = _browser_fields_kept(found)
+    left_out = len(found.browser_fields) - len(browser_fields)
+    said = (f"{left_out} browser fields are left out",) if left_out else ()
+    limitations = limitation_lines((*found.limitations, *said))
     return wire.ApplicationPayload(
         report_id=context.report_id,
-        started_at=found.started_at,
+        started_at=clip(found.started_at),
         finished_at=context.finished_at,
         completeness=completeness(found),
         identity=context.identity,
         environment=context.environment,
         failures=failures(found.failures),
-        limitations=limitation_lines(found.limitations),
+        limitations=limitations,
         snapshot=wire.Snapshot(
-            collected_at=found.started_at,
-            duration_ms=found.duration_ms,
+            collected_at=clip(found.started_at),
+            duration_ms=found.duration_ms if math.isfinite(found.duration_ms) else 0.0,
             fields=tuple(_field(f) for f in (*found.fields, *agent_fields)),
             interfaces=tuple(
                 wire.SnapshotInterface(id=clip(i.id), fields=_fields(i.fields))
@@ -42,12 +50,10 @@ def application_report(
                 wire.Peripheral(id=clip(p.id), kind=p.kind, fields=_fields(p.fields))
                 for p in found.peripherals
             ),
-            limitations=limitation_lines(found.limitations),
-            truncated=found.truncated,
+            limitations=limitations,
+            truncated=found.truncated or bool(left_out),
         ),
-        browser_fields=tuple(
-            _browser_field(f) for f in found.browser_fields[: limits.BROWSER_FIELDS_MAX]
-        ),
+        browser_fields=tuple(_browser_field(f) for f in browser_fields),
     )
 
 
@@ -59,11 +65,18 @@ def completeness(found: facts.ApplicationFacts) -> Completeness:
     return "limited" if found.limitations or found.truncated or is_denied else "complete"
 
 
+def _browser_fields_kept(found: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
+    """Return those of the contract: a page may have been asked by another version's child."""
+    known = (f for f in found.browser_fields if f.key in _BROWSER_KEYS)
+    return tuple(known)[: limits.BROWSER_FIELDS_MAX]
+
+
 def _fields(found: Iterable[facts.Field]) -> tuple[wire.SnapshotField, ...]:
     return tuple(_field(f) for f in found)
 
 
 def _field(found: facts.Field) -> wire.SnapshotField:
+    found = _with_a_number(found)
     return wire.SnapshotField(
         key=clip(found.key),
         source=clip(found.source),
@@ -74,8 +87,7 @@ def _field(found: facts.Field) -> wire.SnapshotField:
 
 
 def _browser_field(found: facts.Field) -> wire.BrowserField:
-    # The keys and statuses are the collector's own words, but the line came from another
-    # process: the model has the last word on them.
+    found = _with_a_number(found)
     common: dict[str, Any] = {
         "key": found.key,
         "source": clip_id(found.source, "unknown", limits.BROWSER_SOURCE_MAX),
@@ -88,6 +100,13 @@ def _browser_field(found: facts.Field) -> wire.BrowserField:
     status = "collection-failed" if found.status == "available" else found.status
     reason = clip_id(found.reason or NO_REASON, NO_REASON, limits.BROWSER_REASON_MAX)
     return wire.BrowserFieldAbsent(**common, status=status, reason=reason)
+
+
+def _with_a_number(found: facts.Field) -> facts.Field:
+    """Say that a fact is missing whose value JSON cannot carry: infinity or NaN."""
+    if not isinstance(found.value, float) or math.isfinite(found.value):
+        return found
+    return replace(found, status="collection-failed", value=None, reason=NO_NUMBER)
 
 
 def _value(value: facts.FieldValue, text_max: int) -> facts.FieldValue:

@@ -30,4 +30,5 @@ class ClockSkew:
 
     def is_past(self, moment: datetime, local_time: datetime) -> bool:
         """Tell whether ``moment``, given by the service, has passed on the service's clock."""
-        return self.service_time(local_time) >= moment
+        # Differences only: a service that believes in the year 9999 must not overflow a sum.
+        return local_time - moment >= -self.offset

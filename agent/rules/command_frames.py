@@ -46,6 +46,7 @@ def parse_frame(data: str | bytes) -> Frame:
 def _parse_lines(data: str | bytes) -> Frame:
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     frames = []
+    entries = 0
     for line in text.split("\n"):
         if not line.strip():
             continue
@@ -53,7 +54,8 @@ def _parse_lines(data: str | bytes) -> Frame:
             frames.append(_frame_of(from_json(line)))
         except ValueError as error:
             frames.append(Frame(rejected=(f"not JSON: {error}"[:200],)))
-        if sum(len(f.commands) + len(f.rejected) for f in frames) > COMMANDS_MAX:
+        entries += len(frames[-1].commands) + len(frames[-1].rejected)
+        if entries > COMMANDS_MAX:
             frames.append(Frame(rejected=(f"more than {COMMANDS_MAX} entries in one frame",)))
             break
     return Frame(
@@ -84,7 +86,7 @@ def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:
         return ()
     if isinstance(document, list):
         return document
-    if isinstance(document, Mapping):
+    if isinstance(document, Mapping) and "requestId" not in document:
         for key in LIST_KEYS:
             if key in document:
                 inner = document[key]

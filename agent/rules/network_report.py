@@ -1,5 +1,7 @@
 """Network facts → the version-2 payload. The facts come best first, so cuts take the tail."""
 
+import math
+
 from agent.rules.fit import clip, clip_id, take
 from agent.rules.report_context import ReportContext
 from agent.wire import limits
@@ -15,9 +17,10 @@ def network_report(
     """Build a payload inside the contract's limits; what was cut is counted in it."""
     printers = found.printers
     limitations = _limitations(found)
+    endpoints = _endpoints_kept(found)
     return wire.NetworkPayload(
         report_id=context.report_id,
-        started_at=found.started_at,
+        started_at=clip(found.started_at),
         finished_at=context.finished_at,
         completeness=completeness(found),
         identity=context.identity,
@@ -28,8 +31,8 @@ def network_report(
         discovery=wire.Discovery(
             mdns=_discovery(found.mdns_source), scan=_discovery(found.scan_source)
         ),
-        endpoints=tuple(_endpoint(e) for e in found.endpoints[: limits.ENDPOINTS_MAX]),
-        endpoints_omitted=max(0, len(found.endpoints) - limits.ENDPOINTS_MAX),
+        endpoints=tuple(_endpoint(e) for e in endpoints),
+        endpoints_omitted=len(found.endpoints) - len(endpoints),
         printers=None
         if printers is None
         else tuple(_printer(p) for p in printers[: limits.PRINTERS_MAX]),
@@ -79,11 +82,17 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 def _limitations(found: facts.NetworkFacts) -> tuple[str, ...]:
     lines = list(found.limitations)
-    if (extra := len(found.endpoints) - limits.ENDPOINTS_MAX) > 0:
+    if extra := len(found.endpoints) - len(_endpoints_kept(found)):
         lines.append(f"{extra} endpoints of the least interest are left out of the list")
     if (extra := len(found.printers or ()) - limits.PRINTERS_MAX) > 0:
         lines.append(f"{extra} printers are left out of the list")
     return limitation_lines(tuple(lines))
+
+
+def _endpoints_kept(found: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
+    """Return what fits; a stranger may announce a port that is none, such as 0."""
+    ports = range(limits.PORT_MIN, limits.PORT_MAX + 1)
+    return tuple(e for e in found.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
 
 
 def _discovery(state: facts.SourceState) -> wire.DiscoveryState:
@@ -107,7 +116,7 @@ def _endpoint(found: facts.Endpoint) -> wire.Endpoint:
         port=found.port,
         label=clip(found.label),
         model=_clip_or_none(found.model),
-        discovered_by=found.discovered_by,
+        discovered_by=tuple(dict.fromkeys(found.discovered_by)),
         status=found.status,
         mac_address=_clip_or_none(found.mac_address),
         matched_printer_ids=tuple(
@@ -182,7 +191,7 @@ def _host(found: facts.Host) -> wire.MapHost:
             for s in found.services
         ),
         reachability=found.reachability,
-        latency_ms=found.latency_ms,
+        latency_ms=_finite(found.latency_ms),
         sources=found.sources,
     )
 
@@ -194,6 +203,11 @@ def _unavailable(found: facts.Unavailable) -> wire.Unavailable:
         gateway=_clip_or_none(found.gateway),
         os_version=_clip_or_none(found.os_version),
     )
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON knows neither infinity nor NaN."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _clip_or_none(text: str | None) -> str | None:

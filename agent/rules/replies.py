@@ -27,6 +27,8 @@ from agent.wire.problem import Problem
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
 TRY_AGAIN: Final = frozenset({408, 425})
+SAID_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
+"""What a gateway before the service answers in its name, often as a page of HTML."""
 
 
 def error_of(
@@ -44,7 +46,7 @@ def error_of(
     if 300 <= status < 400:  # noqa: PLR2004
         target = headers.get("location", "an unnamed address")
         return Unavailable("redirect", f"redirected ({status}) to {target}"[:DETAIL_MAX])
-    if is_html and status < 500:  # noqa: PLR2004
+    if is_html and status < 500 and status not in SAID_BY_GATEWAYS:  # noqa: PLR2004
         return Unavailable("captive-portal", f"a web page was answered (status {status})")
     if status < 300:  # noqa: PLR2004
         return None
