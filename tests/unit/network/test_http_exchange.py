@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,12 +80,6 @@ def test_an_endless_head_is_an_error():
 
 @given(st.binary(max_size=300), st.booleans())
 def test_any_bytes_parse_or_raise_http_error(rest: bytes, is_all: bool):
-    for start in (
-        b"",
-        b"HTTP/1.1 200 OK\r\n",
-        b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n",
-    ):
-        try:
+    for start in (b"", b"HTTP/1.1 200 OK\r\n", CHUNKED):
+        with suppress(HttpError):
             parse_reply(start + rest, is_all=is_all)
-        except HttpError:
-            pass
