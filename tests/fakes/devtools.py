@@ -1,0 +1,142 @@
+"""A browser's DevTools port that behaves as a test wants it: well, badly or not at all.
+
+It serves `GET /json/list` and one WebSocket a connection, on a loopback port of its own. The
+answers to commands come from a function; how a connection is treated, from a second one.
+"""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+
+PAGE_ADDRESS: Final = "https://till.example/orders?token=page-secret"
+PAGE_TITLE: Final = "title-secret"
+
+Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
+"""Method and params to a result, or None to stay silent."""
+
+Treat = Callable[[socket.socket, bytes], bool]
+"""Takes over a connection after its first bytes; False hands it on to the usual treatment."""
+
+
+def answer_with(value: object) -> Answer:
+    """The usual answers, with ``value`` as what the page evaluates to."""
+
+    def answer(method: str, _: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "Page.getFrameTree":
+            return {"frameTree": {"frame": {"id": "F1", "url": PAGE_ADDRESS}}}
+        if method == "Page.createIsolatedWorld":
+            return {"executionContextId": 7}
+        return {"result": {"type": "string", "value": value}}
+
+    return answer
+
+
+def page_target(page_id: str) -> dict[str, str]:
+    """A target as Chromium lists it, with an address elsewhere that nobody must follow."""
+    return {
+        "id": page_id,
+        "type": "page",
+        "title": PAGE_TITLE,
+        "url": PAGE_ADDRESS,
+        "webSocketDebuggerUrl": f"ws://192.0.2.1:9222/devtools/page/{page_id}",
+    }
+
+
+class DevToolsPort:
+    """``pages`` maps the id of each open page to its answers. ``asked`` records each command."""
+
+    def __init__(self, pages: dict[str, Answer], treat: Treat | None = None) -> None:
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self._pages = pages
+        self._treat = treat
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._closing = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.getsockname()[1]}"
+
+    def serve(self) -> None:
+        self._server.settimeout(0.05)
+        while not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                connection, _ = self._server.accept()
+                thread = threading.Thread(target=self._attend, args=(connection,))
+                self._threads.append(thread)
+                thread.start()
+
+    def stop(self) -> None:
+        """Accept no more, and end what is under way."""
+        self._closing.set()
+
+    def close(self) -> None:
+        for thread in self._threads:
+            thread.join(5)
+        self._server.close()
+
+    def _attend(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(0.2)
+            first = self._receive(connection)
+            if self._treat is not None and self._treat(connection, first):
+                return
+            if first.startswith(b"GET /json/list "):
+                self._list(connection)
+            else:
+                self._converse(connection, first)
+
+    def _list(self, connection: socket.socket) -> None:
+        worker = {"id": "W1", "type": "service_worker", "title": "", "url": "https://x/"}
+        body = json.dumps([worker, *map(page_target, self._pages)]).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+
+    def _converse(self, connection: socket.socket, data: bytes) -> None:
+        protocol = ServerProtocol()
+        page_id = ""
+        while data and not self._closing.is_set():
+            protocol.receive_data(data)
+            for event in protocol.events_received():
+                if isinstance(event, Request):
+                    page_id = event.path.rpartition("/")[2]
+                    protocol.send_response(protocol.accept(event))
+                elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+                    self._command(protocol, page_id, bytes(event.data))
+            for out in protocol.data_to_send():
+                connection.sendall(out)
+            data = self._receive(connection)
+
+    def _command(self, protocol: ServerProtocol, page_id: str, data: bytes) -> None:
+        message = json.loads(data)
+        self.asked.append((page_id, message["method"], message["params"]))
+        protocol.send_text(json.dumps({"method": "Page.noise", "params": {}}).encode())
+        result = self._pages[page_id](message["method"], message["params"])
+        if result is not None:
+            protocol.send_text(json.dumps({"id": message["id"], "result": result}).encode())
+
+    def _receive(self, connection: socket.socket) -> bytes:
+        while not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                return connection.recv(65536)
+        return b""
+
+
+@contextlib.contextmanager
+def devtools_port(pages: dict[str, Answer], treat: Treat | None = None) -> Iterator[DevToolsPort]:
+    port = DevToolsPort(pages, treat)
+    thread = threading.Thread(target=port.serve)
+    thread.start()
+    try:
+        yield port
+    finally:
+        port.stop()
+        thread.join(5)
+        port.close()

@@ -1,0 +1,193 @@
+"""A stage for a real browser: a page on loopback that reports on itself, and Chromium showing it.
+
+Run as a program inside a network namespace of its own, so that the browser can reach nothing
+else: `unshare --map-root-user --net python -m tests.fakes.devtools_browser CHROMIUM`. Prints one
+JSON object: what the collector found, and what the page said of itself just before and after.
+"""
+
+import contextlib
+import fcntl
+import json
+import queue
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from collectors.application.collector import snapshot
+from collectors.application.portable import kiosk_source
+from collectors.contract import ApplicationFacts, ApplicationJob
+from tests.unit.application.fixtures import RecordingRun
+
+FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+)
+
+PAGE: Final = """<!doctype html>
+<title>title-secret</title>
+<p>content-secret</p>
+<script>
+const known = Object.getOwnPropertyNames(window).length;
+let clicks = 0, changes = 0;
+addEventListener("click", () => clicks++);
+new MutationObserver(() => changes++).observe(document, { subtree: true, childList: true });
+const state = async (name) => (await navigator.permissions.query({ name })).state;
+async function about() {
+  const battery = await navigator.getBattery(), room = await navigator.storage.estimate();
+  const net = navigator.connection;
+  return {
+    "browser.userAgent": navigator.userAgent,
+    "browser.platform": navigator.platform,
+    "browser.logicalProcessors": navigator.hardwareConcurrency,
+    "browser.approximateMemoryGiB": navigator.deviceMemory,
+    "browser.heapUsedBytes": performance.memory.usedJSHeapSize,
+    "browser.heapLimitBytes": performance.memory.jsHeapSizeLimit,
+    "browser.online": navigator.onLine,
+    "browser.connectionType": net.type ?? null,
+    "browser.effectiveConnectionType": net.effectiveType,
+    "browser.downlinkMbps": net.downlink,
+    "browser.roundTripMs": net.rtt,
+    "browser.saveData": net.saveData,
+    "browser.language": navigator.language,
+    "browser.languages": navigator.languages,
+    "browser.timeZone": new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    "browser.displayWidthPixels": screen.width,
+    "browser.displayHeightPixels": screen.height,
+    "browser.pixelRatio": window.devicePixelRatio,
+    "browser.orientation": screen.orientation.type,
+    "browser.visibility": document.visibilityState,
+    "browser.focused": document.hasFocus(),
+    "browser.pageUptimeSeconds": performance.now() / 1000,
+    "browser.secureContext": window.isSecureContext,
+    "browser.cookiesEnabled": navigator.cookieEnabled,
+    "browser.originQuotaBytes": room.quota,
+    "browser.originUsageBytes": room.usage,
+    "browser.batteryLevelFraction": battery.level,
+    "browser.batteryCharging": battery.charging,
+    "browser.permission.geolocation": await state("geolocation"),
+    "browser.permission.notifications": await state("notifications"),
+    "browser.permission.camera": await state("camera"),
+    "browser.permission.microphone": await state("microphone"),
+    "browser.bluetoothAuthorizedDevices":
+      navigator.bluetooth?.getDevices ? (await navigator.bluetooth.getDevices()).length : null,
+    "browser.usbAuthorizedDevices": (await navigator.usb.getDevices()).map(String),
+    "touched": [clicks, changes, Object.getOwnPropertyNames(window).length - known],
+  };
+}
+async function report() {
+  await fetch("/report", { method: "POST", body: JSON.stringify(await about()) });
+  setTimeout(report, 50);
+}
+report();
+</script>
+"""
+
+
+def main() -> int:
+    raise_loopback()
+    with page_server() as (port, reports), chromium(sys.argv[1], port) as debug_port:
+        before = reports.get(timeout=20)
+        while not reports.empty():
+            before = reports.get_nowait()
+        facts = collect(f"http://127.0.0.1:{debug_port}")
+        after = next_report(reports)
+    sys.stdout.write(json.dumps({"facts": asdict(facts), "before": before, "after": after}))
+    return 0
+
+
+def collect(url: str) -> ApplicationFacts:
+    job = ApplicationJob(5, kiosk_debug_url=url)
+    return snapshot([kiosk_source(job)], job.max_duration_s, RecordingRun())
+
+
+def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
+    """A report begun after now: the one under way may be older, so the second to come."""
+    while not reports.empty():
+        reports.get_nowait()
+    reports.get(timeout=20)
+    return reports.get(timeout=20)
+
+
+def raise_loopback() -> None:
+    """Set IFF_UP on `lo` (netdevice(7): SIOCSIFFLAGS); a new namespace has it down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 0x1))
+
+
+@contextlib.contextmanager
+def page_server() -> Iterator[tuple[int, "queue.Queue[dict[str, Any]]"]]:
+    reports: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._reply(PAGE.encode())
+
+        def do_POST(self) -> None:
+            reports.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._reply(b"")
+
+        def _reply(self, body: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port, reports
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def chromium(program: str, page_port: int) -> Iterator[int]:
+    """Chromium showing the page; yields its DevTools port."""
+    url = f"http://127.0.0.1:{page_port}/orders?token=page-secret"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        log = Path(profile) / "stderr"
+        with log.open("wb") as stderr:
+            process = subprocess.Popen(
+                (program, *FLAGS, f"--user-data-dir={profile}/data", url),
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        try:
+            yield devtools_listening(process, log)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
+    """Wait until the browser says its port: the end of its start is told nowhere else."""
+    for _ in range(400):
+        match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
+        if match:
+            return int(match[1])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+            break
+    raise RuntimeError(f"the browser did not start: {log.read_text()[-2000:]}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,88 @@
+"""A real Chromium showing a page: what the collector says is what the page says of itself."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.wire.application_payload import BrowserFieldAbsent, BrowserFieldAvailable
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
+MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def stage() -> dict[str, Any]:
+    """The collector's facts, and the page's own report before and after."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None and "CI" not in os.environ:
+        pytest.skip("no Chromium is installed here")
+    assert program is not None, "this proof needs a Chromium, and CI must have one"
+    command = ("unshare", "--map-root-user", "--net", sys.executable)
+    finished = subprocess.run(
+        (*command, "-m", "tests.fakes.devtools_browser", program),
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr.decode()[-3000:]
+    told: dict[str, Any] = json.loads(finished.stdout)
+    return told
+
+
+def test_the_browser_fields_are_what_the_page_says(stage: dict[str, Any]) -> None:
+    fields = {field["key"]: field for field in stage["facts"]["browser_fields"]}
+    available = {key: f["value"] for key, f in fields.items() if f["status"] == "available"}
+    assert len(fields) == 34
+    assert len(available) >= 28
+    expected = {key: stage["before"][key] for key in available if key not in MOVING}
+    assert {key: available[key] for key in expected} == expected
+
+
+def test_moving_values_lie_between_the_pages_own(stage: dict[str, Any]) -> None:
+    fields = {field["key"]: field["value"] for field in stage["facts"]["browser_fields"]}
+    uptime = "browser.pageUptimeSeconds"
+    assert stage["before"][uptime] <= fields[uptime] <= stage["after"][uptime]
+    used = fields["browser.heapUsedBytes"]
+    assert 0 < used <= fields["browser.heapLimitBytes"]
+    assert used / 4 < stage["before"]["browser.heapUsedBytes"] < used * 4
+    assert fields["browser.originUsageBytes"] >= 0
+
+
+def test_the_rest_is_classed_as_the_page_sees_it(stage: dict[str, Any]) -> None:
+    for field in stage["facts"]["browser_fields"]:
+        common = {name: field[name] for name in ("key", "source", "status")}
+        if field["status"] == "available":
+            value = field["value"]
+            BrowserFieldAvailable(
+                **common, value=tuple(value) if isinstance(value, list) else value
+            )
+        else:
+            BrowserFieldAbsent(**common, reason=field["reason"])
+            assert stage["before"][field["key"]] is None
+            assert field["status"] == "unsupported"
+
+
+def test_the_page_is_not_touched(stage: dict[str, Any]) -> None:
+    """No click, no change of the document, no new name in the page's own world."""
+    assert stage["after"]["touched"] == stage["before"]["touched"]
+    assert stage["after"]["touched"][0] == 0
+
+
+def test_nothing_of_the_pages_content_or_address_is_told(stage: dict[str, Any]) -> None:
+    told = json.dumps(stage["facts"])
+    for planted in ("title-secret", "content-secret", "page-secret", "/orders", "127.0.0.1"):
+        assert planted not in told
+
+
+def test_it_takes_no_second(stage: dict[str, Any]) -> None:
+    assert stage["facts"]["duration_ms"] < 2500
+    assert stage["facts"]["failures"] == []
