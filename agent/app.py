@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -54,6 +54,8 @@ class Surroundings:
     rng: Random
     started_at: datetime
     foreground: bool
+    collector_command: Callable[[str], Sequence[str]] | None = None
+    """The command line of a child of a kind, where it is not the built-in one."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -217,6 +219,7 @@ class App:
                 capabilities=capabilities_of(self._loaded.config),
                 on_activity=lambda activity: self._executor.now_doing(activity),  # noqa: PLW0108
                 agent_facts=self._agent_facts,
+                collector_command=self._around.collector_command,
             )
         return self._collection_built
 

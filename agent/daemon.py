@@ -7,7 +7,7 @@ import logging
 import signal
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from random import SystemRandom
@@ -49,7 +49,12 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     return loaded
 
 
-async def run(path: Path | None, *, foreground: bool) -> None:
+async def run(
+    path: Path | None,
+    *,
+    foreground: bool,
+    collector_command: Callable[[str], Sequence[str]] | None = None,
+) -> None:
     """Run until told to stop. Raises ConfigError and StateError before anything is started."""
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
@@ -57,7 +62,15 @@ async def run(path: Path | None, *, foreground: bool) -> None:
     state = StateDirectory(state_dir(loaded.config.device))
     state.prepare()
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
-    around = Surroundings(state, Notifier(), clock, SystemRandom(), clock.now(), foreground)
+    around = Surroundings(
+        state=state,
+        notifier=Notifier(),
+        clock=clock,
+        rng=SystemRandom(),
+        started_at=clock.now(),
+        foreground=foreground,
+        collector_command=collector_command,
+    )
     with state.hold(), _signals(wishes):
         log.info("venue-agent %s, state in %s", __version__, state.path)
         while await _run_once(loaded, around, wishes) is Wish.RELOAD:

@@ -1,12 +1,12 @@
 """Composition of the parts that make reports. Imported when the first report is wanted."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from agent import __version__
 from agent.adapters import machine
 from agent.adapters.clock import Clock
-from agent.adapters.collector_process import CollectorProcess
+from agent.adapters.collector_process import CollectorProcess, default_command
 from agent.agent_facts import AgentFacts
 from agent.config import LocalConfig
 from agent.rules.report_context import environment_of
@@ -29,6 +29,7 @@ def build_collection(
     capabilities: tuple[str, ...],
     on_activity: Callable[[str], None],
     agent_facts: Callable[[], AgentFacts],
+    collector_command: Callable[[str], Sequence[str]] | None,
 ) -> Collection:
     """Put together what turns a request into a sealed report."""
     maker = ReportMaker(
@@ -39,7 +40,7 @@ def build_collection(
         agent_fields=lambda: agent_fields(agent_facts()),
     )
     return Collection(
-        collectors=CollectorProcess(),
+        collectors=CollectorProcess(collector_command or default_command),
         maker=maker,
         health=health,
         clock=clock,

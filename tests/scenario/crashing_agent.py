@@ -1,0 +1,48 @@
+"""`python -m tests.scenario.crashing_agent PLAN TRACE CONFIG`: an agent that dies on cue.
+
+PLAN is ``moment:before|after:n`` (the n-th time that moment comes) or ``never``. Every moment that
+is passed is appended to TRACE, one a line, before the agent goes on. Reports are made by a child
+that is quick and always tells the same (tests/fakes/quick_collector.py).
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from agent import daemon
+from agent.adapters import moments
+from agent.adapters.moments import Moment
+
+NEVER = "never"
+
+
+def point(moment: Moment, is_over: bool) -> str:  # noqa: FBT001 - as the listener is called
+    return f"{moment}:{'after' if is_over else 'before'}"
+
+
+def _die_at(plan: str, trace: int) -> moments.Listener:
+    where, _, number = plan.rpartition(":")
+    seen: Counter[str] = Counter()
+
+    def listener(moment: Moment, is_over: bool) -> None:  # noqa: FBT001
+        name = point(moment, is_over)
+        seen[name] += 1
+        os.write(trace, f"{name}\n".encode())
+        if plan != NEVER and name == where and seen[name] == int(number):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return listener
+
+
+def _quick(kind: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.fakes.quick_collector", kind)
+
+
+if __name__ == "__main__":
+    plan, trace_path, config = sys.argv[1:]
+    trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    moments.listen(_die_at(plan, trace))
+    asyncio.run(daemon.run(Path(config), foreground=False, collector_command=_quick))
