@@ -8,7 +8,7 @@ ports, hosts for their names by multicast DNS. Any other port gets no byte: a st
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
@@ -18,6 +18,7 @@ from collectors.network.enrichment_web import ask_web
 from collectors.network.evidence import Enrichment, Evidence, HostName, OpenPort
 
 Question = Literal["ipp", "web", "web-tls"]
+Ask = Callable[[OpenPort, Question], Awaitable[tuple[Evidence, ...]]]
 
 ALLOWED: Final[dict[int, Question]] = {
     631: "ipp",
@@ -31,7 +32,9 @@ ALLOWED: Final[dict[int, Question]] = {
 
 HOSTS_AT_ONCE = 48
 PORTS_AT_ONCE = 2
-QUESTION_TIME_S = 2.0
+QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
+"""The scan has just woken the host, so that silence is not sleep."""
+
 PORTS_MAX = 1024
 FAILURES_MAX = 8
 _POLL_S = 0.05
@@ -45,6 +48,7 @@ def enrich(
     *,
     interfaces: Sequence[Interface] = (),
     nameless: Sequence[str] = (),
+    ask: Ask | None = None,
 ) -> Enrichment:
     """Ask what is allowed and return what was told, until ``deadline_s`` (``time.monotonic()``).
 
@@ -54,7 +58,7 @@ def enrich(
     """
     allowed = [each for each in open_ports if each.port in ALLOWED]
     allowed.sort(key=lambda each: tuple(ALLOWED).index(each.port))
-    asker = _Asker(deadline_s, run, total=min(len(allowed), PORTS_MAX))
+    asker = _Asker(deadline_s, run, ask or _ask, total=min(len(allowed), PORTS_MAX))
     wanted = () if device_only else tuple(nameless)
     evidence, hostnames = asyncio.run(asker.ask_all(allowed[:PORTS_MAX], interfaces, wanted))
     return Enrichment(evidence, hostnames, tuple(asker.failures), _limitations(allowed, asker))
@@ -68,11 +72,12 @@ def question_for(port: int) -> Question | None:
 class _Asker:
     """Asks many hosts at once, each host gently; counts what the deadline left unasked."""
 
-    def __init__(self, deadline_s: float, run: Run, total: int) -> None:
+    def __init__(self, deadline_s: float, run: Run, ask: Ask, *, total: int) -> None:
         self.unasked = 0
         self.failures: list[Failure] = []
         self._deadline_s = deadline_s
         self._run = run
+        self._ask = ask
         self._done, self._total = 0, total
         self._evidence: list[Evidence] = []
 
@@ -104,12 +109,7 @@ class _Asker:
             _, pending = await asyncio.wait(pending, timeout=_POLL_S)
         for task in pending:
             task.cancel()
-        ends = await asyncio.gather(*tasks, return_exceptions=True)
-        self.failures = [
-            Failure("enrichment", f"{type(end).__name__}: {end}")
-            for end in ends
-            if isinstance(end, Exception)
-        ][:FAILURES_MAX]
+        await asyncio.gather(*tasks, return_exceptions=True)
         self.unasked = self._total - self._done
 
     async def _ask_host(self, ports: Sequence[OpenPort], hosts_at_once: asyncio.Semaphore) -> None:
@@ -124,20 +124,25 @@ class _Asker:
     ) -> None:
         """Ask one port. A host that let one question run into its time is left alone."""
         async with ports_at_once:
-            if not is_silent.is_set():
+            question = question_for(open_port.port)
+            if question is not None and not is_silent.is_set():
                 try:
-                    async with asyncio.timeout(QUESTION_TIME_S):
-                        self._evidence.extend(await _ask(open_port))
+                    async with asyncio.timeout(QUESTION_TIME_S[question]):
+                        self._evidence.extend(await self._ask(open_port, question))
                 except TimeoutError:
                     is_silent.set()
+                except Exception as error:  # noqa: BLE001 - the boundary of one question
+                    self._fail(open_port, error)
             self._done += 1
             self._run.progress("enrichment", self._done, self._total)
 
+    def _fail(self, open_port: OpenPort, error: Exception) -> None:
+        if len(self.failures) < FAILURES_MAX:
+            where = f"{open_port.address} port {open_port.port}"
+            self.failures.append(Failure("enrichment", f"{where}: {type(error).__name__}: {error}"))
 
-async def _ask(open_port: OpenPort) -> tuple[Evidence, ...]:
-    question = question_for(open_port.port)
-    if question is None:
-        return ()
+
+async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
     if question == "ipp":
         return await ask_ipp(open_port)
     return await ask_web(open_port, is_tls=question == "web-tls")

@@ -3,7 +3,7 @@
 import ipaddress
 import selectors
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from collectors.contract import Interface, Run
 from collectors.network.evidence import HostName
@@ -18,9 +18,16 @@ ROUNDS = 2
 _TURN_S = 0.05
 _DRAIN_MAX = 256
 
+OpenLink = Callable[[Interface], Link | None]
+
 
 def ask_names(
-    interfaces: Sequence[Interface], addresses: Sequence[str], deadline_s: float, run: Run
+    interfaces: Sequence[Interface],
+    addresses: Sequence[str],
+    deadline_s: float,
+    run: Run,
+    *,
+    open_link: OpenLink = open_link,
 ) -> tuple[HostName, ...]:
     """Return the names of those addresses whose hosts answer, each asked on its own link only.
 

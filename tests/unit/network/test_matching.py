@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.contract import Printer
@@ -394,6 +394,7 @@ sights = st.builds(
 )
 
 
+@settings(max_examples=60)
 @given(st.lists(known_printers, max_size=5), sights)
 def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
     known: list[KnownPrinter], sight: NetworkSight
