@@ -62,7 +62,8 @@ def completeness(found: facts.ApplicationFacts) -> Completeness:
     if found.cancelled or found.failures:
         return "partial"
     is_denied = any(f.status == "permission-denied" for f in found.fields)
-    return "limited" if found.limitations or found.truncated or is_denied else "complete"
+    is_cut = found.truncated or len(_browser_fields_kept(found)) < len(found.browser_fields)
+    return "limited" if found.limitations or is_cut or is_denied else "complete"
 
 
 def _browser_fields_kept(found: facts.ApplicationFacts) -> tuple[facts.Field, ...]:

@@ -32,9 +32,10 @@ class Frame:
 
 def parse_frame(data: str | bytes) -> Frame:
     """Read one frame: a JSON document, or several separated by line ends. Never raises."""
-    if len(data) > FRAME_MAX_BYTES:
-        return Frame(rejected=(f"a frame of {len(data)} characters is too long",))
-    stripped = data.strip()
+    content = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if len(content) > FRAME_MAX_BYTES:
+        return Frame(rejected=(f"a frame of {len(content)} bytes is too long",))
+    stripped = content.strip()
     if not stripped:
         return Frame()
     try:
@@ -43,18 +44,17 @@ def parse_frame(data: str | bytes) -> Frame:
         return _parse_lines(stripped)
 
 
-def _parse_lines(data: str | bytes) -> Frame:
-    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+def _parse_lines(content: bytes) -> Frame:
     frames = []
     entries = 0
-    for line in text.split("\n"):
+    for line in content.split(b"\n"):
         if not line.strip():
             continue
         try:
             frames.append(_frame_of(from_json(line)))
         except ValueError as error:
             frames.append(Frame(rejected=(f"not JSON: {error}"[:200],)))
-        entries += len(frames[-1].commands) + len(frames[-1].rejected)
+        entries += max(1, len(frames[-1].commands) + len(frames[-1].rejected))
         if entries > COMMANDS_MAX:
             frames.append(Frame(rejected=(f"more than {COMMANDS_MAX} entries in one frame",)))
             break

@@ -154,8 +154,10 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
 
 def _said(payload: Payload, tier: int, dropped: str) -> dict[str, Any]:
     """Return the changes that say in the report what it was shrunk by."""
-    line = f"the report was too large for the service: left out are {dropped}"
     kept = _LINES_KEPT[tier]
+    lines = max(0, len(payload.limitations) - kept + 1) + max(0, len(payload.failures) - kept)
+    more = f", {lines} failures and limitations" if lines else ""
+    line = f"the report was too large for the service: left out are {dropped}{more}"
     judged = "limited" if payload.completeness == "complete" else payload.completeness
     return {
         "limitations": (line, *payload.limitations[: kept - 1]),

@@ -1,0 +1,227 @@
+"""Every sensible body of `onCommands` is read; no body breaks the reader."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.rules.command_frames import COMMANDS_MAX, FRAME_MAX_BYTES, Frame, parse_frame
+
+BINDING = "8f14e45f-ceea-467f-a0e6-5a1b2c3d4e5f"
+
+
+def command(number: int = 1, **changes: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "requestId": f"00000000-0000-4000-8000-{number:012x}",
+        "bindingId": BINDING,
+        "kind": "network",
+        "expiresAt": "2026-11-20T19:14:12Z",
+        "status": "queued",
+        **changes,
+    }
+
+
+def ids(frame: Frame) -> list[int]:
+    return [c.request_id.int & 0xFFFFFFFFFFFF for c in frame.commands]
+
+
+ONE, TWO = command(1), command(2)
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        (ONE, [1]),
+        ([ONE, TWO], [1, 2]),
+        ([], []),
+        (None, []),
+        ({}, []),
+        ({"commands": [ONE, TWO]}, [1, 2]),
+        ({"requests": [ONE]}, [1]),
+        ({"items": [ONE], "next": None}, [1]),
+        ({"commands": ONE}, [1]),
+        ({"commands": None}, []),
+        ({"commands": []}, []),
+        ({**ONE, "items": [], "requests": None}, [1]),
+    ],
+    ids=lambda value: json.dumps(value)[:40],
+)
+def test_each_reading_of_a_document(document: Any, found: list[int]) -> None:
+    text = json.dumps(document)
+
+    for data in (text, text.encode(), f"  {text}\r\n", json.dumps(document, indent=1).encode()):
+        frame = parse_frame(data)
+        assert ids(frame) == found
+        assert frame.rejected == ()
+
+
+@pytest.mark.parametrize("data", [b"", "", b" \r\n\t", "\n\n"])
+def test_nothing_is_nothing(data: str | bytes) -> None:
+    assert parse_frame(data) == Frame()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
+def test_one_document_a_line(end: str) -> None:
+    text = end.join([json.dumps(ONE), "null", "[]", json.dumps([TWO, command(3)]), ""])
+
+    assert ids(parse_frame(text)) == [1, 2, 3]
+    assert ids(parse_frame(text.encode())) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("status", ["received", "running", "expired", "failed"])
+def test_a_command_delivered_again_may_have_any_status(status: str) -> None:
+    assert ids(parse_frame(json.dumps(command(1, status=status)))) == [1]
+
+
+BROKEN: list[Any] = [
+    {key: value for key, value in ONE.items() if key != "kind"},
+    command(9, kind="camera"),
+    command(9, version=2),
+    command(9, version="1"),
+    command(9, requestId="9"),
+    command(9, requestId=None),
+    command(9, expiresAt="soon"),
+    command(9, status="lost"),
+    {"unknown": True},
+    [ONE],
+    "text",
+    7,
+    True,
+    None,
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda value: json.dumps(value)[:60])
+def test_a_broken_entry_does_not_hide_the_good_ones(broken: Any) -> None:
+    frame = parse_frame(json.dumps([ONE, broken, TWO]))
+
+    assert ids(frame) == [1, 2]
+    assert len(frame.rejected) == 1
+
+
+def test_a_broken_line_does_not_hide_the_good_ones() -> None:
+    frame = parse_frame(f"{json.dumps(ONE)}\n{{half\n{json.dumps(TWO)}\n\xff\n".encode("latin-1"))
+
+    assert ids(frame) == [1, 2]
+    assert len(frame.rejected) == 2
+    assert all(reason.startswith("not JSON") for reason in frame.rejected)
+
+
+def test_a_reason_names_the_field() -> None:
+    assert parse_frame(json.dumps(command(kind="camera"))).rejected[0].startswith("kind: ")
+    assert parse_frame('"text"').rejected[0].startswith("entry: ")
+
+
+def test_the_last_of_two_equal_keys_counts() -> None:
+    text = json.dumps(ONE)[:-1] + ', "kind": "application"}'
+
+    assert parse_frame(text).commands[0].kind == "application"
+
+
+def test_keys_of_a_later_service_are_ignored() -> None:
+    assert ids(parse_frame(json.dumps(command(1, priority=3, by={"name": "Sam"})))) == [1]
+
+
+@pytest.mark.parametrize("joint", [",", "\n"])
+def test_more_entries_than_anyone_needs_are_cut_and_said(joint: str) -> None:
+    entries = joint.join(json.dumps(command(n)) for n in range(1, COMMANDS_MAX + 50))
+
+    frame = parse_frame(f"[{entries}]" if joint == "," else entries)
+
+    assert COMMANDS_MAX <= len(frame.commands) <= COMMANDS_MAX + 1
+    assert frame.rejected == (f"more than {COMMANDS_MAX} entries in one frame",)
+
+
+def test_a_frame_that_is_too_long_is_not_looked_at() -> None:
+    frame = parse_frame(b"[" + b" " * FRAME_MAX_BYTES + b"]")
+
+    assert frame.commands == ()
+    assert "too long" in frame.rejected[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b'{"commands":' * 50_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b"9" * 1_000_000,
+        b'"' + b"\\ud800" * 1000 + b'"',
+        b"\xef\xbb\xbf[]",
+        b"\x00" * 1000,
+    ],
+    ids=["open", "objects", "nested", "values", "digits", "surrogates", "bom", "zeros"],
+)
+def test_wild_documents_are_said_and_nothing_else(data: bytes) -> None:
+    frame = parse_frame(data)
+
+    assert frame.commands == ()
+    assert frame.rejected
+
+
+@pytest.mark.parametrize("line", [b"[]", b"null", b"{}", b"1", b"x"])
+def test_a_frame_of_many_lines_is_read_in_its_length(line: bytes) -> None:
+    data = (line + b"\n") * (FRAME_MAX_BYTES // (len(line) + 1) - 1)
+    began = time.process_time()
+
+    frame = parse_frame(data)
+
+    assert frame.rejected[-1] == f"more than {COMMANDS_MAX} entries in one frame"
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("year", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_a_moment_at_the_end_of_time_is_no_trouble(year: str) -> None:
+    assert ids(parse_frame(json.dumps(command(1, expiresAt=year)))) == [1]
+
+
+@given(st.binary(max_size=300))
+@example(b"\xff\xfe\n[]")
+def test_no_bytes_break_the_reader(data: bytes) -> None:
+    frame = parse_frame(data)
+
+    assert isinstance(frame, Frame)
+
+
+@given(st.text(st.characters(), max_size=100))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    assert parse_frame(text).commands == ()
+
+
+json_documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(("commands", "requests", "items", *ONE)) | st.text(max_size=4), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_documents)
+def test_no_document_breaks_the_reader(document: Any) -> None:
+    parse_frame(json.dumps(document))
+
+
+@given(
+    st.lists(st.just(None) | st.integers(1, 2**40), max_size=30),
+    st.sampled_from(["array", "commands", "requests", "items", "lines"]),
+)
+def test_good_entries_are_all_found_among_any_others(
+    numbers: list[int | None], reading: str
+) -> None:
+    entries = [json.dumps("no command" if n is None else command(n)) for n in numbers]
+    array = f"[{','.join(entries)}]"
+    text = {"array": array, "lines": "\n".join(entries)}.get(reading, f'{{"{reading}":{array}}}')
+
+    frame = parse_frame(text)
+
+    assert ids(frame) == [n for n in numbers if n is not None]
+    assert len(frame.rejected) == numbers.count(None)

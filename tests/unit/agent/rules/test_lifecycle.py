@@ -1,0 +1,101 @@
+"""The table of a request's life, written down a second time."""
+
+import itertools
+
+import pytest
+
+from agent.rules import lifecycle
+from agent.rules.lifecycle import BootAction, Event, LifecycleError, State
+
+STEPS = """
+received      accepted       acknowledged
+received      ran-out        expired
+received      refused        rejected
+acknowledged  started        running
+acknowledged  ran-out        expired
+acknowledged  refused        rejected
+running       stopped        acknowledged
+running       retried        acknowledged
+running       report-sealed  reported
+running       refused        rejected
+reported      report-taken   submitted
+reported      refused        rejected
+"""
+TABLE = {
+    (State(state), Event(event)): State(after)
+    for state, event, after in (line.split() for line in STEPS.strip().splitlines())
+}
+
+BOOT = """
+received      0  no   acknowledge
+received      0  yes  expire
+acknowledged  0  no   run
+acknowledged  1  no   run
+acknowledged  0  yes  expire
+running       1  no   run-again
+running       2  no   report-interrupted
+running       3  no   report-interrupted
+running       1  yes  report-interrupted
+running       2  yes  report-interrupted
+reported      1  no   resend
+reported      2  yes  resend
+submitted     1  no   nothing
+submitted     1  yes  nothing
+expired       0  no   nothing
+expired       0  yes  nothing
+rejected      0  no   nothing
+rejected      1  yes  nothing
+"""
+
+
+def test_the_table_is_this_one() -> None:
+    assert dict(lifecycle.TRANSITIONS) == TABLE
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
+def test_every_pair_is_a_step_or_an_error(state: State, event: Event) -> None:
+    if (state, event) in TABLE:
+        assert lifecycle.advance(state, event) is TABLE[state, event]
+    else:
+        with pytest.raises(LifecycleError, match=f"{event} is not possible in {state}"):
+            lifecycle.advance(state, event)
+
+
+def test_an_ended_request_never_moves() -> None:
+    assert {State.SUBMITTED, State.EXPIRED, State.REJECTED} == lifecycle.FINAL
+    assert not lifecycle.FINAL & {state for state, _ in TABLE}
+
+
+def test_every_state_is_reached_and_every_other_one_can_end() -> None:
+    reached = {State.RECEIVED, *TABLE.values()}
+    assert reached == set(State)
+    for state in set(State) - lifecycle.FINAL:
+        ways = {after for (before, _), after in TABLE.items() if before is state}
+        assert State.REJECTED in ways
+
+
+def test_every_event_is_used() -> None:
+    assert {event for _, event in TABLE} == set(Event)
+
+
+@pytest.mark.parametrize("row", BOOT.strip().splitlines())
+def test_what_a_row_found_at_start_needs(row: str) -> None:
+    state, attempt, is_expired, action = row.split()
+
+    asked = lifecycle.boot_action(
+        State(state), attempt=int(attempt), is_expired=is_expired == "yes"
+    )
+
+    assert asked is BootAction(action)
+
+
+def test_every_state_has_a_boot_action_and_every_action_a_state() -> None:
+    found = {
+        lifecycle.boot_action(state, attempt=attempt, is_expired=is_expired)
+        for state in State
+        for attempt in (0, 1, 2)
+        for is_expired in (False, True)
+    }
+
+    assert found == set(BootAction)
+    assert {row.split()[0] for row in BOOT.strip().splitlines()} == set(State)

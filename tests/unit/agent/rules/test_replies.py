@@ -1,0 +1,203 @@
+"""What each answer of the service means."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
+from agent.rules.replies import error_of, http_date, retry_after_s
+from tests.unit.agent.hostile import hostile_text
+
+NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
+HTML = {"content-type": "text/html; charset=utf-8"}
+JSON = {"content-type": "application/problem+json"}
+
+TABLE = """
+200  -    fine
+201  -    fine
+204  -    fine
+200  html captive-portal
+301  -    redirect
+302  html redirect
+307  -    redirect
+304  -    redirect
+400  -    BodyRejected
+400  html captive-portal
+401  -    CredentialRefused
+401  html CredentialRefused
+402  -    BodyRejected
+403  -    Refused
+403  html captive-portal
+404  -    Refused
+404  html captive-portal
+405  -    BodyRejected
+407  -    proxy
+407  html proxy
+408  -    timeout
+408  html timeout
+409  -    Refused
+410  -    Refused
+411  -    BodyRejected
+413  -    BodyTooLarge
+413  html BodyTooLarge
+415  -    BodyRejected
+418  -    BodyRejected
+422  -    BodyRejected
+425  -    timeout
+429  -    Throttled
+429  html Throttled
+431  -    BodyRejected
+451  -    BodyRejected
+500  -    server-error
+500  html server-error
+501  -    server-error
+502  html server-error
+503  -    server-error
+504  html server-error
+511  html server-error
+599  -    server-error
+"""
+
+
+def named(error: ServiceError | None) -> str:
+    if error is None:
+        return "fine"
+    if isinstance(error, Unavailable) and not isinstance(error, Throttled):
+        return error.cause
+    return type(error).__name__
+
+
+@pytest.mark.parametrize("row", TABLE.strip().splitlines())
+def test_the_meaning_of_a_status(row: str) -> None:
+    status, page, meaning = row.split()
+
+    error = error_of(int(status), HTML if page == "html" else JSON, b"", NOW)
+
+    assert named(error) == meaning
+    if error is not None:
+        assert str(error)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("value", "wish_s"),
+    [
+        ("0", 0),
+        ("120", 120),
+        (" 7 ", 7),
+        ("99999999999999999999", 999999999),
+        ("Fri, 20 Nov 2026 19:01:00 GMT", 60),
+        ("Fri, 20 Nov 2026 18:00:00 GMT", 0),
+        ("Friday, 20-Nov-26 19:01:00 GMT", 60),
+    ],
+)
+def test_the_wish_to_wait(status: int, value: str, wish_s: float) -> None:
+    error = error_of(status, {"retry-after": value}, b"", NOW)
+
+    assert isinstance(error, Throttled)
+    assert error.cause == "throttled"
+    assert error.retry_after_s == wish_s
+
+
+@pytest.mark.parametrize("value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026"])
+def test_what_is_no_wish(value: str | None) -> None:
+    assert retry_after_s(value, NOW) is None
+
+
+@given(st.text(st.characters(max_codepoint=0x2FF), max_size=60) | hostile_text)
+def test_no_header_breaks_the_reader(value: str) -> None:
+    moment = http_date(value)
+    wish_s = retry_after_s(value, NOW)
+
+    assert moment is None or moment.tzinfo is not None
+    assert wish_s is None or wish_s >= 0
+
+
+@given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_a_date_is_read_back(moment: datetime) -> None:
+    text = moment.strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+    assert http_date(text) == moment.replace(microsecond=0)
+
+
+def test_a_date_of_another_zone_is_aware() -> None:
+    assert http_date("Fri, 20 Nov 2026 20:00:00 +0100") == NOW
+    assert http_date("Fri, 20 Nov 2026 19:00:00 -0000") == NOW
+    assert NOW - timedelta(0) == http_date("Fri, 20 Nov 2026 19:00:00")
+
+
+def body(**problem: object) -> bytes:
+    return json.dumps(problem).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "the service refuses (status 403)"),
+        (b"not json", "the service refuses (status 403)"),
+        (b"[]", "the service refuses (status 403)"),
+        (body(title="Forbidden"), "Forbidden (status 403)"),
+        (body(title="Forbidden", detail="not your venue"), "not your venue (status 403)"),
+        (
+            body(detail="bad", errors={"locationId": ["too long", "unknown"]}),
+            "bad; locationId: too long, unknown (status 403)",
+        ),
+        (body(detail="a\x1b[2J\nb"), "a [2J b (status 403)"),
+        (body(detail="x" * 5000), "x" * 300 + " (status 403)"),
+        (body(detail=7), "the service refuses (status 403)"),
+    ],
+)
+def test_the_words_of_a_refusal(content: bytes, words: str) -> None:
+    error = error_of(403, JSON, content, NOW)
+
+    assert isinstance(error, Refused)
+    assert str(error) == words
+
+
+def test_the_code_of_a_refusal() -> None:
+    error = error_of(403, JSON, body(code="read_only_key"), NOW)
+
+    assert isinstance(error, Refused)
+    assert (error.status, error.code) == (403, "read_only_key")
+
+
+def test_a_redirect_says_where_to_and_no_more() -> None:
+    error = error_of(302, {"location": "https://portal.example/" + "x" * 999}, b"", NOW)
+
+    assert str(error).startswith("redirected (302) to https://portal.example/")
+    assert len(str(error)) <= 300
+
+
+@given(
+    st.integers(200, 599),
+    st.dictionaries(
+        st.sampled_from(("content-type", "retry-after", "location", "date")), hostile_text
+    ),
+    st.binary(max_size=200) | st.builds(lambda t: body(detail=t, code=t), st.text()),
+)
+def test_every_answer_means_something(status: int, headers: dict[str, str], content: bytes) -> None:
+    error = error_of(status, headers, content, NOW)
+
+    assert (error is None) <= (status < 300)
+    assert error is None or str(error).isprintable() or status < 400
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, CredentialRefused), (413, BodyTooLarge), (422, BodyRejected)]
+)
+def test_the_service_own_words_are_kept(status: int, kind: type[ServiceError]) -> None:
+    error = error_of(status, JSON, body(detail="because"), NOW)
+
+    assert isinstance(error, kind)
+    assert str(error) == f"because (status {status})"
