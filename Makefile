@@ -43,3 +43,6 @@ format: $(STAMP) ## rewrite the code in the project's format
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds (some minutes)
+	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/test_crash.py $(ARGS)

@@ -42,6 +42,8 @@ def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow,
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                return ()  # the daemon is making the tables just now
             return tuple(HistoryRow(*row) for row in connection.execute(_QUERY, (limit,)))
         finally:
             connection.close()

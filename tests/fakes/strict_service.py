@@ -51,12 +51,15 @@ class StrictService:
     heartbeats: int = 0
     overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
     """Replies that take the place of an operation's own, by the operation's name."""
+    bodies: list[bytes] = field(default_factory=list)
+    """Every body that `submitResult` was called with, also the same one again."""
 
     def __post_init__(self) -> None:
         self.binding_id = str(uuid.uuid4())
         self.device: Json | None = None
         self._challenges: dict[str, tuple[str, Json]] = {}
-        self._waiting: list[Json] = []
+        self._waiting: dict[str, Json] = {}
+        self._once: dict[str, list[Reply]] = {}
         self._changed = asyncio.Condition()
         self._server = HttpServer(self._handle)
 
@@ -87,9 +90,14 @@ class StrictService:
             "expiresAt": expires.isoformat().replace("+00:00", "Z"),
             "status": "queued",
         }
-        self._waiting.append(command)
+        request_id = str(command["requestId"])
+        self._waiting[request_id] = command
         await self._tell()
-        return str(command["requestId"])
+        return request_id
+
+    def once(self, operation: str, reply: Reply) -> None:
+        """Have the next call of ``operation`` answered by ``reply``."""
+        self._once.setdefault(operation, []).append(reply)
 
     def report_for(self, request_id: str) -> Json | None:
         return next((r for r in self.reports if r.get("requestId") == request_id), None)
@@ -109,8 +117,12 @@ class StrictService:
     async def _dispatch(self, operation: str, request: Request) -> Reply:
         if request.headers.get("authorization") != f"Bearer {API_KEY}":
             return Reply(401, media_type=None)
+        if operation == "submitResult":
+            self.bodies.append(request.body)
         if (override := self.overrides.get(operation)) is not None:
             return override()
+        if self._once.get(operation):
+            return self._once[operation].pop(0)
         if request.method != "POST" or request.headers.get("content-type") != "application/json":
             return self._refuse(f"{operation}: {request.method} {request.headers}")
         body = json.loads(request.body)
@@ -167,6 +179,7 @@ class StrictService:
         if wrong := contract.violations(contract.ACKNOWLEDGE, body):
             return self._refuse(*wrong)
         self.acknowledged.append((body["requestId"], body["status"]))
+        self._waiting.pop(body["requestId"], None)
         return _json({"accepted": True, "status": body["status"]})
 
     async def _on_submitResult(self, body: Json) -> Reply:  # noqa: N802 - the operation's name
@@ -179,7 +192,11 @@ class StrictService:
             wrong = contract.violations(schema[body["kind"]], body["report"])
         if wrong:
             return self._refuse(*wrong)
-        self.reports.append(body)
+        known = next((r for r in self.reports if r["reportId"] == body["reportId"]), None)
+        if known is not None and known != body:
+            return self._refuse(f"report {body['reportId']} came again with other bytes")
+        if known is None:
+            self.reports.append(body)
         return _json(
             {
                 "reportId": body["reportId"],
@@ -196,7 +213,7 @@ class StrictService:
             return Reply(media_type="text/event-stream; charset=utf-8", stream=self._push())
         if self.reading is Reading.NDJSON:
             return Reply(media_type="application/x-ndjson", stream=self._push())
-        commands = self._take()
+        commands = list(self._waiting.values())
         documents: dict[Reading, Any] = {
             Reading.COMMANDS_OBJECT: {"commands": commands, "more": False},
             Reading.REQUESTS_OBJECT: {"requests": commands},
@@ -206,22 +223,22 @@ class StrictService:
         if self.reading in documents:
             return _json(documents[self.reading])
         if self.reading is Reading.SINGLE_OR_NULL:
-            self._waiting.extend(commands[1:])
             return _json(commands[0] if commands else None)
         return Reply(200, b"")
 
-    def _take(self) -> list[Json]:
-        commands, self._waiting = self._waiting, []
-        return commands
-
     async def _push(self) -> AsyncIterator[bytes]:
-        """Yield each waiting command in the form of the reading, for as long as asked."""
+        """Yield each command in the form of the reading, for as long as asked.
+
+        What is not acknowledged as received is delivered again on the next connection.
+        """
+        told: set[str] = set()
         if self.reading is not Reading.NDJSON:
             yield b": hello\r\n\r\n"
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: bool(self._waiting))
-            commands = self._take()
+                await self._changed.wait_for(lambda: bool(self._waiting.keys() - told))
+            commands = [c for i, c in self._waiting.items() if i not in told]
+            told.update(self._waiting)
             if self.reading is Reading.SSE_ARRAY:
                 yield _event(commands)
             for command in commands:

@@ -19,7 +19,7 @@ from agent.adapters.moments import Moment
 NEVER = "never"
 
 
-def point(moment: Moment, is_over: bool) -> str:  # noqa: FBT001 - as the listener is called
+def point(moment: Moment, is_over: bool) -> str:
     return f"{moment}:{'after' if is_over else 'before'}"
 
 
@@ -27,7 +27,7 @@ def _die_at(plan: str, trace: int) -> moments.Listener:
     where, _, number = plan.rpartition(":")
     seen: Counter[str] = Counter()
 
-    def listener(moment: Moment, is_over: bool) -> None:  # noqa: FBT001
+    def listener(moment: Moment, is_over: bool) -> None:
         name = point(moment, is_over)
         seen[name] += 1
         os.write(trace, f"{name}\n".encode())
