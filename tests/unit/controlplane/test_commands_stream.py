@@ -29,6 +29,12 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 TIMEOUT_S = 10
 
 
+@pytest.fixture
+def settings() -> Settings:
+    """Only the bell wakes a stream: the next look would be an hour away."""
+    return Settings(rate_per_s=0, stream_look_s=3600, keep_alive_s=3600)
+
+
 class Stream:
     """Reads a command stream piece by piece."""
 
