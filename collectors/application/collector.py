@@ -92,13 +92,20 @@ def _missing(source: Source, reading: Reading, reason: str) -> Reading:
 
 
 def _failures(sources: Sequence[Source], outcomes: Outcomes) -> tuple[Failure, ...]:
-    """One failure for each source that broke; a refusal or an absence is none."""
-    failures = []
-    for source in sources:
-        outcome = outcomes.get(source.name)
-        if outcome is None or outcome.error is None:
-            continue
+    """One failure for each source that broke, as a whole or in part; a refusal is none."""
+    return tuple(
+        Failure(source.name, reason)
+        for source in sources
+        if (reason := _broken(outcomes.get(source.name))) is not None
+    )
+
+
+def _broken(outcome: Outcome | None) -> str | None:
+    if outcome is None:
+        return None
+    if outcome.error is not None:
         status, reason = status_of(outcome.error)
-        if status == "collection-failed":
-            failures.append(Failure(source.name, reason))
-    return tuple(failures)
+        return reason if status == "collection-failed" else None
+    reading = outcome.reading or Reading()
+    every = (*reading.fields, *reading.browser_fields)
+    return next((f.reason for f in every if f.status == "collection-failed"), None)

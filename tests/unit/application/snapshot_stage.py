@@ -1,0 +1,60 @@
+"""Runs the real child in a network namespace of its own and prints how it went.
+
+`unshare --map-root-user --net [--mount] python -m tests.unit.application.snapshot_stage JOB`
+raises loopback, optionally mounts a file system that never answers, and prints one JSON object:
+the events of `python -m collectors application`, its wall time and its peak memory.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+from tests.fakes.devtools_browser import raise_loopback
+
+
+def main() -> int:
+    raise_loopback()
+    job = json.loads(sys.argv[1])
+    dead_mount = job.pop("dead_mount", "")
+    if dead_mount:
+        mount_dead(dead_mount)
+    started = time.monotonic()
+    with subprocess.Popen(
+        (sys.executable, "-m", "collectors", "application"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(job).encode() + b"\n")
+        child.stdin.flush()
+        events = [json.loads(line) for line in child.stdout]
+        child.wait(30)
+        wall_s = time.monotonic() - started
+    peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    told = {"events": events, "wall_s": wall_s, "peak_kib": peak_kib, "exit": child.returncode}
+    sys.stdout.write(json.dumps(told))
+    return 0
+
+
+def mount_dead(path: str) -> None:
+    """Mount a FUSE file system nobody serves at ``path`` (mount(2), fuse(4)).
+
+    The kernel waits for the first answer of its server, which never comes: statvfs blocks, as
+    on a network mount whose server is gone.
+    """
+    device = os.open("/dev/fuse", os.O_RDWR)
+    os.set_inheritable(device, False)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"dead", os.fsencode(path), b"fuse", 0, options) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
