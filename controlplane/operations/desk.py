@@ -38,6 +38,15 @@ class Desk:
         self.visit(device.organization_id, device.location_id, "device")
         return device
 
+    def lock_binding(self, binding_id: UUID) -> None:
+        """Let calls for one binding take turns, until the transaction ends.
+
+        SQLite has one writer anyway; PostgreSQL would let a repeated call look too early.
+        """
+        self.session.execute(
+            select(Device.position).where(Device.binding_id == binding_id).with_for_update()
+        )
+
     def bound_device(self, binding_id: UUID) -> Device:
         """Return the device, locked, that is bound by ``binding_id`` now.
 

@@ -5,6 +5,7 @@ location; otherwise (revoked, moved, other key) the old one ends and a new one b
 """
 
 import secrets
+import unicodedata
 import uuid
 
 from sqlalchemy import select
@@ -21,7 +22,14 @@ from agent.wire.device_operations import (
 from controlplane.operations.desk import Desk
 from controlplane.operations.expiry import expire_binding
 from controlplane.operations.records import enrollment_record
-from controlplane.problems import Refusal, conflict, foreign_location, invalid_field, not_found
+from controlplane.problems import (
+    Refusal,
+    conflict,
+    foreign_location,
+    invalid_field,
+    not_found,
+    validation_error,
+)
 from controlplane.signatures import is_signed, parse_public_key
 from controlplane.tables import Binding, Challenge, Device
 
@@ -34,6 +42,7 @@ def challenge(desk: Desk, body: ChallengeRequest) -> ChallengeReply:
         raise invalid_field(
             "publicKey", "must be the lower-case hex of an Ed25519 SubjectPublicKeyInfo in DER"
         )
+    _refuse_controls(body)
     if not desk.caller.may_visit(body.location_id):
         raise foreign_location()
     row = Challenge(
@@ -97,6 +106,23 @@ def heartbeat(desk: Desk, body: HeartbeatRequest) -> HeartbeatReply:
     device.foreground = body.foreground
     device.key_id = desk.caller.key_id
     return HeartbeatReply(last_seen_at=device.last_seen_at)
+
+
+def _refuse_controls(body: ChallengeRequest) -> None:
+    """Names are shown in lists and logs, and PostgreSQL stores no U+0000."""
+    texts = {
+        "locationId": (body.location_id,),
+        "legacyInstallId": (body.legacy_install_id,),
+        "appVersion": (body.app_version or "",),
+        "capabilities": body.capabilities,
+    }
+    bad = {
+        name: ("must not hold control characters",)
+        for name, values in texts.items()
+        if any(unicodedata.category(character) == "Cc" for text in values for character in text)
+    }
+    if bad:
+        raise validation_error(bad)
 
 
 def _repeat(desk: Desk, asked: Challenge, signature: str) -> EnrollmentRecord:

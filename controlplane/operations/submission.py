@@ -32,6 +32,7 @@ PAYLOADS: dict[Kind, type[BaseModel]] = {
 
 def submit_result(desk: Desk, body: SubmitResultRequest) -> SubmitResultReply:
     body_hash = sha256_hex(canonical_json(body.model_dump(mode="json", by_alias=True)))
+    desk.lock_binding(body.binding_id)
     known = _known_report(desk, body)
     if known is not None:
         if known.body_hash != body_hash:

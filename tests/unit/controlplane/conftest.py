@@ -1,5 +1,6 @@
 """The service, ready to be called."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -11,7 +12,9 @@ from tests.unit.controlplane.running_service import RunningService, running_serv
 
 @pytest.fixture(scope="package")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    opened = Database(str(tmp_path_factory.mktemp("service") / "service.db"))
+    """A file of the tests' own, or the empty database that ``VENUE_TEST_DATABASE`` names."""
+    file = str(tmp_path_factory.mktemp("service") / "service.db")
+    opened = Database(os.environ.get("VENUE_TEST_DATABASE", file))
     yield opened
     opened.close()
 

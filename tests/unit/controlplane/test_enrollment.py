@@ -208,3 +208,13 @@ async def test_a_missing_field_is_named(service: RunningService, field: str) -> 
     response = await service.device().challenge(**{field: None})
     assert response.status_code == 400
     assert list(response.json()["errors"]) == [field]
+
+
+async def test_control_characters_are_no_names(service: RunningService) -> None:
+    response = await service.device().challenge(
+        locationId="loc\x00", legacyInstallId="a\x1b[2J", appVersion="1\n2", capabilities=["\x7f"]
+    )
+    assert response.status_code == 400
+    assert set(response.json()["errors"]) == {
+        "locationId", "legacyInstallId", "appVersion", "capabilities",
+    }  # fmt: skip
