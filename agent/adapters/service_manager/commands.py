@@ -1,0 +1,56 @@
+"""Runs the command-line programs of a service manager."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from agent.adapters.service_manager.contract import ServiceManagerError
+
+TIMEOUT_S: Final = 90.0
+"""Longer than the longest start or stop a unit allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+
+
+class Commands(Protocol):
+    def run(self, *words: str) -> Output:
+        """Run a program to its end. Raises ServiceManagerError when it cannot be run."""
+        ...
+
+
+class SystemCommands:
+    """Programs of this machine, with untranslated output."""
+
+    def run(self, *words: str) -> Output:
+        try:
+            done = subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TIMEOUT_S,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "LC_ALL": "C"},
+                check=False,
+            )
+        except FileNotFoundError:
+            raise ServiceManagerError(f"this machine has no {words[0]}") from None
+        except subprocess.TimeoutExpired:
+            raise ServiceManagerError(f"{words[0]} did not end in {TIMEOUT_S:.0f} s") from None
+        return Output(done.returncode, done.stdout, done.stderr)
+
+
+def checked(commands: Commands, *words: str) -> Output:
+    """Run a program that must succeed. Raises ServiceManagerError with its own words."""
+    output = commands.run(*words)
+    if output.code != 0:
+        complaint = (output.stderr or output.stdout).strip().splitlines()
+        said = complaint[-1] if complaint else f"it ended with {output.code}"
+        raise ServiceManagerError(f"{' '.join(words)}: {said}")
+    return output

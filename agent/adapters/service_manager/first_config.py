@@ -1,0 +1,108 @@
+"""The first configuration of a service: written once, from three answers, never overwritten."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agent.adapters.atomic_file import write_atomically
+from agent.adapters.service_manager.contract import Places, ServiceManagerError
+from agent.config import Service
+from agent.credential import ApiKeySource
+from agent.errors import ConfigError, CredentialRefused
+
+_PRIVATE = 0o600
+_DIRECTORY = 0o755
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the person gave on the command line; None where nothing."""
+
+    base_url: str | None = None
+    location: str | None = None
+    api_key_file: Path | None = None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The options that a first configuration still needs."""
+        given = {
+            "--base-url": self.base_url,
+            "--location": self.location,
+            "--api-key-file": self.api_key_file,
+        }
+        return tuple(option for option, value in given.items() if value is None)
+
+    @property
+    def is_empty(self) -> bool:
+        return self == Answers()
+
+
+def config_text(answers: Answers, places: Places) -> str:
+    """Return the TOML of a first configuration. Raises ConfigError for a value that is wrong."""
+    values = {"base_url": answers.base_url, "location_id": answers.location}
+    try:
+        Service.model_validate(values)
+    except ValidationError as error:
+        options = {"base_url": "--base-url", "location_id": "--location"}
+        raise ConfigError(
+            tuple(
+                f"{options.get(str(e['loc'][0]), e['loc'][0])}"
+                f" {e['msg'].removeprefix('Value error, ')}"
+                for e in error.errors()
+            )
+        ) from None
+    if places.names_the_key_file:
+        values["api_key_file"] = str(places.api_key)
+    # A JSON string is a TOML basic string as well.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    return "\n".join(("# Every key: `venue-agent config schema`.", "[service]", *lines, ""))
+
+
+def write_first_config(answers: Answers, places: Places) -> tuple[Path, ...]:
+    """Write what does not exist yet, and a key that differs; return the files written.
+
+    Raises ConfigError when a first configuration is half answered or answered wrongly, before
+    anything is written.
+    """
+    text = None
+    if not places.config.exists() and not answers.is_empty:
+        if answers.missing:
+            problem = f"a first configuration needs {' and '.join(answers.missing)} as well"
+            raise ConfigError((problem,))
+        text = config_text(answers, places)
+    key = _key(answers.api_key_file)
+    written = []
+    try:
+        if key is not None and _read(places.api_key) != key:
+            _write(places.api_key, key)
+            written.append(places.api_key)
+        if text is not None:
+            _write(places.config, text)
+            written.append(places.config)
+    except OSError as error:
+        raise ServiceManagerError(f"{error.filename} cannot be written: {error.strerror}") from None
+    return tuple(written)
+
+
+def _key(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return ApiKeySource(file, None).read() + "\n"
+    except CredentialRefused as error:
+        raise ConfigError((str(error),)) from None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
+    write_atomically(path, text.encode(), _PRIVATE if os.name == "posix" else 0o666)

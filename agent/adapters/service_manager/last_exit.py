@@ -1,0 +1,63 @@
+"""Why the agent ended the last time, as the service manager saw it.
+
+The unit writes ``last-exit`` into the state directory after each end: one line with systemd's
+SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed ABRT``.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+NAME: Final = "last-exit"
+_LONGEST: Final = 200
+
+_IN_WORDS: Final = {
+    "success": "stopped cleanly",
+    "watchdog": "the event loop hung: the watchdog ended it",
+    "oom-kill": "killed for lack of memory",
+    "signal": "killed by signal",
+    "core-dump": "crashed with signal",
+    "exit-code": "ended with exit code",
+    "timeout": "did not start or stop in time and was killed",
+    "start-limit-hit": "was started too often",
+    "resources": "could not be started: a resource is missing",
+    "protocol": "ended before it was ready",
+}
+_NAMES_ITS_STATUS: Final = frozenset({"signal", "core-dump", "exit-code"})
+
+
+@dataclass(frozen=True, slots=True)
+class LastExit:
+    """``result`` is systemd's word, ``status`` the exit code or the signal's name."""
+
+    result: str
+    status: str = ""
+
+    @property
+    def was_clean(self) -> bool:
+        return self.result == "success"
+
+    def in_words(self) -> str:
+        words = _IN_WORDS.get(self.result, self.result)
+        return f"{words} {self.status}".strip() if self.result in _NAMES_ITS_STATUS else words
+
+
+def read_last_exit(state_dir: Path) -> LastExit | None:
+    """Return how the run before this one ended, or None where nothing is known."""
+    try:
+        with (state_dir / NAME).open("rb") as file:
+            return parse_last_exit(file.read(_LONGEST))
+    except OSError:
+        return None
+
+
+def parse_last_exit(line: bytes) -> LastExit | None:
+    """Read the unit's line; None when it is none."""
+    words = line.decode("ascii", "replace").split()
+    if not words or not all(_is_plain(word) for word in words):
+        return None
+    return LastExit(words[0], words[2] if len(words) > 2 else "")  # noqa: PLR2004
+
+
+def _is_plain(word: str) -> bool:
+    return all(c.isascii() and (c.isalnum() or c in "-+") for c in word)

@@ -1,0 +1,28 @@
+"""Which command line starts this very agent, as a service manager has to write it down."""
+
+import sys
+from pathlib import Path
+
+from agent.adapters.service_manager.contract import ServiceManagerError
+
+_HOMES = (Path("/home"), Path("/root"), Path("/Users"))
+
+
+def agent_command() -> tuple[str, ...]:
+    """Return the words that start this agent: the packaged executable, or this Python."""
+    if getattr(sys, "frozen", False):
+        return (sys.executable,)
+    return (sys.executable, "-m", "agent")
+
+
+def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``command``. Raises ServiceManagerError if it lies in a person's home directory:
+    the service runs as a user of its own, and its sandbox has no homes."""
+    program = Path(command[0])
+    for path in (program, program.resolve()):
+        if any(path.is_relative_to(home) for home in _HOMES):
+            raise ServiceManagerError(
+                f"{path} lies in a home directory, which the service cannot reach:"
+                " install the agent from its package, or into /opt"
+            )
+    return command

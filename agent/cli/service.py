@@ -1,0 +1,129 @@
+"""`venue-agent service`: the same verbs and words under systemd, launchd and Windows."""
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from agent.adapters.service_manager.contract import ServiceManager, ServiceState
+from agent.adapters.service_manager.first_config import Answers, write_first_config
+from agent.adapters.service_manager.here import service_manager_here
+from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
+from agent.cli.options import add_json_option
+
+RUNNING, NOT_RUNNING = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    install = actions.add_parser("install", help="have the agent start at boot, and start it")
+    add = install.add_argument
+    add("--base-url", metavar="URL", help="address of the service, for a first configuration")
+    add("--location", metavar="ID", help="the venue's location id, for a first configuration")
+    add("--api-key-file", type=Path, metavar="F", help="file with the API key; it is copied")
+    uninstall = actions.add_parser("uninstall", help="stop it and have it start no more")
+    uninstall.add_argument(
+        "--purge", action="store_true", help="delete identity, state, configuration and key too"
+    )
+    actions.add_parser("start", help="start it and wait until it is ready")
+    actions.add_parser("stop", help="stop it and wait until it has ended")
+    add_json_option(actions.add_parser("status", help="exit 0 when it runs, else 1"))
+
+
+def run(options: argparse.Namespace) -> int:
+    manager = service_manager_here()
+    if options.action == "status":
+        return _status(manager, as_json=options.json)
+    manager.require_rights()
+    if options.action == "install":
+        answers = Answers(options.base_url, options.location, options.api_key_file)
+        return install(manager, answers)
+    if options.action == "uninstall":
+        return uninstall(manager, purge=options.purge)
+    if options.action == "start":
+        manager.start()
+        _say("started")
+    else:
+        manager.stop()
+        _say("stopped")
+    return 0
+
+
+def install(manager: ServiceManager, answers: Answers) -> int:
+    """Install, write the first configuration, start. Whatever is done already stays as it is."""
+    places = manager.places
+    had_config = places.config.exists()
+    written = write_first_config(answers, places)
+    manager.install()
+    for file in written:
+        manager.protect(file)
+        _say(f"wrote {file}")
+    _say("installed: it starts at boot")
+    if had_config and (answers.base_url or answers.location):
+        _say(f"{places.config} was there already and is kept: edit it to change the service")
+    if not places.config.exists():
+        _say(
+            f"not started: there is no {places.config}; give --base-url, --location and"
+            " --api-key-file, or write it and run `venue-agent service start`"
+        )
+        return 0
+    if written:
+        manager.restart()
+    else:
+        manager.start()
+    _say("started")
+    return 0
+
+
+def uninstall(manager: ServiceManager, *, purge: bool) -> int:
+    """Stop and unregister; with ``purge`` delete what it has written as well."""
+    manager.uninstall()
+    _say("uninstalled: it is stopped and starts no more")
+    places = manager.places
+    if not purge:
+        _say(f"kept: identity and state in {places.state}, configuration {places.config}")
+        return 0
+    shutil.rmtree(places.state, ignore_errors=True)
+    for file in (places.config, places.api_key):
+        file.unlink(missing_ok=True)
+    left = [str(path) for path in (places.state, places.config, places.api_key) if path.exists()]
+    if left:
+        _say(f"could not be deleted: {', '.join(left)}")
+        return 1
+    _say("deleted: identity, state, configuration and API key")
+    return 0
+
+
+def _status(manager: ServiceManager, *, as_json: bool) -> int:
+    state = manager.state()
+    last = read_last_exit(manager.places.state)
+    if as_json:
+        document = {**asdict(state), "last_exit": None if last is None else last.in_words()}
+        sys.stdout.write(json.dumps(document) + "\n")
+    else:
+        for name, value in in_words(state, last):
+            sys.stdout.write(f"{name:12}{value}\n")
+    return RUNNING if state.activity == "running" else NOT_RUNNING
+
+
+def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]]:
+    """Return names and values, the same on every platform."""
+    boot = "starts at boot" if state.starts_at_boot else "does not start at boot"
+    process = f" (process {state.pid})" if state.pid else ""
+    rows = [
+        ("service", f"installed, {boot}" if state.is_installed else "not installed"),
+        ("now", f"{state.activity}{process}"),
+    ]
+    if state.detail:
+        rows.append(("detail", state.detail))
+    if state.restarts:
+        rows.append(("restarts", f"{state.restarts} by the service manager"))
+    if last is not None:
+        rows.append(("last end", last.in_words()))
+    return rows
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
