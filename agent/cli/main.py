@@ -22,8 +22,10 @@ VERBS: Final = {
     "enroll": "enroll at the service now and print the record",
     "collect": "collect a report here and now, without a service",
     "status": "what the daemon is doing, and what is wrong",
+    "doctor": "check everything the agent needs, each with what to do",
     "history": "requests and reports from the journal",
     "config": "check, show or describe the configuration",
+    "service": "install, uninstall, start, stop and look at the service",
     "demo": "a service and this agent on loopback, with two reports",
 }
 

@@ -1,1 +1,1 @@
-"""Checks of this device, each with its verdict and its fix."""
+"""Finds out what is wrong with this machine's agent: declared checks, run together, judged."""

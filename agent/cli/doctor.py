@@ -1,0 +1,51 @@
+"""`venue-agent doctor`: checks of everything the agent needs, each with what to do about it."""
+
+import argparse
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent.cli.options import add_config_option, add_json_option
+from agent.doctor.catalogue import CHECKS
+from agent.doctor.document import document_of
+from agent.doctor.evidence import Evidence
+from agent.doctor.judgement import is_well
+from agent.doctor.runner import examine
+
+WELL, UNWELL = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config_option(parser)
+    add_json_option(parser)
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE.zip",
+        help="write what support needs; no secret is in it",
+    )
+    parser.add_argument("--all", action="store_true", help="show what was skipped as well")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit 0 when nothing failed, 1 otherwise."""
+    evidence = Evidence(config_path=options.config)
+    began = time.monotonic()
+    outcomes = examine(CHECKS, evidence)
+    duration_s = time.monotonic() - began
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    document = document_of(outcomes, made_at=made_at, duration_s=duration_s)
+    if options.json:
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        from agent.cli.doctor_view import show  # noqa: PLC0415 - rich, for people only
+
+        show(outcomes, duration_s, everything=options.all)
+    if options.bundle is not None:
+        from agent.doctor.bundle import write_bundle  # noqa: PLC0415
+
+        members = write_bundle(options.bundle, evidence, document)
+        sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
+    return WELL if is_well(outcomes) else UNWELL

@@ -1,0 +1,102 @@
+"""Checks of what the operator wrote: the file, the API key's place, the trust anchors."""
+
+import os
+import ssl
+import stat
+import sys
+import tomllib
+from pathlib import Path
+
+from agent.adapters.state import StateDirectory
+from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
+from agent.config_file import load
+from agent.credential import ApiKeySource, find_api_key
+from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.evidence import Evidence
+from agent.errors import ConfigError, CredentialRefused
+
+OTHERS: int = stat.S_IRWXO
+GROUP_OR_OTHERS: int = stat.S_IRWXG | stat.S_IRWXO
+
+
+def configuration(evidence: Evidence) -> Finding:
+    path = evidence.config_path
+    try:
+        loaded = load(Config, path, evidence.environment)
+    except ConfigError as error:
+        evidence.state = StateDirectory(_guessed_state_dir(path))
+        return fail("; ".join(error.problems), "correct what is named, then `config check`")
+    evidence.config = evidence.local = loaded.config
+    evidence.state = StateDirectory(state_dir(loaded.config.device))
+    overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
+    more = f", {overrides} from the environment" if overrides and loaded.path else ""
+    return ok(f"{loaded.path or 'environment'}{more}")
+
+
+def api_key(evidence: Evidence) -> Finding:
+    source = _key_source(evidence)
+    try:
+        evidence.api_key = source.read()
+    except CredentialRefused as error:
+        if source.file is not None and _is_denied(source.file):
+            return fail(str(error), "run doctor as root or as the agent's user")
+        return fail(str(error), "create a key with a write grant and put it into that place")
+    if source.file is not None and (found := _too_open(source.file, OTHERS)):
+        return warn(f"{source.describe()} can be read by everybody ({found})", "chmod 600 it")
+    return ok(f"read from {source.describe()}")
+
+
+def trust_anchors(evidence: Evidence) -> Finding:
+    service = evidence.config.service if evidence.config else None
+    if service is None or not service.ca_file:
+        return ok("the operating system's")
+    try:
+        ssl.create_default_context().load_verify_locations(service.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "strerror", None) or "it holds no PEM certificate"
+        return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
+    return ok(f"the operating system's and {service.ca_file}")
+
+
+def printers(evidence: Evidence) -> Finding:
+    local: LocalConfig | None = evidence.local
+    if local is None or not local.printers:
+        return skipped("none are configured")
+    ids = [printer.id for printer in local.printers]
+    twice = sorted({name for name in ids if ids.count(name) > 1})
+    if twice:
+        return warn(f"id used twice: {', '.join(twice)}", "give each [[printers]] entry its own id")
+    lost = [p.id for p in local.printers if p.transport == "network" and not p.address]
+    if lost:
+        return warn(f"no address: {', '.join(lost)}", 'add address = "host:port" to each')
+    return ok(f"{len(ids)} configured")
+
+
+def _key_source(evidence: Evidence) -> ApiKeySource:
+    service = evidence.config.service if evidence.config else None
+    return find_api_key(service.api_key_file if service else "", evidence.environment)
+
+
+def _guessed_state_dir(path: Path | None) -> Path:
+    """Find the state directory of a configuration that is otherwise wrong."""
+    try:
+        tree = tomllib.loads((path or default_config_path()).read_text("utf-8"))
+        named = tree.get("device", {}).get("state_dir", "")
+    except (OSError, ValueError, AttributeError):
+        named = ""
+    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""))
+
+
+def _too_open(path: Path, mask: int) -> str | None:
+    """Return a file's mode as text when it gives rights in ``mask``."""
+    if sys.platform == "win32":
+        return None
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+    return f"mode {mode:04o}" if mode & mask else None
+
+
+def _is_denied(path: Path) -> bool:
+    return path.exists() and not os.access(path, os.R_OK)

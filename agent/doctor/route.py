@@ -1,0 +1,116 @@
+"""The way to the service: straight, or through which proxy, and who says so. Pure.
+
+Environment variables are read as the daemon's HTTP library reads them: lower case wins, and
+NO_PROXY names hosts, domains, addresses and subnets, or `*`.
+"""
+
+import base64
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """``named_by`` is the setting it comes from; ``authorization`` the header for it, if any."""
+
+    scheme: str
+    host: str
+    port: int
+    named_by: str
+    authorization: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """``why`` says in words why there is this proxy or none."""
+
+    is_tls: bool
+    host: str
+    port: int
+    path: str
+    proxy: Proxy | None
+    why: str
+
+    @property
+    def first_host(self) -> str:
+        """The host that is connected to first."""
+        return self.proxy.host if self.proxy else self.host
+
+    @property
+    def first_port(self) -> int:
+        return self.proxy.port if self.proxy else self.port
+
+
+def route_of(
+    base_url: str, configured: str, environment: Mapping[str, str], system: Mapping[str, str]
+) -> Route:
+    """Return how ``base_url`` is reached. ``system`` are the operating system's own proxies.
+
+    Raises ValueError when a proxy's URL cannot be understood.
+    """
+    parts = urlsplit(base_url)
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    url, why = _proxy_of(parts.scheme, host, configured, environment, system)
+    proxy = _proxy(url, why) if url else None
+    return Route(parts.scheme == "https", host, port, parts.path, proxy, why)
+
+
+def _proxy_of(
+    scheme: str,
+    host: str,
+    configured: str,
+    environment: Mapping[str, str],
+    system: Mapping[str, str],
+) -> tuple[str, str]:
+    """Return (proxy URL or "", who says so)."""
+    if configured:
+        return configured, "service.proxy"
+    for name in (f"{scheme}_proxy", "all_proxy"):
+        for variable in (name, name.upper()):
+            if url := environment.get(variable):
+                exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+                if rule := _exempting(host, exempt):
+                    return "", f"NO_PROXY names {rule}"
+                return url, variable
+    if url := system.get(scheme):
+        return url, "the operating system's settings"
+    return "", "no proxy is configured"
+
+
+def _exempting(host: str, no_proxy: str) -> str | None:
+    """Return the entry of NO_PROXY that covers ``host``."""
+    for entry in (text.strip().lower() for text in no_proxy.split(",")):
+        name = entry.removeprefix("*").lstrip(".")
+        if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
+            return entry
+        if "/" in entry and _is_within(host, entry):
+            return entry
+    return None
+
+
+def _is_within(host: str, subnet: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(subnet, strict=False)
+    except ValueError:
+        return False
+
+
+def _proxy(url: str, named_by: str) -> Proxy:
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if not parts.hostname:
+        raise ValueError(f"the proxy of {named_by} is not a URL such as http://proxy:3128")
+    port = parts.port or (
+        1080 if parts.scheme.startswith("socks") else _PORTS.get(parts.scheme, 80)
+    )
+    authorization = None
+    if parts.username:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = "Basic " + base64.b64encode(pair.encode()).decode()
+    return Proxy(parts.scheme, parts.hostname, port, named_by, authorization)

@@ -1,0 +1,100 @@
+"""Runs checks beside each other, each within its deadline, all of them within the whole's.
+
+A check may hang in a system call that nothing interrupts (a dead mount, a resolver), so each has
+a thread of its own that is left behind when its time is up.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from agent.doctor.check import Check, Finding, Outcome, fail
+from agent.doctor.evidence import Evidence
+from agent.doctor.judgement import cause_of, explained
+
+TOTAL_S: Final = 9.0
+
+OnOutcome = Callable[[Outcome], None]
+
+
+def examine(
+    checks: Sequence[Check],
+    evidence: Evidence,
+    *,
+    total_s: float = TOTAL_S,
+    on_outcome: OnOutcome = lambda _: None,
+) -> tuple[Outcome, ...]:
+    """Return the outcome of each check, in the order of ``checks``, after ``total_s`` at most."""
+    outcomes = _Examination(checks, evidence, total_s, on_outcome).run()
+    return explained(tuple(outcomes[check.name] for check in checks))
+
+
+class _Examination:
+    def __init__(
+        self, checks: Sequence[Check], evidence: Evidence, total_s: float, on_outcome: OnOutcome
+    ) -> None:
+        self._waiting = list(checks)
+        self._running: dict[str, tuple[Check, float]] = {}
+        self._evidence = evidence
+        self._ends_at = time.monotonic() + total_s
+        self._on_outcome = on_outcome
+        self._findings: queue.SimpleQueue[tuple[str, Finding]] = queue.SimpleQueue()
+        self._done: dict[str, Outcome] = {}
+
+    def run(self) -> dict[str, Outcome]:
+        while self._waiting or self._running:
+            self._start_what_is_ready()
+            if self._running:
+                self._await_a_finding()
+        return self._done
+
+    def _start_what_is_ready(self) -> None:
+        for check in tuple(self._waiting):
+            if any(name not in self._done for name in (*check.depends_on, *check.after)):
+                continue
+            self._waiting.remove(check)
+            if cause := cause_of(self._done[name] for name in check.depends_on):
+                self._end(check, Finding("skipped", f"because of {cause}"), 0.0, because=cause)
+            else:
+                self._running[check.name] = (check, time.monotonic())
+                threading.Thread(
+                    target=self._look, args=(check,), name=f"check {check.name}", daemon=True
+                ).start()
+
+    def _look(self, check: Check) -> None:
+        try:
+            finding = check.run(self._evidence)
+        except Exception as error:  # noqa: BLE001 - the runner's boundary: told as a finding
+            finding = fail(f"the check broke: {type(error).__name__}: {error}", check.fix)
+        self._findings.put((check.name, finding))
+
+    def _await_a_finding(self) -> None:
+        """Take one finding, or give up what has run out of time."""
+        now = time.monotonic()
+        limits = {name: self._limit(*running) for name, running in self._running.items()}
+        try:
+            name, finding = self._findings.get(timeout=max(0.0, min(limits.values()) - now))
+        except queue.Empty:
+            now = time.monotonic()
+            for late in [name for name, limit in limits.items() if limit <= now]:
+                check, began = self._running.pop(late)
+                self._end(check, fail(f"no end after {now - began:.1f} s", check.fix), now - began)
+            return
+        if name in self._running:  # else it was given up before
+            check, began = self._running.pop(name)
+            self._end(check, finding, time.monotonic() - began)
+
+    def _limit(self, check: Check, began: float) -> float:
+        return min(began + check.deadline_s, self._ends_at)
+
+    def _end(
+        self, check: Check, finding: Finding, duration_s: float, because: str | None = None
+    ) -> None:
+        outcome = Outcome(
+            check.name, check.group, finding.status, finding.detail, finding.fix,
+            because, duration_s, finding.explained_by, finding.may_cause,
+        )  # fmt: skip
+        self._done[check.name] = outcome
+        self._on_outcome(outcome)

@@ -1,0 +1,73 @@
+"""What the service manager says of the agent's unit, in its own words turned into facts."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+UNIT: Final = "venue-agent.service"
+PROPERTIES: Final = (
+    "LoadState",
+    "UnitFileState",
+    "ActiveState",
+    "SubState",
+    "MainPID",
+    "NRestarts",
+)
+ASK_WITHIN_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFacts:
+    """``pid`` is the main process's, where the manager runs one. ``state`` is its own word."""
+
+    manager: str
+    is_installed: bool
+    is_enabled: bool
+    is_masked: bool = False
+    is_running: bool = False
+    pid: int | None = None
+    state: str = ""
+    restarts: int = 0
+
+
+UnitReader = Callable[[], UnitFacts | None]
+
+
+def read_unit() -> UnitFacts | None:
+    """Ask this machine's service manager; None where there is none that can be asked."""
+    if sys.platform != "linux" or shutil.which("systemctl") is None:
+        return None
+    command = ["systemctl", "show", UNIT, "--property", ",".join(PROPERTIES)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=ASK_WITHIN_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_systemctl(done.stdout) if done.returncode == 0 else None
+
+
+def parse_systemctl(text: str) -> UnitFacts | None:
+    """Read the output of `systemctl show` (systemctl(1)); None when it says nothing."""
+    values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    load = values.get("LoadState", "")
+    if not load:
+        return None
+    file_state = values.get("UnitFileState", "")
+    return UnitFacts(
+        manager="systemd",
+        is_installed=load in {"loaded", "masked"},
+        is_enabled=file_state in {"enabled", "enabled-runtime", "static", "alias", "linked"},
+        is_masked=load == "masked" or file_state.startswith("masked"),
+        is_running=values.get("ActiveState") in {"active", "activating", "reloading"},
+        pid=_number(values.get("MainPID", "")) or None,
+        state="/".join(values.get(name, "") for name in ("ActiveState", "SubState")).strip("/"),
+        restarts=_number(values.get("NRestarts", "")),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text[:9]) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,151 @@
+"""Checks of the state directory: writable, roomy, private, readable. Nothing is left in it."""
+
+import contextlib
+import errno
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from agent.adapters import machine
+from agent.adapters.database import NAME as DATABASE
+from agent.adapters.device_record import NAME as RECORD
+from agent.adapters.device_record import DeviceRecordFile
+from agent.adapters.identity import KEY_NAME
+from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.evidence import Evidence
+
+FLOOR_BYTES: Final = 8 * 2**20
+"""Below this the journal cannot be relied on."""
+SCARCE_BYTES: Final = 128 * 2**20
+PROBE_BYTES: Final = 64 * 1024
+INODES_FLOOR: Final = 64
+
+_DENIED: Final = "run doctor as root or as the agent's user to see this"
+
+
+def state_directory(evidence: Evidence) -> Finding:
+    path = _path(evidence)
+    if not path.exists() and not path.is_symlink():
+        return _absent(path)
+    if not path.is_dir():
+        return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
+    reason = _why_not_writable(path)
+    if reason == errno.ENOSPC:
+        return ok(f"{path}")  # the disk is the trouble, and has a check of its own
+    if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
+        return skipped(f"{path} belongs to another user: {_DENIED}")
+    if reason:
+        return fail(
+            f"{path} cannot be written: {os.strerror(reason)}",
+            f"make {path} writable for the agent's user; a read-only file system needs a repair",
+        )
+    return ok(str(path))
+
+
+def _absent(path: Path) -> Finding:
+    parent = next((p for p in path.parents if p.exists()), Path("/"))
+    if parent.is_dir() and os.access(parent, os.W_OK):
+        return ok(f"{path} is made at the first start")
+    return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
+
+
+def disk_space(evidence: Evidence) -> Finding:
+    path = next((p for p in (_path(evidence), *_path(evidence).parents) if p.exists()), Path("/"))
+    free = shutil.disk_usage(path).free
+    text = f"{free / 2**20:,.0f} MiB free"
+    if free < FLOOR_BYTES:
+        return fail(f"only {text}: requests and reports cannot be kept", f"free space at {path}")
+    if free < SCARCE_BYTES:
+        return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
+    if (
+        hasattr(os, "statvfs")
+        and (inodes := os.statvfs(path)).f_files
+        and inodes.f_favail < INODES_FLOOR
+    ):
+        return fail("the file system has no inodes left", f"remove files at {path}")
+    return ok(text)
+
+
+def key_permissions(evidence: Evidence) -> Finding:
+    key = _path(evidence) / KEY_NAME
+    try:
+        mode = stat.S_IMODE(key.stat().st_mode)
+    except FileNotFoundError:
+        return skipped("there is no key yet: it is made when the device enrolls")
+    except OSError:
+        return skipped(f"{key} cannot be looked at: {_DENIED}")
+    if sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
+    return ok(f"private (mode {mode:04o})")
+
+
+def device_record(evidence: Evidence) -> Finding:
+    path = _path(evidence) / RECORD
+    if evidence.state is None or not _exists(path):
+        return skipped("there is none yet: it is made at the first start")
+    if not os.access(path, os.R_OK):
+        return skipped(f"{path} cannot be read: {_DENIED}")
+    evidence.record = DeviceRecordFile(evidence.state).peek()
+    if evidence.record is None:
+        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
+    here, stored = machine.fingerprint(), evidence.record.fingerprint
+    if here and stored and here != stored:
+        return warn("this disk was copied from another machine", "restart the agent: it re-enrolls")
+    return ok(f"install id {evidence.record.legacy_install_id}")
+
+
+def journal(evidence: Evidence) -> Finding:
+    path = _path(evidence) / DATABASE
+    if not _exists(path):
+        return skipped("there is none yet: it is made at the first start")
+    if not os.access(path, os.R_OK):
+        return skipped(f"{path} cannot be read: {_DENIED}")
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
+        ) as database:
+            verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
+    except sqlite3.Error as error:
+        return warn(f"{path}: {error}", "restart the agent: it is set aside and made anew")
+    if verdict != "ok":
+        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
+    return ok(f"{rows} requests")
+
+
+def _path(evidence: Evidence) -> Path:
+    return evidence.state.path if evidence.state else Path("/nonexistent")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _is_own(path: Path) -> bool:
+    return sys.platform == "win32" or os.geteuid() in {0, path.stat().st_uid}
+
+
+def _why_not_writable(path: Path) -> int:
+    """Return the errno of writing a file that never has a name (open(2), O_TMPFILE), or 0."""
+    if not hasattr(os, "O_TMPFILE"):
+        return 0 if os.access(path, os.W_OK) else errno.EACCES
+    try:
+        handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            return 0 if os.access(path, os.W_OK) else errno.EACCES
+        return error.errno or errno.EIO
+    try:
+        os.write(handle, bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.errno or errno.EIO
+    finally:
+        os.close(handle)
+    return 0
