@@ -10,6 +10,9 @@ from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
 
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
+_NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+"""Windows would open a console window on the till's screen for each program."""
+
 KILLED_EARLY_S = 0.05
 """A program is ended this long before the deadline, so that its silence can still be told."""
 
@@ -40,6 +43,7 @@ def run_command(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "LC_ALL": "C"},
+        creationflags=_NO_WINDOW,
     )
     late = threading.Event()
 

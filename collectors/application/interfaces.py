@@ -62,7 +62,8 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = len(stats) - len(names)
+    unlisted = len(stats) - len(names)
+    cut = sum(max(0, len(found) - ADDRESSES_MAX - 1) for found in addresses.values())
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
@@ -79,9 +80,18 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     return Reading(
         fields=(available("network.interfaceCount", SOURCE, len(stats)),),
         interfaces=entries,
-        limitations=(f"{cut} interfaces beyond {INTERFACES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
+        limitations=_limitations(unlisted, cut),
+        truncated=unlisted + cut > 0,
     )
+
+
+def _limitations(interfaces: int, addresses: int) -> tuple[str, ...]:
+    told = []
+    if interfaces:
+        told.append(f"{interfaces} interfaces beyond {INTERFACES_MAX} are not listed")
+    if addresses:
+        told.append(f"{addresses} addresses beyond {ADDRESSES_MAX} an interface are not listed")
+    return tuple(told)
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:

@@ -40,17 +40,19 @@ def read_all(
 ) -> Outcomes:
     """Read all sources at once, until each has answered, failed or used up its time.
 
-    ``told`` is called with everything so far after each outcome. Returns early, with fewer
+    ``told`` is called with everything so far whenever something came. Returns early, with fewer
     outcomes, once ``cancelled``.
     """
     answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
     waiting = {source.name: _start(source, deadline, answers) for source in sources}
     outcomes: Outcomes = {}
     while waiting and not cancelled():
+        known = len(outcomes)
         for name, outcome in (*_next(answers, waiting), *_overdue(waiting)):
             if waiting.pop(name, None) is not None:
                 outcomes[name] = outcome
-                told(dict(outcomes))
+        if len(outcomes) > known:
+            told(dict(outcomes))
     return outcomes
 
 

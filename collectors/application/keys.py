@@ -35,9 +35,8 @@ MEMORY_KEYS: Final = (
     "memory.totalBytes",
     "memory.availableBytes",
     "memory.usedFraction",
-    "memory.swapTotalBytes",
-    "memory.swapUsedBytes",
 )
+SWAP_KEYS: Final = ("memory.swapTotalBytes", "memory.swapUsedBytes")
 CPU_KEYS: Final = ("cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
 LOAD_KEYS: Final = ("cpu.load1", "cpu.load5", "cpu.load15")
 PRESSURE_KEYS: Final = ("cpu.stalledFraction", "memory.stalledFraction", "disk.stalledFraction")
@@ -93,6 +92,7 @@ SNAPSHOT_KEYS: Final = (
     *POWER_KEYS,
     *DISPLAY_KEYS,
     *MEMORY_KEYS,
+    *SWAP_KEYS,
     *CPU_KEYS,
     *LOAD_KEYS,
     *PRESSURE_KEYS,

@@ -9,7 +9,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import LOAD_KEYS, MEMORY_KEYS, POWER_KEYS
+from collectors.application.keys import LOAD_KEYS, MEMORY_KEYS, POWER_KEYS, SWAP_KEYS
 from collectors.application.source import Reading, available, either, unsupported
 from collectors.contract import Field
 
@@ -20,15 +20,14 @@ CORES_MAX: Final = 64
 
 def read_memory(_: Deadline) -> Reading:
     memory = psutil.virtual_memory()
-    swap = psutil.swap_memory()
-    values = (
-        memory.total,
-        memory.available,
-        round(1 - memory.available / memory.total, 4),
-        swap.total,
-        swap.used,
-    )
+    values = (memory.total, memory.available, round(1 - memory.available / memory.total, 4))
     return Reading(tuple(map(available, MEMORY_KEYS, (SOURCE,) * len(values), values)))
+
+
+def read_swap(_: Deadline) -> Reading:
+    """Apart from memory, because Windows answers from counters that may be switched off."""
+    swap = psutil.swap_memory()
+    return Reading(tuple(map(available, SWAP_KEYS, (SOURCE,) * 2, (swap.total, swap.used))))
 
 
 def read_cpu(_: Deadline) -> Reading:
@@ -96,7 +95,11 @@ def read_power(_: Deadline) -> Reading:
 
 
 def _frequency() -> Field:
-    frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    try:
+        frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    except (NotImplementedError, OSError):
+        # psutil's answer to an ARM board whose driver shows no frequency
+        frequency = None
     current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
     return either(
         "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not tell it"

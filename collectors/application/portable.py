@@ -4,18 +4,26 @@ from functools import partial
 
 from collectors.application import measured, processes, service_probe
 from collectors.application.deadline import Deadline
-from collectors.application.keys import CPU_KEYS, LOAD_KEYS, MEMORY_KEYS, POWER_KEYS, PROCESS_KEYS
+from collectors.application.keys import (
+    CPU_KEYS,
+    LOAD_KEYS,
+    MEMORY_KEYS,
+    POWER_KEYS,
+    PROCESS_KEYS,
+    SWAP_KEYS,
+)
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS
 from collectors.application.processes import CountRestarts
 from collectors.application.source import Reading, Source, all_absent
 from collectors.contract import ApplicationJob
 
-KIOSK_S = 2.2
+KIOSK_S = 2.0
 
 
 def measured_sources() -> tuple[Source, ...]:
     return (
         Source("memory", "psutil", MEMORY_KEYS, measured.read_memory),
+        Source("swap", "psutil", SWAP_KEYS, measured.read_swap),
         Source("cpu", "psutil", CPU_KEYS, measured.read_cpu),
         Source("load", "getloadavg", LOAD_KEYS, measured.read_load),
         Source("power", "psutil", POWER_KEYS, measured.read_power),

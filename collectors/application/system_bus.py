@@ -105,7 +105,7 @@ def refusal(exit_code: int, error: bytes) -> Unreadable:
     if _DENIED.search(said):
         return Unreadable("permission-denied", f"the system bus denied it: {said}")
     if _NOBODY.search(said):
-        return Unreadable("not-applicable", f"nobody answers for it on the system bus: {said}")
+        return Unreadable("not-applicable", "no service answers for it on the system bus")
     if "timed out" in said.lower():
         return Unreadable("collection-failed", "the system bus did not answer in time")
     return Unreadable("collection-failed", f"busctl ended with {exit_code}: {said}")

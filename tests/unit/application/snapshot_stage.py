@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,9 @@ def main() -> int:
     dead_mount = job.pop("dead_mount", "")
     if dead_mount:
         mount_dead(dead_mount)
+    silent = socket.create_server(("127.0.0.1", 0))
+    if job.pop("silent_kiosk", False):
+        job["kiosk_debug_url"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
     started = time.monotonic()
     with subprocess.Popen(
         (sys.executable, "-m", "collectors", "application"),
@@ -35,6 +39,7 @@ def main() -> int:
         events = [json.loads(line) for line in child.stdout]
         child.wait(30)
         wall_s = time.monotonic() - started
+    silent.close()
     peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     told = {"events": events, "wall_s": wall_s, "peak_kib": peak_kib, "exit": child.returncode}
     sys.stdout.write(json.dumps(told))
