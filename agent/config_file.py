@@ -56,7 +56,10 @@ def load(
         raise ConfigError((_syntax_problem(name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}
     for variable, section, key, value in _overrides(model, environment):
-        tree.setdefault(section, {})[key] = value
+        values = tree.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
+        values[key] = value
         origins[f"{section}.{key}"] = variable
     try:
         config = model.model_validate_json(json.dumps(tree, default=str))
@@ -104,8 +107,8 @@ def _overrides(
 
 def _value_of(model: type[BaseModel], section: str, key: str, text: str) -> Any:
     """Read a variable as a TOML value where the key is not a string; else as it stands."""
-    fields = _fields_below(model, (section,))
-    if (field := fields.get(key)) is not None and isinstance(field.default, str):
+    field = _fields_below(model, (section,)).get(key)
+    if field is not None and (isinstance(field.default, str) or field.annotation is str):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -64,6 +64,6 @@ def _checked(text: str, place: str) -> str:
     key = text.strip()
     if not key:
         raise CredentialRefused(f"{place} is empty: it must hold the API key")
-    if len(key) > MAX_KEY_LENGTH or not key.isascii() or any(c <= " " for c in key):
+    if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
         raise CredentialRefused(f"{place} does not hold an API key (one line of plain characters)")
     return key

@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,8 @@ ASK_GRACE_S: Final = 2.0
 """After its own bound a child has this long to end by itself."""
 CANCEL_GRACE_S: Final = 3.0
 """A child that was asked for what it has must tell it within this time."""
+GONE_WITHIN_S: Final = 2.0
+"""A killed child that is not gone by then hangs in the kernel, or left a process behind."""
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 
@@ -61,6 +64,8 @@ _MOMENTS: Final = {
     "result": Moment.CHILD_RESULT,
     "crash": Moment.CHILD_CRASH,
 }
+
+_URL_CREDENTIALS: Final = re.compile(r"(?<=//)[^/@]*@")
 
 OnProgress = Callable[[Progress], None]
 
@@ -89,7 +94,12 @@ class CollectorProcess:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._command = command
-        self._environment = {k: v for k, v in environment.items() if k in _INHERITED}
+        # A proxy's URL may hold a name and a password; its address is all a child may know.
+        self._environment = {
+            k: _URL_CREDENTIALS.sub("", v) if k.lower().endswith("_proxy") else v
+            for k, v in environment.items()
+            if k in _INHERITED
+        }
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
@@ -110,6 +120,8 @@ class CollectorProcess:
             moments.after(Moment.CHILD_ENDED)
             read.cancel()
             await asyncio.wait((read, stderr))
+            if not read.cancelled():
+                read.exception()  # it was looked at, or the child was ended for another reason
         complaint = stderr.result().strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
@@ -132,9 +144,8 @@ class CollectorProcess:
         except OSError as error:
             raise CollectorError(f"the collector cannot be started: {error}") from None
         if process.stdin is not None:
-            with contextlib.suppress(ConnectionError):
-                process.stdin.write(line)
-                await process.stdin.drain()
+            # Not waited for: a child that does not read has the same deadline as any other.
+            process.stdin.write(line)
         moments.after(Moment.CHILD_STARTED)
         return process
 
@@ -180,7 +191,7 @@ class _EventReader:
             if not line:
                 return
             try:
-                self._take(adapter.validate_json(line))
+                self._take(_event(adapter, line))
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise CollectorError(f"an event cannot be read: {first['msg']}") from None
@@ -211,6 +222,21 @@ class _EventReader:
         return Collected(replace(self._facts, failures=(*self._facts.failures, failure)), reason)
 
 
+def _event(adapter: TypeAdapter[Event], line: bytes) -> Event:
+    """Read a line. Raises pydantic's ValidationError."""
+    try:
+        return adapter.validate_json(line)
+    except ValidationError:
+        # Python writes undecodable bytes of names as half surrogates, which are no JSON text.
+        if b"\\ud" not in line:
+            raise
+        try:
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            text = ""
+        return adapter.validate_json(text.encode("utf-8", "replace"))
+
+
 def _reason_of(read: asyncio.Task[None]) -> str | None:
     error = read.exception()
     return None if error is None else str(error)
@@ -239,7 +265,12 @@ async def _end(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None:
         process.stdin.close()
-    await process.wait()
+    try:
+        async with asyncio.timeout(GONE_WITHIN_S):
+            await process.wait()
+    except TimeoutError:
+        log.warning("collector process %d or one it started is not gone: left alone", process.pid)
+        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
 
 
 def _windows_flags() -> int:

@@ -23,6 +23,14 @@ NAME: Final = "agent.db"
 SCHEMA_VERSION: Final = 1
 BUSY_TIMEOUT_S: Final = 5.0
 
+_NOT_THE_FILES_FAULT: Final = frozenset(
+    {
+        sqlite3.SQLITE_AUTH, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
+    }
+)  # fmt: skip
+"""Errors of opening that a new file would meet as well: the old one must not be given up."""
+
 _SCHEMA: Final = """
 CREATE TABLE requests (
     request_id TEXT PRIMARY KEY,
@@ -60,24 +68,31 @@ CREATE TABLE counters (
 class Database:
     """A connection with explicit transactions. Raises StateError when no file can be had."""
 
-    def __init__(self, state: StateDirectory) -> None:
+    def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME
+        self._busy_timeout_s = busy_timeout_s
         self.was_quarantined = False
         try:
             self._connection = self._open()
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "unable to open" in str(error):
+            if _primary_code(error) in _NOT_THE_FILES_FAULT:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
             log.error("the journal cannot be read (%s): it is set aside", error)
-            state.set_aside(self._path, *self._side_files())
+            self._connection = self._begin_anew(state)
             self.was_quarantined = True
-            self._connection = self._open()
+
+    def _begin_anew(self, state: StateDirectory) -> sqlite3.Connection:
+        try:
+            state.set_aside(self._path, *self._side_files())
+            return self._open()
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise StateError(f"{self._path} cannot be made anew: {error}") from None
 
     def _side_files(self) -> tuple[Path, ...]:
         return tuple(self._path.with_name(NAME + suffix) for suffix in ("-wal", "-shm"))
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection = sqlite3.connect(self._path, timeout=self._busy_timeout_s, isolation_level=None)
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA journal_mode=WAL")
@@ -107,10 +122,12 @@ class Database:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
+            self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            # SQLite ends some failed transactions by itself (sqlite.org/lang_transaction.html).
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise
-        self._connection.execute("COMMIT")
         moments.after(moment)
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
@@ -132,3 +149,9 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's own code (sqlite.org/rescode.html); None for an error raised here."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

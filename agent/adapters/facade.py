@@ -79,14 +79,7 @@ class Facade:
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
-        self._client = httpx2.AsyncClient(
-            verify=_trust(service),
-            proxy=service.proxy or None,
-            follow_redirects=False,
-            timeout=httpx2.Timeout(service.request_timeout_seconds),
-            limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
-            headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
-        )
+        self._client = _client(service)
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -99,7 +92,8 @@ class Facade:
 
     async def current(self) -> EnrollmentRecord | None:
         body = await self._post(Moment.CURRENT_CALLED, _bytes(EmptyRequest()))
-        if body.strip() in {b"", b"null"}:
+        # Only null says that there is no binding; an empty answer says nothing about it.
+        if body.strip() == b"null":
             return None
         return _read(EnrollmentRecord, body)
 
@@ -237,6 +231,24 @@ def _read(model: type[Reply], body: bytes) -> Reply:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "the answer"
         raise Unavailable("bad-reply", f"{field}: {first['msg']}") from None
+
+
+def _client(service: Service) -> httpx2.AsyncClient:
+    """Build the client. Raises ConfigError."""
+    trust = _trust(service)
+    try:
+        return httpx2.AsyncClient(
+            verify=trust,
+            proxy=service.proxy or None,
+            follow_redirects=False,
+            timeout=httpx2.Timeout(service.request_timeout_seconds),
+            limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
+            headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
+        )
+    except (ValueError, ImportError, httpx2.InvalidURL):
+        # Without the reason: it quotes the URL, which may hold a password.
+        where = "service.proxy" if service.proxy else "HTTPS_PROXY"
+        raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 
 
 def _trust(service: Service) -> ssl.SSLContext | bool:

@@ -49,6 +49,7 @@ class Identity:
 
         Raises StateError when it can neither be read nor written.
         """
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
             Ed25519PrivateKey,
@@ -64,7 +65,8 @@ class Identity:
             key = serialization.load_pem_private_key(pem, password=None)
             if not isinstance(key, Ed25519PrivateKey):
                 raise ValueError("not an Ed25519 key")
-        except ValueError as error:
+        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+            # TypeError: the key is encrypted.
             log.error("the device's key cannot be read (%s): a new identity is made", error)
             self.set_aside()
             return self._create()

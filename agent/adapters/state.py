@@ -44,7 +44,12 @@ class StateDirectory:
 
         Raises StateError with the other one's process id.
         """
-        file = (self.path / LOCK_NAME).open("a+b")
+        try:
+            file = (self.path / LOCK_NAME).open("a+b")
+        except OSError as error:
+            raise StateError(
+                f"{self.path / LOCK_NAME} cannot be written: {error.strerror}"
+            ) from None
         try:
             if not _try_lock(file):
                 raise StateError(

@@ -67,14 +67,19 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
         printers=(printer(1),),
         hosts=(
             facts.Host(
-                "10.0.0.1", (facts.Service(80, "tcp", "http", None, True),), "reachable", ("tcp",),
+                "10.0.0.1",
+                (facts.Service(80, "tcp", "http", None, True),),
+                "reachable",
+                ("tcp",),
                 latency_ms=0.25,
             ),
         ),
         interfaces=(
-            facts.Interface("eth0", (facts.InterfaceAddress("10.0.0.9", "ipv4", 24),), ("10.0.0.1",)),
+            facts.Interface(
+                "eth0", (facts.InterfaceAddress("10.0.0.9", "ipv4", 24),), ("10.0.0.1",)
+            ),
         ),
-    )  # fmt: skip
+    )
 
     payload = network_report(found, JOB, CONTEXT)
 

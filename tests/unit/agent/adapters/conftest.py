@@ -1,0 +1,39 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.database import Database
+from agent.adapters.journal import Journal
+from agent.adapters.ledger import Ledger
+from agent.adapters.outbox import Outbox
+from agent.adapters.state import StateDirectory
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDirectory:
+    made = StateDirectory(tmp_path)
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def database(state: StateDirectory) -> Iterator[Database]:
+    made = Database(state)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def journal(database: Database, state: StateDirectory) -> Journal:
+    return Journal(database, state)
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    return Outbox(database)
+
+
+@pytest.fixture
+def ledger(database: Database, journal: Journal, outbox: Outbox) -> Ledger:
+    return Ledger(database, journal, outbox)

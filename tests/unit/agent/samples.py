@@ -1,0 +1,73 @@
+"""Records and requests that the tests of the agent share."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from agent.config import Config
+from agent.rules.sealing import Report, Sealed, seal
+from agent.wire.device_operations import Command, EnrollmentRecord
+from agent.wire.vocabulary import Kind
+
+NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
+INSTANCE = UUID(int=0x11)
+BINDING = UUID(int=0xB1)
+OTHER_BINDING = UUID(int=0xB2)
+BASE_URL = "http://127.0.0.1:9"
+
+
+def record(
+    instance_id: UUID = INSTANCE, binding_id: UUID = BINDING, location_id: str = "loc-0001"
+) -> EnrollmentRecord:
+    return EnrollmentRecord(
+        instance_id=instance_id,
+        location_id=location_id,
+        legacy_install_id="install-1",
+        app_version="0.1.0",
+        capabilities=("network",),
+        binding_id=binding_id,
+        organization_id="org-0001",
+    )
+
+
+def command(
+    number: int = 1,
+    kind: Kind = "network",
+    binding_id: UUID = BINDING,
+    expires_at: datetime = NOW + timedelta(minutes=10),
+) -> Command:
+    return Command(
+        version=1,
+        request_id=UUID(int=number),
+        binding_id=binding_id,
+        kind=kind,
+        expires_at=expires_at,
+    )
+
+
+def report(
+    number: int = 1, request_id: UUID | None = None, binding_id: UUID = BINDING
+) -> tuple[Report, Sealed]:
+    """Return a failed report and its seal."""
+    made = Report(
+        report_id=UUID(int=0x4E0000 + number),
+        binding_id=binding_id,
+        kind="network",
+        outcome="failed",
+        payload=None,
+        request_id=request_id,
+        failure_reason="collection-failed",
+    )
+    return made, seal(made, 10**6)
+
+
+def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: object) -> Config:
+    return Config.model_validate(
+        {
+            **sections,
+            "service": {
+                "base_url": base_url,
+                "location_id": location_id,
+                "request_timeout_seconds": 1.0,
+            },
+        }
+    )
