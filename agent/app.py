@@ -67,40 +67,53 @@ class App:
     """The parts of one run of the daemon. Build it inside the event loop; `close` ends it."""
 
     def __init__(self, loaded: Loaded[Config], around: Surroundings) -> None:
-        config = loaded.config
+        """Build everything, start nothing. Raises ConfigError and StateError."""
         self._loaded = loaded
+        self._config = loaded.config
         self._around = around
         self.phase: Phase = "starting"
         self._collection_built: Collection | None = None
-        clock, rng, state = around.clock, around.rng, around.state
+        self.status = StatusWriter(
+            StatusFile(around.state), around.notifier, around.clock, self._look
+        )
+        self.health = HealthBoard(around.clock, self.status.changed)
+        self._open_state()
+        self._meet_the_service()
+        self._make_request_loops()
+        self._make_timers()
 
-        self.status = StatusWriter(StatusFile(state), around.notifier, clock, self._look)
-        self.health = HealthBoard(clock, self.status.changed)
-        identity, record_file = Identity(state), DeviceRecordFile(state)
-        device = device_at_start(config, record_file, identity)
-        api_key = find_api_key(config.service.api_key_file)
-        self.facade = Facade(config.service, api_key, clock)
-
+    def _open_state(self) -> None:
+        """Find out what device this is, and open journal and outbox."""
+        state, service = self._around.state, self._config.service
+        self._identity, record_file = Identity(state), DeviceRecordFile(state)
+        device = device_at_start(self._config, record_file, self._identity)
+        self.standing = Standing(record_file, device.record, base_url=service.base_url)
         self._database = Database(state)
         self._journal = Journal(self._database, state)
         self._outbox = Outbox(self._database)
-        ledger = Ledger(self._database, self._journal, self._outbox)
+        self._ledger = Ledger(self._database, self._journal, self._outbox)
         if device.is_clone:
             self.health.report("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.report("state-quarantined", f"see {state.quarantine_path}")
 
-        self.standing = Standing(record_file, device.record, base_url=config.service.base_url)
-        self._link = Link(clock, rng, self.health, api_key)
+    def _meet_the_service(self) -> None:
+        """Build what talks to the service as this device."""
+        around, service = self._around, self._config.service
+        api_key = find_api_key(service.api_key_file)
+        self.facade = Facade(service, api_key, around.clock)
+        self._link = Link(around.clock, around.rng, self.health, api_key)
         self.enrollment = Enrollment(
-            place=Place(config.service.location_id, capabilities_of(config), config.enrollment),
-            identity=identity,
+            place=Place(
+                service.location_id, capabilities_of(self._config), self._config.enrollment
+            ),
+            identity=self._identity,
             facade=self.facade,
             link=self._link,
             standing=self.standing,
             health=self.health,
-            clock=clock,
-            rng=rng,
+            clock=around.clock,
+            rng=around.rng,
         )
         self._heartbeat = Heartbeat(
             self.facade,
@@ -110,17 +123,21 @@ class App:
             self.health,
             foreground=around.foreground,
         )
+
+    def _make_request_loops(self) -> None:
+        """Build what a request passes: receive, acknowledge, execute, submit."""
+        around, commands = self._around, self._config.commands
         self._acknowledger = Acknowledger(
             facade=self.facade,
             link=self._link,
             standing=self.standing,
             enrollment=self.enrollment,
             journal=self._journal,
-            clock=clock,
+            clock=around.clock,
             wake_executor=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
         )
         self._submitter = Submitter(
-            limits=config.limits,
+            limits=self._config.limits,
             facade=self.facade,
             link=self._link,
             standing=self.standing,
@@ -128,41 +145,43 @@ class App:
             acknowledger=self._acknowledger,
             journal=self._journal,
             outbox=self._outbox,
-            ledger=ledger,
-            state=state,
+            ledger=self._ledger,
+            state=around.state,
             health=self.health,
-            clock=clock,
-            rng=rng,
+            clock=around.clock,
+            rng=around.rng,
         )
         self._executor = Executor(
             collection=self._collection,
             acknowledger=self._acknowledger,
             standing=self.standing,
             journal=self._journal,
-            ledger=ledger,
-            clock=clock,
+            ledger=self._ledger,
+            clock=around.clock,
             skew=lambda: self.facade.skew,
             wake_submitter=self._submitter.wake,
             on_activity=self.status.changed,
         )
         self._receiver = Receiver(
-            delivery=config.commands.delivery,
-            poll_interval_s=config.commands.poll_interval_seconds,
+            delivery=commands.delivery,
+            poll_interval_s=commands.poll_interval_seconds,
             facade=self.facade,
             link=self._link,
             standing=self.standing,
             enrollment=self.enrollment,
             journal=self._journal,
             health=self.health,
-            clock=clock,
-            rng=rng,
+            clock=around.clock,
+            rng=around.rng,
             wake=self._acknowledger.wake,
         )
+
+    def _make_timers(self) -> None:
         self._scheduler = Scheduler(
             beat=self._beat,
-            interval_s=config.heartbeat.interval_seconds,
+            interval_s=self._config.heartbeat.interval_seconds,
             want_report=self._executor.schedule,
-            schedule=config.schedule,
+            schedule=self._config.schedule,
         )
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
@@ -212,11 +231,11 @@ class App:
             from agent.reporting import build_collection  # noqa: PLC0415
 
             self._collection_built = build_collection(
-                config=self._loaded.config,
+                config=self._config,
                 standing=self.standing,
                 health=self.health,
                 clock=self._around.clock,
-                capabilities=capabilities_of(self._loaded.config),
+                capabilities=capabilities_of(self._config),
                 on_activity=lambda activity: self._executor.now_doing(activity),  # noqa: PLW0108
                 agent_facts=self._agent_facts,
                 collector_command=self._around.collector_command,
@@ -230,7 +249,7 @@ class App:
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,
             last_heartbeat_at=_text(self._heartbeat.last_at),
-            config_digest=config_digest(self._loaded.config),
+            config_digest=config_digest(self._config),
         )
 
     def _look(self) -> DaemonStatus:
