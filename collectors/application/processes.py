@@ -64,8 +64,9 @@ def read_processes(
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
-    names = tuple(dict.fromkeys(clean(name, 64) for name in watched))[:WATCHED_MAX]
-    cut = max(0, len(set(watched)) - len(names))
+    wanted_names = dict.fromkeys(filter(None, (clean(name, 64) for name in watched)))
+    names = tuple(wanted_names)[:WATCHED_MAX]
+    cut = len(wanted_names) - len(names)
     fields = [available("process.watched", "configuration", names)]
     if names:
         look = table or read_table

@@ -40,14 +40,17 @@ class Handshake:
 
 
 def read_service(url: str, deadline: Deadline) -> Reading:
-    parts = urlsplit(url)
-    host, scheme = parts.hostname, parts.scheme
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        scheme, host, port = "", None, None
     if not host or scheme not in _PORTS:
         return _nothing("no service is configured")
     if getproxies().get(scheme) and not proxy_bypass(host):
         return _nothing("the service is reached through a proxy, which was not asked")
     try:
-        return Reading(_reached(host, parts.port or _PORTS[scheme], scheme, deadline))
+        return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
         return Reading(_unreached(error))
 

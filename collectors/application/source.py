@@ -97,15 +97,17 @@ def status_of(error: BaseException) -> tuple[FieldStatus, str]:
         return error.status, error.reason
     if isinstance(error, PermissionError):
         return "permission-denied", f"the system denied it: {_said(error)}"
-    if isinstance(error, TimeoutError):
-        return "collection-failed", _said(error) or "no answer within the time for it"
     return "collection-failed", _said(error)
 
 
 def _said(error: BaseException) -> str:
-    # An OSError names the path it was about, and a path may name a person: strerror only.
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """What happened, in the words of whoever noticed; a bug is named by its type too."""
+    if isinstance(error, OSError) and error.strerror:
+        # The full text names the path it was about, and a path may name a person.
+        return error.strerror
+    if isinstance(error, OSError | ValueError) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _bounded(value: FieldValue) -> FieldValue:

@@ -2,7 +2,10 @@
 
 import ipaddress
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
+
+_FORM: Final = "kiosk_debug_url is not of the form http://127.0.0.1:PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +21,25 @@ class DebugAddress:
 
 
 def parse_debug_url(url: str) -> DebugAddress:
-    """Read ``http://127.0.0.1:9222``. Raises ValueError for anything beyond this machine.
+    """Read ``http://127.0.0.1:9222``. Raises ValueError, never quoting ``url``, for all else.
 
     `localhost` is taken as 127.0.0.1 without asking a resolver, which might say otherwise.
     """
-    parts = urlsplit(url)
-    host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
     try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
+        parts = urlsplit(url)
+        scheme, host, port, user = parts.scheme, parts.hostname, parts.port, parts.username
     except ValueError:
-        is_loopback = False
-    if not is_loopback:
+        raise ValueError(_FORM) from None
+    if scheme != "http" or not host or port is None or user is not None:
+        raise ValueError(_FORM)
+    address = "127.0.0.1" if host == "localhost" else host
+    if not _is_loopback(address):
         raise ValueError("kiosk_debug_url is not a loopback address, so it was not asked")
-    if parts.scheme != "http" or parts.port is None or parts.username is not None:
-        raise ValueError("kiosk_debug_url is not of the form http://127.0.0.1:PORT")
-    return DebugAddress(host, parts.port)
+    return DebugAddress(address, port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

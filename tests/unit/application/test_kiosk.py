@@ -177,6 +177,8 @@ def test_nobody_listens() -> None:
         "https://127.0.0.1:9222",
         "http://127.0.0.1",
         "http://127.0.0.1:99999",
+        "http://127.0.0.1:secret",
+        "http://[secret",
         "file:///etc/passwd",
     ],
 )
