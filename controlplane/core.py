@@ -30,17 +30,19 @@ class Core:
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
-        return await self._in_thread(lambda: self._database.read(work))
+        return await self.run(lambda database: database.read(work))
 
     async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self._in_thread(lambda: self._database.write(work))
+        return await self.run(lambda database: database.write(work))
+
+    async def run(self, job: Callable[[Database], Result]) -> Result:
+        """Run ``job`` in a thread: what it does before its transaction holds up no other."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, job, self._database)
+        except DatabaseBusyError as error:
+            raise unavailable(str(error)) from error
 
     def close(self) -> None:
         self.bell.close()
         self._threads.shutdown()
-
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        except DatabaseBusyError as error:
-            raise unavailable(str(error)) from error

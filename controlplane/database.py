@@ -9,7 +9,9 @@ and BEGIN IMMEDIATE for writers, because a reader that turns writer cannot wait 
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +46,10 @@ class Database:
         if self._is_sqlite and parsed.database:
             _make_private(Path(parsed.database))
         self._engine = _open(parsed, connections)
+        # SQLite's own waiting is a poll with growing sleeps; within a process a lock is fairer.
+        self._turn: AbstractContextManager[object] = (
+            threading.Lock() if self._is_sqlite else nullcontext()
+        )
         self._writer = self._engine.execution_options(venue_writes=True)
         self._make_tables()
 
@@ -55,8 +61,7 @@ class Database:
         """Run ``work`` in a transaction and commit, or raise what it raised."""
         for attempt in range(1, WRITE_ATTEMPTS + 1):
             try:
-                with Session(self._writer, expire_on_commit=False) as session, session.begin():
-                    return work(session)
+                return self._write_once(work)
             except DBAPIError as error:
                 if not _is_collision(error):
                     raise
@@ -66,6 +71,14 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    def _write_once(self, work: Callable[[Session], Result]) -> Result:
+        with (
+            self._turn,
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            return work(session)
 
     def _make_tables(self) -> None:
         Base.metadata.create_all(self._writer)

@@ -55,7 +55,9 @@ class CommandsEndpoint:
             if self._core.bell.listener_count >= self._core.settings.streams_max:
                 raise unavailable("too many command streams are open", wait_s=30)
             response = StreamingResponse(
-                command_stream(self._core, caller), media_type="text/event-stream"
+                command_stream(self._core, caller),
+                media_type="text/event-stream",
+                headers={"X-Accel-Buffering": "no"},  # nginx would hold events back
             )
         else:
             commands = (await look(self._core, caller)).commands

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from controlplane.api_keys import Caller
-from controlplane.bodies import parse_body
 from controlplane.core import Core
+from controlplane.database import Database
 from controlplane.http.entrance import admit, read_body
 from controlplane.operations.desk import Desk
 from controlplane.operations.registry import Operation
@@ -33,10 +33,15 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now = core.clock()
 
-    def work(session: Session) -> tuple[BaseModel | None, Desk]:
-        desk = Desk(session, caller, now, core.settings)
-        return operation.run(desk, parse_body(operation.body, body)), desk
+    def job(database: Database) -> tuple[BaseModel | None, Desk]:
+        parsed = operation.parse(body)
 
-    reply, desk = await (core.write(work) if operation.writes else core.read(work))
+        def work(session: Session) -> tuple[BaseModel | None, Desk]:
+            desk = Desk(session, caller, now, core.settings)
+            return operation.run(desk, parsed), desk
+
+        return database.write(work) if operation.writes else database.read(work)
+
+    reply, desk = await core.run(job)
     core.bell.ring(desk.woken)
     return b"null" if reply is None else reply.model_dump_json(by_alias=True).encode()

@@ -1,5 +1,6 @@
 """The device receives its commands and says how far it is."""
 
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import select
@@ -50,7 +51,7 @@ def refusal_of(refused: lifecycle.TransitionRefusedError) -> Refusal:
 
 
 def waiting_commands(
-    session: Session, caller: Caller, now: object, limit: int = COMMANDS_MAX
+    session: Session, caller: Caller, now: datetime, limit: int = COMMANDS_MAX
 ) -> tuple[Command, ...]:
     """Return what the devices of this API key have not begun, oldest first."""
     query = (

@@ -89,10 +89,10 @@ def current(desk: Desk, _body: EmptyRequest) -> EnrollmentRecord | None:
         .order_by(Device.enrolled_at.desc(), Device.position.desc())
         .limit(1)
     )
+    if desk.caller.locations:
+        query = query.where(Device.location_id.in_(desk.caller.locations))
     device = desk.session.scalars(query).first()
-    if device is None or not desk.caller.may_visit(device.location_id):
-        return None
-    return enrollment_record(device)
+    return None if device is None else enrollment_record(device)
 
 
 def heartbeat(desk: Desk, body: HeartbeatRequest) -> HeartbeatReply:

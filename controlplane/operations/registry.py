@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,35 +14,46 @@ from pydantic import BaseModel
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operators
 from agent.wire import routes
+from controlplane.bodies import parse_body
 from controlplane.operations import delivery, enrollment, operator, submission
 from controlplane.operations.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``writes`` tells that the API key needs a write grant. ``run`` may return None (null)."""
+    """``parse`` makes a model of the body or refuses it; it needs no database and is done first.
 
-    body: type[BaseModel]
+    ``run`` may return None, which is null on the wire. ``writes`` tells that the API key needs
+    a write grant.
+    """
+
+    parse: Callable[[bytes], Any]
     run: Callable[[Desk, Any], BaseModel | None]
     writes: bool
 
 
+def _read(body: type[BaseModel], run: Callable[[Desk, Any], BaseModel | None]) -> Operation:
+    return Operation(partial(parse_body, body), run, writes=False)
+
+
+def _write(body: type[BaseModel], run: Callable[[Desk, Any], BaseModel | None]) -> Operation:
+    return Operation(partial(parse_body, body), run, writes=True)
+
+
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {
-        routes.CHALLENGE: Operation(device.ChallengeRequest, enrollment.challenge, True),
-        routes.ENROLL: Operation(device.EnrollRequest, enrollment.enroll, True),
-        routes.CURRENT: Operation(device.EmptyRequest, enrollment.current, False),
-        routes.HEARTBEAT: Operation(device.HeartbeatRequest, enrollment.heartbeat, True),
-        routes.ACKNOWLEDGE: Operation(device.AcknowledgeRequest, delivery.acknowledge, True),
-        routes.SUBMIT_RESULT: Operation(device.SubmitResultRequest, submission.submit_result, True),
-        routes.CREATE_REQUEST: Operation(
-            operators.CreateRequestRequest, operator.create_request, True
+        routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
+        routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
+        routes.CURRENT: _read(device.EmptyRequest, enrollment.current),
+        routes.HEARTBEAT: _write(device.HeartbeatRequest, enrollment.heartbeat),
+        routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
+        routes.SUBMIT_RESULT: Operation(
+            submission.parse_submission, submission.submit_result, writes=True
         ),
-        routes.LIST_DEVICES: Operation(operators.ListDevicesRequest, operator.list_devices, False),
-        routes.DEVICE_DETAIL: Operation(
-            operators.DeviceDetailRequest, operator.device_detail, False
-        ),
-        routes.REPORT_DETAIL: Operation(operators.ReportDetailRequest, operator.read_report, False),
-        routes.REVOKE: Operation(operators.RevokeRequest, operator.revoke, True),
+        routes.CREATE_REQUEST: _write(operators.CreateRequestRequest, operator.create_request),
+        routes.LIST_DEVICES: _read(operators.ListDevicesRequest, operator.list_devices),
+        routes.DEVICE_DETAIL: _read(operators.DeviceDetailRequest, operator.device_detail),
+        routes.REPORT_DETAIL: _read(operators.ReportDetailRequest, operator.read_report),
+        routes.REVOKE: _write(operators.RevokeRequest, operator.revoke),
     }
 )

@@ -6,6 +6,7 @@ still learns that its report arrived.
 """
 
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,7 +17,7 @@ from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.network_payload import NetworkPayload
 from agent.wire.vocabulary import Kind
 from controlplane import lifecycle
-from controlplane.bodies import parse_part
+from controlplane.bodies import parse_body, parse_part
 from controlplane.canonical import canonical_json, sha256_hex
 from controlplane.operations.delivery import refusal_of, request_of
 from controlplane.operations.desk import Desk
@@ -30,19 +31,32 @@ PAYLOADS: dict[Kind, type[BaseModel]] = {
 }
 
 
-def submit_result(desk: Desk, body: SubmitResultRequest) -> SubmitResultReply:
-    body_hash = sha256_hex(canonical_json(body.model_dump(mode="json", by_alias=True)))
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one."""
+
+    body: SubmitResultRequest
+    body_hash: str
+    payload: bytes
+
+
+def parse_submission(content: bytes) -> Submission:
+    body = parse_body(SubmitResultRequest, content)
+    whole = canonical_json(body.model_dump(mode="json", by_alias=True))
+    return Submission(body, sha256_hex(whole), canonical_json(_payload(body)))
+
+
+def submit_result(desk: Desk, submission: Submission) -> SubmitResultReply:
+    body = submission.body
     desk.lock_binding(body.binding_id)
     known = _known_report(desk, body)
     if known is not None:
-        if known.body_hash != body_hash:
+        if known.body_hash != submission.body_hash:
             raise conflict("report_conflict", "another report was handed in with this reportId")
         return _reply(known)
     device = desk.bound_device(body.binding_id)
-    payload = _payload(body)
     request = _finish_request(desk, body, device)
-    report = _report(desk, body, device, request, payload)
-    report.body_hash = body_hash
+    report = _report(desk, submission, device, request)
     desk.session.add(report)
     return _reply(report)
 
@@ -81,10 +95,8 @@ def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Re
     return request
 
 
-def _report(
-    desk: Desk, body: SubmitResultRequest, device: Device, request: Request | None, payload: Any
-) -> Report:
-    text = canonical_json(payload)
+def _report(desk: Desk, submission: Submission, device: Device, request: Request | None) -> Report:
+    body = submission.body
     has_tracker = desk.settings.tracker_url is not None
     return Report(
         id=body.report_id,
@@ -97,8 +109,9 @@ def _report(
         kind=body.kind,
         outcome=body.outcome,
         failure_reason=body.failure_reason,
-        payload=text.decode(),
-        payload_hash=sha256_hex(text),
+        payload=submission.payload.decode(),
+        payload_hash=sha256_hex(submission.payload),
+        body_hash=submission.body_hash,
         tracker_status="pending" if has_tracker else "disabled",
         tracker_event_id=str(uuid.uuid4()),
         tracker_attempts=0,

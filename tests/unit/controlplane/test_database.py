@@ -87,14 +87,14 @@ def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> Non
     database.close()
 
 
-def test_writers_take_turns(path: Path) -> None:
+def test_writers_of_two_processes_take_turns(path: Path) -> None:
     """Each reads and then writes; without BEGIN IMMEDIATE updates would be lost or refused."""
-    database = Database(str(path))
-    database.write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))
-    database.write(lambda session: session.execute(text("INSERT INTO counter VALUES (0)")))
-    start = threading.Barrier(4)
+    databases = [Database(str(path)) for _ in range(3)]
+    databases[0].write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))
+    databases[0].write(lambda session: session.execute(text("INSERT INTO counter VALUES (0)")))
+    start = threading.Barrier(len(databases))
 
-    def count() -> None:
+    def count(database: Database) -> None:
         start.wait()
         for _ in range(10):
             database.write(count_once)
@@ -103,13 +103,17 @@ def test_writers_take_turns(path: Path) -> None:
         n = session.execute(text("SELECT n FROM counter")).scalar_one()
         session.execute(text("UPDATE counter SET n = :n"), {"n": n + 1})
 
-    threads = [threading.Thread(target=count) for _ in range(4)]
+    threads = [threading.Thread(target=count, args=(database,)) for database in databases]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert database.read(lambda s: s.execute(text("SELECT n FROM counter")).scalar_one()) == 40
-    database.close()
+    counted = databases[0].read(
+        lambda session: session.execute(text("SELECT n FROM counter")).scalar_one()
+    )
+    for database in databases:
+        database.close()
+    assert counted == 30
 
 
 def test_the_layout_is_sound_for_postgresql() -> None:

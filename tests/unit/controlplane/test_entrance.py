@@ -82,11 +82,11 @@ async def test_a_read_only_key_writes_nothing(service: RunningService, path: str
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
-async def test_only_post_is_served(service: RunningService, path: str, method: str) -> None:
-    response = await service.http.request(method, path)
-    assert (response.status_code, response.headers["allow"]) == (405, "POST")
-    assert problem_of(response).code == "method_not_allowed"
+async def test_only_post_is_served(service: RunningService, path: str) -> None:
+    for method in ("GET", "PUT", "DELETE", "OPTIONS"):
+        response = await service.http.request(method, path)
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert problem_of(response).code == "method_not_allowed"
 
 
 @pytest.mark.parametrize("path", ["/nope", "/api/public/v1/remoteControl/", "/console/x.js"])
@@ -254,7 +254,7 @@ async def test_the_log_names_the_key_by_its_id_only(
 
 
 @hypothesis_settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(path=st.sampled_from(PATHS), body=st.binary(max_size=100))
 def test_no_body_is_a_fault(database: Database, path: str, body: bytes) -> None:
