@@ -69,7 +69,7 @@ class ArpWindow:
 
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, failed or past their settle time."""
-        waiting = sum(1 for then in self._asked.values() if now - then < SETTLE_S)
+        waiting = sum(1 for then in self._asked.values() if now < then + SETTLE_S)
         return len(self._known) - len(self._pending) - waiting
 
     @property

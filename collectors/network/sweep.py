@@ -21,6 +21,7 @@ CONNECTIONS_PER_S = 3000.0
 _TICK_S = 0.05
 _BURST = 32.0
 _SECOND_LOOK_S = 0.3
+_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class _Pace:
         if self.then is not None:
             self.tokens = min(_BURST, self.tokens + (now - self.then) * self.rate_per_s)
         self.then = now
-        return int(self.tokens)
+        return int(self.tokens + _ROUNDING)
 
     def spend(self, count: int) -> None:
         self.tokens -= count

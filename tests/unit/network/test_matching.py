@@ -203,6 +203,15 @@ def test_no_answer_at_all():
     assert "only its MAC was seen lately" in (judged(QUEUE, remembered).reason or "")
 
 
+def test_what_the_spooler_says_of_a_lost_printer():
+    lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
+    told = judged(lost, gather_sight(scanned_networks=LAN))
+    assert told.reason == (
+        "No answer from 192.168.1.50: is it switched on and connected? The spooler says: still"
+        " trying to connect; its queue is stopped on this machine"
+    )
+
+
 def test_an_address_where_nobody_looked_is_unknown():
     sight = gather_sight(hosts=[SeenHost("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
     told = judged(QUEUE, sight)
