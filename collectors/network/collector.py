@@ -90,7 +90,7 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local = self._gathered.local
-        configured = (configured_printer(entry) for entry in self._job.printers)
+        printer_hosts = (configured_printer(entry).host for entry in self._job.printers)
         table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
         return select_targets(
             local.in_use,
@@ -99,7 +99,7 @@ class _Collection:
             max_hosts=self._job.max_hosts,
             first=(
                 *local.gateways,
-                *(address for printer in configured for address in printer.addresses),
+                *(host for host in printer_hosts if host),
                 *(entry.address for entry in table if entry.mac_address),
             ),
         )
