@@ -28,10 +28,12 @@ from collectors.network.matching_devices import (
 from collectors.network.matching_reasons import endpoint, listed, sentence
 from collectors.network.matching_verdicts import (
     Contact,
+    Status,
     Verdict,
     judge_contact,
     judge_local,
     printer_state,
+    spooler_state,
     what_was_missing,
 )
 
@@ -94,23 +96,26 @@ class _Matcher:
             return self._moved(printer, by_name.devices[0], "name", printer.addresses[0])
         if self._is_blind:
             return Verdict("unknown", "the network was not looked at")
+        status, reason = self._judge_lost(printer)
+        return Verdict(status, sentence(reason, spooler_state(printer)))
+
+    def _judge_lost(self, printer: KnownPrinter) -> tuple[Status, str]:
         if printer.addresses:
             return self._judge_silent(printer.addresses[0], printer.port)
         reason = what_was_missing(printer)
         if reason is None:
-            return Verdict("unknown", "nothing is known by which it could be found")
-        return Verdict("unreachable", reason)
+            return "unknown", "nothing is known by which it could be found"
+        return "unreachable", reason
 
-    def _judge_silent(self, address: str, port: int | None) -> Verdict:
+    def _judge_silent(self, address: str, port: int | None) -> tuple[Status, str]:
         """Judge an address at which no device was seen."""
         where = endpoint(address, port) if port else address
         contact = self._contacts.get((address, port or 0))
         if contact == "refused":
-            return Verdict("unreachable", f"{where} refuses the connection")
+            return "unreachable", f"{where} refuses the connection"
         if contact is not None or self._is_scanned(address):
-            reason = f"no answer from {address}: is it switched on and connected?"
-            return Verdict("unreachable", reason)
-        return Verdict("unknown", f"{where} is not in a network that was looked at")
+            return "unreachable", f"no answer from {address}: is it switched on and connected?"
+        return "unknown", f"{where} is not in a network that was looked at"
 
     def _judge_device(self, printer: KnownPrinter, device: Device, by: By) -> Verdict:
         seen = _choose_port(printer, device)

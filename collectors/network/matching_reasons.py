@@ -66,9 +66,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 def sentence(*parts: str | None) -> str:
-    """Join what there is to say with semicolons, the first letter in upper case."""
-    said = "; ".join(part for part in parts if part)
-    return said[:1].upper() + said[1:]
+    """Join what there is to say with semicolons; a question begins a new sentence after it."""
+    said = ""
+    for part in filter(None, parts):
+        if not said or said.endswith("?"):
+            said += (" " if said else "") + part[:1].upper() + part[1:]
+        else:
+            said += f"; {part}"
+    return said
 
 
 def _without_severity(reason: str) -> str:

@@ -55,15 +55,13 @@ def judge_contact(contact: Contact, device: Device) -> tuple[Status, str]:
 
 def judge_local(printer: KnownPrinter) -> Verdict:
     """Judge a printer that hangs on the machine itself, or is paired with it."""
-    words = state_words(printer.state_reasons)
-    state = f"it says: {listed(words)}" if words else None
     if printer.present is None:
         why = "this system does not tell whether it is plugged in"
         if printer.transport == "ble":
             why = "Bluetooth printers are not contacted"
-        return Verdict("unknown", sentence(why, _stopped(printer), state))
+        return Verdict("unknown", sentence(why, spooler_state(printer)))
     status: Status = "reachable" if printer.present else "unreachable"
-    return Verdict(status, sentence(printer.presence_reason, _stopped(printer), state))
+    return Verdict(status, sentence(printer.presence_reason, spooler_state(printer)))
 
 
 def what_was_missing(printer: KnownPrinter) -> str | None:
@@ -87,12 +85,14 @@ def printer_state(
     said = f"the printer says: {listed(words)}" if words else None
     if said is None and own is not None and own.state == "stopped":
         said = "the printer says that it is stopped"
-    return sentence_end(said, _stopped(printer))
+    return "; ".join(part for part in (said, _stopped(printer)) if part) or None
 
 
-def sentence_end(*parts: str | None) -> str | None:
-    """Join what there is to say; None for nothing."""
-    return "; ".join(part for part in parts if part) or None
+def spooler_state(printer: KnownPrinter) -> str | None:
+    """Say what this machine's spooler knows of a printer that was not asked itself."""
+    words = state_words(printer.state_reasons)
+    said = f"the spooler says: {listed(words)}" if words else None
+    return "; ".join(part for part in (said, _stopped(printer)) if part) or None
 
 
 def _speaks_for(sighting: PrinterSighting, printer: KnownPrinter) -> bool:

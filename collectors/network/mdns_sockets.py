@@ -27,6 +27,7 @@ DESTINATIONS: Mapping[int, tuple[str, int]] = {
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 """Asked for, so that a burst of thousands of answers is not lost; the kernel may give less."""
 
+_PLACES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
 _IP_MULTICAST_ALL = 49  # linux/in.h, not in the socket module
 _IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
@@ -50,6 +51,7 @@ class Link:
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
+    _places: dict[tuple[str | int, ...], bool] = field(default_factory=dict)
 
     def send(self, packet: bytes) -> None:
         """Multicast a packet over each family; ``has_sent`` once any took one."""
@@ -67,7 +69,14 @@ class Link:
             return None
         except OSError:
             return b""  # an ICMP error of an earlier send; the next read may be well
-        return packet if self.is_neighbour(source) else b""
+        # The port does not matter here, and an address comes in thousands of packets.
+        place = (source[0], *source[2:])
+        is_ours = self._places.get(place)
+        if is_ours is None:
+            is_ours = self.is_neighbour(source)
+            if len(self._places) < _PLACES_MAX:
+                self._places[place] = is_ours
+        return packet if is_ours else b""
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
         """Tell whether a socket address is on this link, by its scope or by its network."""

@@ -21,6 +21,7 @@ PREFIX_LENGTH = 24
 READY_S = 20.0
 _POLL_S = 0.05
 _TOOLS = ("ip", "unshare", "avahi-daemon", "dbus-daemon", "cupsd", "ippeveprinter", "lpadmin")
+_ANNOUNCED = b"Server startup complete"
 _UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
 _GET_UUID = """{
 OPERATION Get-Printer-Attributes
@@ -142,11 +143,17 @@ class PeerLan:
         return peer
 
     def wait_for_printers(self, asking: Peer) -> None:
-        """Wait until every printer answers ``asking``, and learn its UUID from its own answer."""
+        """Wait until every printer has announced itself, and learn its UUID from its answer.
+
+        An announcer whose address changes while it still probes its names (RFC 6762, section 8)
+        never comes to announce them.
+        """
         test = self.directory / "uuid.test"
         test.write_text(_GET_UUID)
         for peer in self.peers:
             if peer.is_printer and not peer.uuid:
+                log = self.directory / peer.name / "peer.log"
+                _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer) -> Path:

@@ -271,11 +271,11 @@ def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
     lost = replace(QUEUE, make_model="Brother HL-L2350DW - IPP Everywhere")
     told = judged(lost, sight)
     assert told.status == "unreachable"
-    assert (told.reason or "").endswith("; the same model was seen at 192.168.1.61")
+    assert (told.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
     # Not when that one is another printer of this machine.
     owner = replace(QUEUE, id="cups:other", addresses=("192.168.1.61",), host="192.168.1.61")
     first, _ = match([lost, owner], sight).printers
-    assert "same model" not in (first.reason or "")
+    assert "same model" not in (first.reason or "").lower()
 
 
 def test_what_the_printer_says_and_what_the_queue_does():

@@ -1,0 +1,342 @@
+"""The network report against real peers: cupsd's queues, ippeveprinter and avahi."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.peers import Peer, PeerLan, peer_lan, why_not
+from tests.lab.peers_listener import FORBIDDEN_PORTS
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(why_not() is not None, reason=f"no LAN of real peers here: {why_not()}"),
+]
+
+ROOT = Path(__file__).parents[2]
+JOB = {
+    "ports": [22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101],
+    "max_hosts": 256,
+    "max_services": 1024,
+    "max_duration_s": 20,
+    "printers": [
+        {"id": "till", "name": "Till", "transport": "network", "address": "10.66.0.20:9100"},
+        {"id": "by-mac", "name": "By MAC", "transport": "network", "address": "02:66:00:00:00:0b"},
+        {"id": "nowhere", "name": "X", "transport": "network", "address": "10.66.0.99:9100"},
+    ],
+}
+OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
+    f"size{tray}=na_letter_8.5x11in&type{tray}=stationery&level{tray}=0" for tray in range(2)
+)
+
+
+@dataclass
+class Venue:
+    """The LAN as it is when the report is made, and the truth about it."""
+
+    lan: PeerLan
+    machine: Peer
+    printers: dict[str, Peer]
+    spooler: Path
+    counts: Path
+    truth: Path
+
+    def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "CUPS_SERVER": str(self.spooler), "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            self.lan.command(self.machine, sys.executable, *command),
+            env=env,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
+
+    def start_report(self) -> subprocess.Popen[bytes]:
+        started = self.start("-m", "collectors", "network", stdin=subprocess.PIPE)
+        assert started.stdin is not None
+        started.stdin.write(json.dumps(JOB).encode() + b"\n")
+        started.stdin.flush()
+        return started
+
+    def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
+        script = str(ROOT / "tests/lab/peers_browse.py")
+        return self.start(script, "eth0", f"{self.machine.address}/24", str(limit), "30")
+
+
+def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """Read the events of a collector up to its result. stdin stays open: it would end it."""
+    assert report.stdout is not None
+    try:
+        for line in report.stdout:
+            event = json.loads(line)
+            if event["event"] in ("result", "crash"):
+                assert event["event"] == "result", event
+                return dict(event["facts"])
+        raise AssertionError("the collector ended without a result")
+    finally:
+        report.kill()
+        report.communicate()
+
+
+def findings_of(browsing: subprocess.Popen[bytes]) -> dict[str, Any]:
+    output, errors = browsing.communicate(timeout=60)
+    assert browsing.returncode == 0, errors.decode()
+    return dict(json.loads(output))
+
+
+@pytest.fixture(scope="module")
+def directory() -> Iterator[Path]:
+    """Give a directory that cupsd can reach as another user; pytest's own it cannot."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+@pytest.fixture(scope="module")
+def venue(directory: Path) -> Iterator[Venue]:
+    with peer_lan(directory) as lan:
+        machine = lan.add_host("pc", 1)
+        printers = {
+            name: lan.add_printer(name, number, *make_model)
+            for name, number, make_model in (
+                ("Kitchen", 11, ("Brother", "HL-L2350DW")),
+                ("Bar", 12, ("Epson", "TM-m30")),
+                ("Cellar", 13, ("HP", "LaserJet-400")),
+                ("Office", 14, ("Canon", "MF-640")),
+                ("Terrace", 15, ("Star", "mC-Print3")),
+            )
+        }
+        till = lan.add_host("till", 20)
+        counts = directory / "counts.json"
+        listener = subprocess.Popen(
+            lan.command(till, sys.executable, str(ROOT / "tests/lab/peers_listener.py"), counts),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+        )
+        try:
+            assert listener.stdout is not None
+            assert listener.stdout.readline() == b"ready\n"
+            spooler = lan.start_spooler(machine)
+            lan.wait_for_printers(machine)
+            truth = directory / "truth.json"
+            made = Venue(lan, machine, printers, spooler, counts, truth)
+            _set_up(made)
+            yield made
+        finally:
+            listener.kill()
+            listener.communicate()
+
+
+def _set_up(venue: Venue) -> None:
+    """Make the queues, then let happen what happens to printers. The truth is written down."""
+    lan, printers = venue.lan, venue.printers
+    uris = {
+        name: f"ipp://{peer.address}/ipp/print?uuid={peer.uuid}" for name, peer in printers.items()
+    }
+    uris["Kitchen"] = f"dnssd://Kitchen._ipp._tcp.local/?uuid={printers['Kitchen'].uuid}"
+    for name, uri in uris.items():
+        lan.add_queue(venue.machine, venue.spooler, name.lower(), uri)
+    driverless = f"ipp://{printers['Bar'].address}/ipp/print"
+    lan.add_queue(venue.machine, venue.spooler, "bar-2", driverless, "-m", "everywhere")
+    lan.move(printers["Cellar"], 43)
+    lan.stop(printers["Office"])
+    lan.unplug(printers["Terrace"])
+    page = OUT_OF_PAPER.format(address=printers["Bar"].address)
+    ask = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=5).read()"
+    _, errors = venue.start("-c", ask).communicate(timeout=20)
+    assert not errors, errors.decode()
+    peers = {name: {**asdict(replace_process(peer))} for name, peer in printers.items()}
+    venue.truth.write_text(json.dumps(peers))
+
+
+def replace_process(peer: Peer) -> Peer:
+    """Return a peer as it can be written down."""
+    return Peer(peer.name, peer.namespace, peer.address, peer.mac_address, None, peer.uuid)
+
+
+@pytest.fixture(scope="module")
+def facts(venue: Venue) -> dict[str, Any]:
+    return facts_of(venue.start_report())
+
+
+@pytest.fixture(scope="module")
+def truth(venue: Venue) -> dict[str, Any]:
+    return dict(json.loads(venue.truth.read_text()))
+
+
+def printer(facts: dict[str, Any], printer_id: str) -> dict[str, Any]:
+    (found,) = (each for each in facts["printers"] if each["id"] == printer_id)
+    return dict(found)
+
+
+def test_every_source_succeeded(facts: dict[str, Any]):
+    for source in ("interfaces_source", "mdns_source", "scan_source"):
+        assert facts[source] == {"state": "succeeded", "reason": None}
+    assert facts["failures"] == []
+    assert facts["truncated"] is False
+
+
+@pytest.mark.parametrize("name", ["Kitchen", "Bar"])
+def test_a_queue_is_matched_to_its_printer_by_uuid(
+    facts: dict[str, Any], truth: dict[str, Any], name: str
+):
+    found = printer(facts, f"cups:{name.lower()}")
+    assert found["status"] == "reachable"
+    assert found["matched_endpoint"] == f"{truth[name]['address']}:631"
+    assert found["reason"].startswith("Reachable on port 631, matched by UUID")
+
+
+def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any]):
+    found = printer(facts, "cups:bar-2")
+    assert found["status"] == "reachable"
+    assert found["reason"].startswith("Reachable on port 631, matched by address, port and queue")
+
+
+def test_a_printer_without_paper_says_so(facts: dict[str, Any]):
+    assert printer(facts, "cups:bar")["reason"].endswith("; the printer says: out of paper")
+    assert "says" not in printer(facts, "cups:kitchen")["reason"]
+
+
+def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], truth: dict[str, Any]):
+    found = printer(facts, "cups:cellar")
+    assert truth["Cellar"]["address"] == "10.66.0.43"
+    assert found["status"] == "unreachable"
+    assert found["matched_endpoint"] == "10.66.0.43:631"
+    assert found["reason"].startswith(
+        "Moved to 10.66.0.43:631 (same UUID); nothing answers at 10.66.0.13 any more"
+    )
+
+
+def test_a_stopped_printer_refuses(facts: dict[str, Any]):
+    found = printer(facts, "cups:office")
+    assert (found["status"], found["matched_endpoint"]) == ("unreachable", None)
+    assert found["reason"].startswith("10.66.0.14 refuses connections on port 631")
+
+
+def test_an_unplugged_printer_does_not_answer(facts: dict[str, Any]):
+    found = printer(facts, "cups:terrace")
+    assert (found["status"], found["matched_endpoint"]) == ("unreachable", None)
+    assert found["reason"].startswith("No answer from 10.66.0.15")
+    assert found["reason"].endswith("is it switched on and connected?")
+
+
+def test_configured_printers_are_judged_beside_the_queues(facts: dict[str, Any]):
+    till = printer(facts, "till")
+    assert till["matched_endpoint"] == "10.66.0.20:9100"
+    assert till["reason"] == "Reachable on port 9100, matched by address and port"
+    by_mac = printer(facts, "by-mac")
+    assert by_mac["matched_endpoint"] == "10.66.0.11:631"
+    assert by_mac["reason"].startswith("Reachable on port 631, matched by MAC")
+    nowhere = printer(facts, "nowhere")
+    assert nowhere["reason"] == "No answer from 10.66.0.99: is it switched on and connected?"
+
+
+def test_endpoints_carry_label_model_and_printers(facts: dict[str, Any], truth: dict[str, Any]):
+    (kitchen,) = (
+        each
+        for each in facts["endpoints"]
+        if (each["address"], each["port"]) == (truth["Kitchen"]["address"], 631)
+    )
+    assert (kitchen["label"], kitchen["model"]) == ("Kitchen", "Brother HL-L2350DW")
+    assert kitchen["host"] == "Kitchen-host.local"
+    assert kitchen["mac_address"] == truth["Kitchen"]["mac_address"]
+    assert kitchen["matched_printer_ids"] == ["by-mac", "cups:kitchen"]
+    assert kitchen["discovered_by"] == ["mdns", "scan"]
+
+
+def test_hosts_and_their_names(facts: dict[str, Any]):
+    hosts = {each["address"]: each for each in facts["hosts"]}
+    assert {"10.66.0.1", "10.66.0.11", "10.66.0.12", "10.66.0.20", "10.66.0.43"} <= set(hosts)
+    assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"
+
+
+def test_no_byte_came_where_none_may(facts: dict[str, Any], venue: Venue):
+    counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
+    assert set(counts) == set(FORBIDDEN_PORTS)
+    tried = set(JOB["ports"]) & set(FORBIDDEN_PORTS)  # type: ignore[call-overload]
+    assert all(counts[port][0] > 0 for port in tried)  # the ports were found open …
+    assert sum(size for _, size in counts.values()) == 0  # … and nothing was sent
+
+
+def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict[str, Any]):
+    running = [venue.start_report(), venue.start_report()]
+    for report in running:
+        again = facts_of(report)
+        assert again["failures"] == []
+        for each in facts["printers"]:
+            other = printer(again, each["id"])
+            assert (other["status"], other["matched_endpoint"]) == (
+                each["status"],
+                each["matched_endpoint"],
+            )
+
+
+def test_two_browses_at_once_hear_the_same(venue: Venue):
+    running = [venue.browse(), venue.browse()]
+    first, second = (findings_of(each) for each in running)
+    for findings in (first, second):
+        assert findings["state"]["state"] == "succeeded"
+        printing = [s for s in findings["services"] if s["type"] == "_ipp._tcp"]
+        assert {s["instance"] for s in printing} == {"Kitchen", "Bar", "Cellar"}
+        assert all(s["addresses"] and s["port"] == 631 for s in printing)
+    assert _names(first) == _names(second)
+
+
+def test_another_program_on_the_port_is_survived(venue: Venue):
+    keep = (
+        "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+        " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"
+    )
+    keeper = venue.start("-c", keep, stdin=subprocess.PIPE)
+    try:
+        assert keeper.stdout is not None
+        assert keeper.stdout.readline() == b"bound\n"
+        findings = findings_of(venue.browse())
+    finally:
+        keeper.communicate(timeout=10)
+    assert findings["state"]["state"] == "succeeded"
+    assert "another program keeps UDP port 5353 for itself" in findings["limitations"][0]
+    assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
+
+
+def test_thousands_of_services_with_hostile_names(venue: Venue):
+    host = venue.lan.add_host("many", 50)
+    script = str(ROOT / "tests/lab/peers_announcer.py")
+    announcer = subprocess.Popen(
+        venue.lan.command(host, sys.executable, script, host.address, "3000"),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert announcer.stdout is not None
+        assert announcer.stdout.readline() == b"ready\n"
+        whole, cut = findings_of(venue.browse(5000)), findings_of(venue.browse(1000))
+    finally:
+        announcer.kill()
+        announcer.communicate()
+    own = [each for each in whole["services"] if host.address in each["addresses"]]
+    # Those whose name is no UTF-8 cannot be asked for by name: 1 in 70 came without its place.
+    assert len(own) >= 2950
+    assert whole["truncated"] is False
+    assert len(cut["services"]) == 1000
+    assert cut["truncated"] is True
+    assert any("services over the limit were left out" in each for each in cut["limitations"])
+    for each in own:
+        texts = (each["instance"], *(value for _, value in each["txt"]))
+        for text in texts:
+            assert text.replace("\u200d", "").isprintable(), repr(text)
+    assert any("<script>" in each["instance"] for each in own)
+    assert whole["rss_mib"] < 90
+    assert whole["cpu_seconds"] < 5
+
+
+def _names(findings: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(each["instance"], each["type"]) for each in findings["services"]}
