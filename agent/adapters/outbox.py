@@ -88,14 +88,16 @@ class Outbox:
             "SELECT report_id, created_at, length(body) AS size FROM outbox"
             " ORDER BY request_id IS NOT NULL, created_at"
         )
-        total = sum(row["size"] for row in rows)
         oldest_kept = (now - max_age).isoformat()
-        leaving = []
-        for row in rows:
-            if total > max_bytes or row["created_at"] < oldest_kept:
-                leaving.append(row["report_id"])
-                total -= row["size"]
-        return tuple(self._get(report_id) for report_id in leaving)
+        leaving = [row for row in rows if row["created_at"] < oldest_kept]
+        fresh = [row for row in rows if row["created_at"] >= oldest_kept]
+        total = sum(row["size"] for row in fresh)
+        for row in fresh:
+            if total <= max_bytes:
+                break
+            leaving.append(row)
+            total -= row["size"]
+        return tuple(self._get(row["report_id"]) for row in leaving)
 
     def _get(self, report_id: str) -> Item:
         return _item(

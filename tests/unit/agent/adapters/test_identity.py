@@ -2,6 +2,7 @@
 
 import base64
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -68,7 +69,7 @@ def test_another_key_is_another_device(identity: Identity, state: StateDirectory
 def test_the_instance_id_of_a_key_never_changes() -> None:
     key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 
-    assert str(key.instance_id) == "fd3eeaaa-0bc3-53dc-9dcb-d63fc46cb4df"
+    assert str(key.instance_id) == "b98b0c4c-3815-5648-a6b1-dba6436acad6"
 
 
 @pytest.mark.parametrize("signature_encoding", ["hex", "base64"])
@@ -88,7 +89,7 @@ def test_a_signature_can_be_verified(
 
     signature = key.sign(nonce, nonce_encoding, signature_encoding)  # type: ignore[arg-type]
 
-    EnrollRequest(challenge_id="00000000-0000-4000-8000-000000000001", signature=signature)
+    EnrollRequest(challenge_id=UUID(int=1), signature=signature)
     raw = bytes.fromhex(signature) if signature_encoding == "hex" else base64.b64decode(signature)
     assert len(signature) == (128 if signature_encoding == "hex" else 88)
     public_key(key).verify(raw, signed)
