@@ -90,8 +90,11 @@ async function about() {
     "touched": [clicks, changes, Object.getOwnPropertyNames(window).length - known],
   };
 }
+// What the page replaces in its own world must not reach whoever looks from outside.
+const write = JSON.stringify;
+JSON.stringify = () => '{"browser.userAgent":{"value":"page-lie"}}';
 async function report() {
-  await fetch("/report", { method: "POST", body: JSON.stringify(await about()) });
+  await fetch("/report", { method: "POST", body: write(await about()) });
   setTimeout(report, 50);
 }
 report();

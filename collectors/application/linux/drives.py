@@ -1,6 +1,7 @@
-"""The machine's drives and their health: UDisks2 for SMART, sysfs for eMMC wear.
+"""The machine's drives and their health: UDisks2 or smartctl for SMART, sysfs for eMMC wear.
 
-UDisks2 tells anyone what only root may ask a drive. Serial numbers and WWNs are not read.
+UDisks2 tells anyone what only root may ask a drive, so it is asked first. Serial
+numbers and WWNs are not read.
 """
 
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
+from collectors.application.linux import smart
 from collectors.application.linux.files import children, read_line, read_number
 from collectors.application.source import (
     Reading,
@@ -20,7 +22,7 @@ from collectors.application.source import (
     status_of,
 )
 from collectors.application.system_bus import Objects, managed_objects
-from collectors.contract import Field, FieldStatus
+from collectors.contract import Field
 
 SOURCE: Final = "sysfs block"
 DRIVES_MAX: Final = 16
@@ -28,6 +30,8 @@ _DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)
 _UDISKS: Final = "org.freedesktop.UDisks2"
 _SECTOR_BYTES: Final = 512
 _WEAR_STEPS: Final = 11
+
+UDISKS_S: Final = 1.0
 
 Health = dict[str, str]
 """By device name (``sda``): good or failing."""
@@ -38,19 +42,19 @@ def ask_udisks(deadline: Deadline) -> Objects:
 
 
 def read_drives(
-    root: Path, deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_udisks
+    root: Path,
+    deadline: Deadline,
+    ask: Callable[[Deadline], Objects] = ask_udisks,
+    ask_drive: Callable[[str, Deadline], str] = smart.read_health,
 ) -> Reading:
     entries = [p for p in children(root / "sys/block") if _DRIVE.fullmatch(p.name)]
-    health: Health = {}
-    why: tuple[FieldStatus, str] = ("unsupported", "the drive's health is not told")
-    try:
-        health = parse_udisks(ask(deadline)) if entries else {}
-    except (Unreadable, OSError, ValueError) as error:
-        why = _no_health(error)
+    listed = entries[:DRIVES_MAX]
     fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
-    for entry in entries[:DRIVES_MAX]:
-        fields += drive_fields(entry, health.get(entry.name), why)
-    cut = max(0, len(entries) - DRIVES_MAX)
+    known = _known_health(ask, deadline) if listed else {}
+    for entry in listed:
+        fields += drive_fields(entry)
+        fields.append(_health(entry.name, known, ask_drive, deadline))
+    cut = len(entries) - len(listed)
     return Reading(
         tuple(fields),
         limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
@@ -71,7 +75,8 @@ def parse_udisks(objects: Objects) -> Health:
     return found
 
 
-def drive_fields(entry: Path, health: str | None, why: tuple[FieldStatus, str]) -> list[Field]:
+def drive_fields(entry: Path) -> list[Field]:
+    """What sysfs tells of a drive."""
     prefix = f"disk.drive.{entry.name}"
     sectors = read_number(entry / "size")
     rotates = read_number(entry / "queue/rotational")
@@ -81,9 +86,6 @@ def drive_fields(entry: Path, health: str | None, why: tuple[FieldStatus, str]) 
         either(f"{prefix}.model", SOURCE, model, untold),
         either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, untold),
         either(f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, untold),
-        available(f"{prefix}.health", "UDisks2", health)
-        if health
-        else absent(f"{prefix}.health", "UDisks2", *why),
         _wear(f"{prefix}.lifeUsedFraction", entry),
     ]
 
@@ -127,8 +129,40 @@ def _device_name(value: object) -> str | None:
     return text.rstrip("\0").removeprefix("/dev/") or None
 
 
-def _no_health(error: Exception) -> tuple[FieldStatus, str]:
-    status, reason = status_of(error)
-    if status in {"not-applicable", "unsupported"}:
-        return "unsupported", "UDisks2, which tells a drive's health, does not run here"
-    return status, reason
+def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Health | Unreadable:
+    """The verdicts UDisks2 knows, or why it was not heard."""
+    try:
+        return parse_udisks(ask(deadline.sooner(UDISKS_S)))
+    except Unreadable as error:
+        return error
+    except (OSError, ValueError) as error:
+        return Unreadable(*status_of(error))
+
+
+def _health(
+    name: str,
+    known: Health | Unreadable,
+    ask_drive: Callable[[str, Deadline], str],
+    deadline: Deadline,
+) -> Field:
+    key = f"disk.drive.{name}.health"
+    if isinstance(known, Unreadable):
+        if known.status not in {"not-applicable", "unsupported"}:
+            return absent(key, "UDisks2", known.status, known.reason)
+        return _asked(key, name, ask_drive, deadline)
+    reason = "the drive has no SMART verdict"
+    return either(key, "UDisks2", known.get(name), reason)
+
+
+def _asked(
+    key: str, name: str, ask_drive: Callable[[str, Deadline], str], deadline: Deadline
+) -> Field:
+    """Without UDisks2 the drive itself is asked; a virtual or memory card has nothing to say."""
+    if not name.startswith(("sd", "nvme")):
+        return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
+    try:
+        return available(key, smart.SOURCE, ask_drive(name, deadline))
+    except Unreadable as error:
+        return absent(key, smart.SOURCE, error.status, error.reason)
+    except OSError as error:
+        return absent(key, smart.SOURCE, *status_of(error))

@@ -1,5 +1,7 @@
 """Mounts, their space and the drives below them."""
 
+import contextlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from collectors.application import disk_space
 from collectors.application.deadline import Deadline
 from collectors.application.disk_space import Answers, Mount, Space
-from collectors.application.linux import drives, mounts
+from collectors.application.linux import drives, mounts, smart
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, parse_objects
 from collectors.application.text import decode
@@ -114,14 +116,49 @@ def test_drives(tmp_path: Path) -> None:
     assert "50026B76" not in repr(reading)
 
 
-def test_without_udisks_only_the_health_is_missing(tmp_path: Path) -> None:
-    def nobody(_: Deadline) -> Objects:
-        raise Unreadable("not-applicable", "nobody answers")
+def nobody(_: Deadline) -> Objects:
+    raise Unreadable("not-applicable", "nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "value"),
+    [
+        (b'{"smartctl":{"exit_status":0},"smart_status":{"passed":true}}', "available", "good"),
+        (b'{"smartctl":{"exit_status":8},"smart_status":{"passed":false}}', "available", "failing"),
+        (
+            b'{"smartctl":{"messages":[{"string":"Smartctl open device: /dev/sda failed: '
+            b'Permission denied","severity":"error"}],"exit_status":2}}',
+            "permission-denied",
+            None,
+        ),
+        (
+            b'{"smartctl":{"messages":[{"string":"Device is in STANDBY mode, exit(2)"}]}}',
+            "not-applicable",
+            None,
+        ),
+        (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
+    ],
+)
+def test_without_udisks_the_drive_is_asked(
+    tmp_path: Path, answer: bytes, status: str, value: str | None
+) -> None:
+    root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
+    reading = drives.read_drives(root, NOW, nobody, lambda _, __: smart.parse_health(answer))
+    fields = by_key(reading)
+    assert fields["disk.drive.sda.health"].status == status
+    assert fields["disk.drive.sda.health"].value == value
+    assert fields["disk.drive.sda.sizeBytes"].value == 4096
+    assert fields["disk.drive.vda.health"].status == "unsupported"
+
+
+def test_a_bus_that_breaks_costs_only_the_health(tmp_path: Path) -> None:
+    def late(_: Deadline) -> Objects:
+        raise TimeoutError("busctl did not answer within its time")
 
     root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
-    fields = by_key(drives.read_drives(root, NOW, nobody))
-    assert fields["disk.drive.sda.health"].status == "unsupported"
-    assert fields["disk.drive.sda.sizeBytes"].value == 4096
+    fields = by_key(drives.read_drives(root, NOW, late))
+    assert fields["disk.drive.sda.health"].status == "collection-failed"
+    assert fields["disk.drive.sda.sizeBytes"].status == "available"
 
 
 @given(st.text())
@@ -161,3 +198,14 @@ json_values = st.recursive(
 )
 def test_udisks_takes_any_properties(objects: Objects) -> None:
     assert set(drives.parse_udisks(objects).values()) <= {"good", "failing"}
+
+
+@given(
+    st.binary()
+    | st.dictionaries(st.sampled_from(["smart_status", "smartctl"]), json_values).map(
+        lambda told: json.dumps(told).encode()
+    )
+)
+def test_smartctl_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+    with contextlib.suppress(ValueError, Unreadable):
+        assert smart.parse_health(data) in {"good", "failing"}
