@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from collectors.network.rtnetlink import LinkNeighbour
 from collectors.network.scan_network import Contact, Happened
 
-
 _TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
 
 
