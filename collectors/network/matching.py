@@ -24,6 +24,7 @@ from collectors.network.matching_devices import (
     Found,
     group_devices,
     has_model,
+    service_names,
 )
 from collectors.network.matching_reasons import endpoint, listed, sentence
 from collectors.network.matching_verdicts import (
@@ -36,6 +37,9 @@ from collectors.network.matching_verdicts import (
     spooler_state,
     what_was_missing,
 )
+
+HINTS_MAX = 4
+"""More devices of one model than this tell nobody which one is meant."""
 
 
 def match(known: Sequence[KnownPrinter], sight: NetworkSight) -> PrinterMatches:
@@ -84,12 +88,13 @@ class _Matcher:
         is_lost = verdict.device is None and not verdict.is_ambiguous
         if printer.transport != "network" or not is_lost:
             return None
-        same = [
-            device.address
-            for device in self._index.devices
-            if device.address not in taken and has_model(device, printer.make_model)
-        ]
-        return f"the same model was seen at {listed(same)}" if same else None
+        same: dict[str, None] = {}
+        for device in self._index.of_model(printer.make_model):
+            if device.address not in taken:
+                same[device.address] = None
+            if len(same) > HINTS_MAX:
+                return None
+        return f"the same model was seen at {listed(tuple(same))}" if same else None
 
     def _judge_unmatched(self, printer: KnownPrinter, by_name: Found | None) -> Verdict:
         if by_name is not None and len(by_name.devices) == 1 and printer.addresses:
@@ -200,10 +205,10 @@ def _choose_port(printer: KnownPrinter, device: Device) -> PrinterSighting | Non
 
 def _is_own(printer: KnownPrinter, sighting: PrinterSighting) -> bool:
     """Tell whether this very port gives the printer's UUID or DNS-SD name."""
-    has_uuid = printer.uuid is not None and printer.uuid in sighting.uuids
-    return has_uuid or (
-        printer.dns_sd_name is not None and printer.dns_sd_name in sighting.instances
-    )
+    if printer.uuid is not None and printer.uuid in sighting.uuids:
+        return True
+    name = (printer.dns_sd_name or "").lower()
+    return bool(name) and any(name in service_names(each) for each in sighting.instances)
 
 
 def _rank(sighting: PrinterSighting) -> tuple[bool, int, int]:

@@ -1,6 +1,7 @@
 """Sightings grouped into devices, and devices found again by what is known of a printer."""
 
 import ipaddress
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,10 @@ class DeviceIndex:
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.devices = tuple(devices)
+        self._models: dict[str, list[Device]] = defaultdict(list)
+        for device in devices:
+            for model in {plain_model(m) for each in device.sightings for m in each.models}:
+                self._models[model].append(device)
         self._stores: dict[By, dict[str, list[Device]]] = {}
         for by, keys in _DEVICE_KEYS:
             store: dict[str, list[Device]] = defaultdict(list)
@@ -91,8 +96,22 @@ class DeviceIndex:
                 return Found(tuple(dict.fromkeys(hits)), by)
         return None
 
+    def of_model(self, model: str | None) -> Iterator[Device]:
+        """Yield the devices that give this model, each as often as it gives a name for it."""
+        wanted = plain_model(model)
+        for known, devices in self._models.items():
+            if is_same_plain_model(wanted, known):
+                yield from devices
+
     def at(self, address: str) -> Device | None:
         return next(iter(self._stores["address"].get(address, ())), None)
+
+
+def service_names(name: str) -> tuple[str, ...]:
+    """Return the forms in which a DNS-SD instance name is compared: as it is, and as cups-browsed
+    makes a queue's name of it (``Brother HL-L2350DW`` becomes ``brother_hl_l2350dw``)."""
+    lower = name.lower()
+    return (lower, _NOT_IN_QUEUE_NAMES.sub("_", lower).strip("_"))
 
 
 def plain_model(model: str | None) -> str:
@@ -119,13 +138,16 @@ def has_model(device: Device, model: str | None) -> bool:
 
 def is_same_model(one: str | None, other: str | None) -> bool:
     """Tell whether two names mean one model, where one may lack the maker's name."""
-    first, second = plain_model(one), plain_model(other)
-    if not first or not second:
-        return False
-    return first == second or first.endswith(second) or second.endswith(first)
+    return is_same_plain_model(plain_model(one), plain_model(other))
+
+
+def is_same_plain_model(one: str, other: str) -> bool:
+    """Compare two models that ``plain_model`` gave."""
+    return bool(one and other) and (one.endswith(other) or other.endswith(one))
 
 
 _DRIVER_MARKS = (" - ipp", ", driverless", " foomatic", ", hpcups", ", using", " - cups", " series")
+_NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 _NO_MODELS = frozenset({"", "printer", "localrawprinter", "genericprinter", "unknown", "ippeve"})
 
 
@@ -151,6 +173,12 @@ def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
     yield from (each for each in candidates if each)
 
 
+def _instance_names(device: Device) -> Iterator[str]:
+    for sighting in device.sightings:
+        for instance in sighting.instances:
+            yield from service_names(instance)
+
+
 def _names(hostnames: Iterable[str]) -> Iterator[str]:
     for name in hostnames:
         plain = name.lower().rstrip(".")
@@ -162,17 +190,17 @@ _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
     ("UUID", lambda device: (u for each in device.sightings for u in each.uuids)),
     ("MAC", _device_macs),
     ("serial number", lambda device: (s for each in device.sightings for s in each.serials)),
-    ("DNS-SD name", lambda d: (i.lower() for each in d.sightings for i in each.instances)),
+    ("DNS-SD name", _instance_names),
     ("address", lambda device: device.addresses),
     ("host name", lambda device: _names(device.hostnames)),
-    ("name", lambda d: (i.lower() for each in d.sightings for i in each.instances)),
+    ("name", _instance_names),
 )
 
 _PRINTER_KEYS: tuple[tuple[By, Callable[[KnownPrinter], Iterable[str]]], ...] = (
     ("UUID", lambda printer: (printer.uuid,) if printer.uuid else ()),
     ("MAC", _printer_macs),
     ("serial number", lambda printer: (printer.serial,) if printer.serial else ()),
-    ("DNS-SD name", lambda p: (p.dns_sd_name.lower(),) if p.dns_sd_name else ()),
+    ("DNS-SD name", lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else ()),
     ("address", lambda printer: printer.addresses),
     ("host name", lambda printer: _names((printer.host,)) if printer.host else ()),
     ("name", lambda printer: (printer.name.lower(),)),

@@ -142,7 +142,8 @@ def _other(parts: SplitResult, scheme: str) -> DeviceUri:
     if scheme in {"serial", "parallel"}:
         return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
     if scheme == "implicitclass":
-        return DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=None, queue=_clean(parts.netloc))
+        # cups-browsed names its queue after the DNS-SD instance, with "_" for what is special.
+        return DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=_clean(parts.netloc))
     if scheme in {"file", "cups-pdf", "cups-brf", "beh", "smb", "class"}:
         return DeviceUri(scheme=scheme, kind="virtual", host=_clean(parts.hostname))
     return DeviceUri(scheme=scheme, kind="unknown")

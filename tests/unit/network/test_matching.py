@@ -241,6 +241,14 @@ def test_a_name_that_nobody_announces():
     assert told.reason == "No device announces the name Kitchen by mDNS"
 
 
+def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
+    sight = gather_sight(
+        contacts=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
+    )
+    told = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), sight)
+    assert told.reason == "Reachable on port 631, matched by DNS-SD name"
+
+
 def test_two_devices_with_one_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]

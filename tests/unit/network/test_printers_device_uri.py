@@ -92,9 +92,9 @@ def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
     assert parse_device_uri(uri) == expected
 
 
-def test_an_implicit_class_is_found_by_its_queue():
+def test_an_implicit_class_is_found_by_its_name():
     device = parse_device_uri("implicitclass://Brother_HL/")
-    assert (device.kind, device.queue) == ("dns-sd", "Brother_HL")
+    assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
 
 def test_transports():
