@@ -79,14 +79,8 @@ def test_the_page_is_not_touched(stage: dict[str, Any]) -> None:
 
 def test_nothing_of_the_pages_content_or_address_is_told(stage: dict[str, Any]) -> None:
     told = json.dumps(stage["facts"])
-    for planted in (
-        "title-secret",
-        "content-secret",
-        "page-secret",
-        "page-lie",
-        "/orders",
-        "127.0.0.1",
-    ):
+    secrets = ("title-secret", "content-secret", "page-secret", "/orders", "127.0.0.1")
+    for planted in (*secrets, "page-lie"):
         assert planted not in told
 
 

@@ -1,11 +1,10 @@
 """SMART's verdict by smartctl(8), for machines without UDisks2 whose agent may open the drive."""
 
-import json
 from typing import Final
 
 from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
-from collectors.application.foreign_json import flag, load_object, objects, text
+from collectors.application.foreign_json import Object, flag, load_object, objects, text
 from collectors.application.source import Unreadable
 
 SOURCE: Final = "smartctl"
@@ -28,9 +27,7 @@ def parse_health(data: bytes) -> str:
         passed = flag(status, "passed")
         if passed is not None:
             return "good" if passed else "failing"
-    said = json.dumps(
-        [text(m, "string") for s in objects(told.get("smartctl")) for m in _messages(s)]
-    )
+    said = " ".join(_messages(told))
     if "Permission denied" in said:
         raise Unreadable("permission-denied", "the system does not let this account ask the drive")
     if "STANDBY" in said:
@@ -38,5 +35,9 @@ def parse_health(data: bytes) -> str:
     raise Unreadable("unsupported", "the drive has no SMART verdict")
 
 
-def _messages(status: dict[str, object]) -> list[dict[str, object]]:
-    return list(objects(status.get("messages", [])))
+def _messages(told: Object) -> list[str]:
+    return [
+        text(message, "string") or ""
+        for run in objects(told.get("smartctl"))
+        for message in objects(run.get("messages", []))
+    ]

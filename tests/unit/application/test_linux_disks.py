@@ -126,8 +126,7 @@ def nobody(_: Deadline) -> Objects:
         (b'{"smartctl":{"exit_status":0},"smart_status":{"passed":true}}', "available", "good"),
         (b'{"smartctl":{"exit_status":8},"smart_status":{"passed":false}}', "available", "failing"),
         (
-            b'{"smartctl":{"messages":[{"string":"Smartctl open device: /dev/sda failed: '
-            b'Permission denied","severity":"error"}],"exit_status":2}}',
+            b'{"smartctl":{"messages":[{"string":"open /dev/sda failed: Permission denied"}]}}',
             "permission-denied",
             None,
         ),
