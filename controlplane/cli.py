@@ -70,11 +70,41 @@ def _add_serve(verbs: "Subparsers") -> None:
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=_port, default=DEFAULT_PORT, help="0: any free one (default: %(default)s)")
     add("--tracker-url", metavar="URL", help="webhook that is told of each report")
-    add("--tracker-attempts", type=_count, default=defaults.tracker_attempts_max, metavar="N")
-    add("--online-window", type=_seconds, default=defaults.online_window_s, metavar="SECONDS")
-    add("--request-ttl", type=_seconds, default=defaults.request_ttl_s, metavar="SECONDS")
-    add("--challenge-ttl", type=_seconds, default=defaults.challenge_ttl_s, metavar="SECONDS")
-    add("--body-limit", type=_count, default=defaults.body_limit_bytes, metavar="BYTES")
+    add(
+        "--tracker-attempts",
+        type=_count,
+        default=defaults.tracker_attempts_max,
+        metavar="N",
+        help="how often it is tried before a report counts as failed (default: %(default)s)",
+    )
+    add(
+        "--online-window",
+        type=_seconds,
+        default=defaults.online_window_s,
+        metavar="SECONDS",
+        help="how long after a heartbeat a device is online (default: %(default)s)",
+    )
+    add(
+        "--request-ttl",
+        type=_seconds,
+        default=defaults.request_ttl_s,
+        metavar="SECONDS",
+        help="when a request expires (default: %(default)s)",
+    )
+    add(
+        "--challenge-ttl",
+        type=_seconds,
+        default=defaults.challenge_ttl_s,
+        metavar="SECONDS",
+        help="when a challenge expires (default: %(default)s)",
+    )
+    add(
+        "--body-limit",
+        type=_count,
+        default=defaults.body_limit_bytes,
+        metavar="BYTES",
+        help="the largest body of a call (default: %(default)s)",
+    )
     add(
         "--rate",
         type=_rate,
@@ -89,7 +119,12 @@ def _add_serve(verbs: "Subparsers") -> None:
         metavar="N",
         help="calls with one API key at once (default: %(default)s)",
     )
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="what is written to stderr (default: %(default)s)",
+    )
 
 
 def _add_keys(verbs: "Subparsers") -> None:

@@ -26,6 +26,7 @@ STATUS_STYLES = {
     "pending": "cyan",
     "disabled": "dim",
 }
+FREE_TEXT = frozenset({"location", "locations", "name"})
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 
 
@@ -44,7 +45,7 @@ def print_keys(keys: Sequence["ApiKey"]) -> None:
             Text(state, "red" if key.revoked_at else ""),
             _text(", ".join(key.locations) or "all"),
             _text(key.name or "–"),
-            ago(key.last_used_at, now),
+            age(key.last_used_at, now),
         )
     _print(table, len(keys), "There are no keys. Make one: venue-control keys create --write")
 
@@ -58,7 +59,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool) -> None:
             state_of(device),
             device.platform,
             _text(device.location_name or device.location_id),
-            ago(device.last_seen_at, now),
+            age(device.last_seen_at, now),
         )
     _print(table, len(devices), "No device has enrolled yet.")
     if is_cut:
@@ -82,7 +83,7 @@ def print_requests(requests: Sequence[RemoteRequest]) -> None:
             str(request.id),
             request.kind,
             _status(request.status),
-            ago(request.created_at, now),
+            age(request.created_at, now),
         )
     _print(table, len(requests), "No requests.")
 
@@ -96,7 +97,7 @@ def print_reports(reports: Sequence[ReportSummary]) -> None:
             report.kind,
             _status(report.outcome),
             _status(report.tracker_status),
-            ago(report.created_at, now),
+            age(report.created_at, now),
         )
     _print(table, len(reports), "No reports.")
 
@@ -107,15 +108,15 @@ def state_of(device: Device) -> Text:
     return Text("online", "green") if device.online else Text("offline", "yellow")
 
 
-def ago(moment: datetime | None, now: datetime) -> str:
-    """Return how long ago ``moment`` was, in the largest whole unit."""
+def age(moment: datetime | None, now: datetime) -> str:
+    """Return how long ago ``moment`` was, in the largest whole unit: ``29 min``."""
     if moment is None:
         return "never"
     seconds = int((now - moment).total_seconds())
     for unit_s, unit in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if seconds >= unit_s:
-            return f"{seconds // unit_s} {unit} ago"
-    return "now" if seconds <= 1 else f"{seconds} s ago"
+            return f"{seconds // unit_s} {unit}"
+    return "now" if seconds <= 1 else f"{seconds} s"
 
 
 def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
@@ -135,9 +136,9 @@ def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
 
 def _table(*columns: str, title: str | None = None) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for index, column in enumerate(columns):
-        # Ids are there to be copied: they are never cut.
-        table.add_column(column, no_wrap=index == 0, overflow="fold")
+    for column in columns:
+        # What people named may be long and is folded; ids are there to be copied whole.
+        table.add_column(column, no_wrap=column not in FREE_TEXT, overflow="fold")
     return table
 
 

@@ -15,11 +15,12 @@ import pytest
 
 from agent.wire import routes
 from controlplane.cli import main
-from tests.fixtures.payloads import small_venue
+from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 TIMEOUT_S = 20
 REPORT = json.loads(small_venue().model_dump_json(by_alias=True))
+SNAPSHOT = json.loads(application_snapshot().model_dump_json(by_alias=True))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
 
 
@@ -123,8 +124,8 @@ async def test_a_request_waited_for_ends_with_its_report(
 async def test_devices_and_reports_fit_80_columns(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await device.asked_for()
-    report_id = (await device.submit(REPORT)).json()["reportId"]
+    await device.asked_for("application")
+    report_id = (await device.submit(SNAPSHOT, kind="application")).json()["reportId"]
     for arguments in (
         ["devices"],
         ["device", device.instance_id],
@@ -137,7 +138,7 @@ async def test_devices_and_reports_fit_80_columns(
         if arguments[0] in {"devices", "device"}:
             assert device.instance_id in shown
         if arguments[0] == "device":
-            assert report_id in shown
+            assert f"{report_id}  application  completed  disabled" in shown
 
 
 async def test_a_report_as_json_and_as_a_page(
