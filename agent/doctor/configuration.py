@@ -52,8 +52,9 @@ def trust_anchors(evidence: Evidence) -> Finding:
         return ok("the operating system's")
     try:
         ssl.create_default_context().load_verify_locations(service.ca_file)
-    except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "strerror", None) or "it holds no PEM certificate"
+    except OSError as error:
+        is_content = isinstance(error, ssl.SSLError)
+        reason = "it holds no PEM certificate" if is_content else error.strerror
         return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
     return ok(f"the operating system's and {service.ca_file}")
 

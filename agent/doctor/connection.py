@@ -161,7 +161,7 @@ def certificate(evidence: Evidence) -> Finding:
     except (OSError, ProxyRefused) as error:
         return fail(
             f"no TLS with {way.host}:{way.port}: {_words(error)}",
-            "check service.base_url; a firewall or proxy may cut TLS, or the port speaks plain HTTP",
+            "check service.base_url; a firewall or proxy may cut TLS, or the port has none",
         )
 
 
@@ -203,7 +203,7 @@ def judge_untrusted(why: str, found: Certificate | None, now: datetime) -> Findi
     by = f"{found.inspector.title()}, which inspects TLS" if found.inspector else found.issuer
     return fail(
         f"issued by {by}: no authority this machine trusts ({why})",
-        "if that authority is right, put its certificate into a file and name it in service.ca_file",
+        "if that authority is right, name a file with its certificate in service.ca_file",
     )
 
 

@@ -35,7 +35,7 @@ def daemon(evidence: Evidence) -> Finding:
         return fail(
             f"the agent does not run{seen}",
             "start it: `venue-agent service start`, or by hand `venue-agent run`",
-            explained_by=("configuration", "api-key", "boot"),
+            explained_by=("configuration", "api-key", "disk-space", "boot"),
         )
     if status is None or status.pid != evidence.daemon_pid:
         return warn(
@@ -146,7 +146,7 @@ def commands(evidence: Evidence) -> Finding:
         )
     if evidence.contact_age_s is None or evidence.contact_age_s > SILENT_S:
         return warn(
-            f"by {status.delivery}, but the service last answered {_moment(status.last_contact_at)}",
+            f"by {status.delivery}, but the last answer came {_moment(status.last_contact_at)}",
             "restart the agent if the service answers doctor",
         )
     received = status.counters.get("commands_received", 0)

@@ -1,4 +1,4 @@
-"""What follows from what: which findings only repeat another, and the verdict on the whole. Pure."""
+"""What follows from what: which findings only repeat another, and the verdict. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,12 +21,18 @@ def explained(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
 
     A warning that may be a cause becomes the failure when it is one.
     """
-    for outcome in outcomes:
-        bad = {o.name for o in outcomes if o.status == "fail" or o.may_cause}
-        cause = next((name for name in outcome.explained_by if name in bad), None)
-        if cause is not None and outcome.status in {"warn", "fail"}:
-            outcomes = tuple(_blamed(o, outcome, cause) for o in outcomes)
+    for index in range(len(outcomes)):
+        effect = outcomes[index]
+        if effect.status not in {"warn", "fail"}:
+            continue
+        causes = {o.name for o in outcomes if _is_cause(o)}
+        if cause := next((name for name in effect.explained_by if name in causes), None):
+            outcomes = tuple(_blamed(o, effect, cause) for o in outcomes)
     return outcomes
+
+
+def _is_cause(outcome: Outcome) -> bool:
+    return outcome.status == "fail" or (outcome.status == "warn" and outcome.may_cause)
 
 
 def _blamed(outcome: Outcome, effect: Outcome, cause: str) -> Outcome:

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import socket
+import struct
 import sys
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from collectors.contract import Interface, NetworkFacts, NetworkJob
 COLLECT_WITHIN_S: Final = 1.0
 MDNS_GROUP: Final = "224.0.0.251"
 MDNS_PORT: Final = 5353
+DISCARD_PORT: Final = 9  # RFC 863
 NUD_INCOMPLETE: Final = "0x0"
 
 _LOOK: Final = NetworkJob(
@@ -111,9 +113,8 @@ def multicast(evidence: Evidence) -> Finding:
 
 def why_no_multicast(address: str) -> str | None:
     """Return why the interface with ``address`` cannot take part in multicast; None if it can."""
-    name = _interface_of(address)
-    flags = Path(f"/sys/class/net/{name}/flags")
-    if name and flags.exists() and not int(flags.read_text(), 16) & _IFF_MULTICAST:
+    flags = interface_flags(address)
+    if flags is not None and not flags & _IFF_MULTICAST:
         return "its MULTICAST flag is off"
     membership = socket.inet_aton(MDNS_GROUP) + socket.inet_aton(address)
     try:
@@ -143,11 +144,15 @@ def mdns_port(evidence: Evidence) -> Finding:
 
 def local_network(evidence: Evidence) -> Finding:
     """macOS 15 and later ask a person whether a program may talk to the local network."""
-    if sys.platform != "darwin":
-        return skipped("only macOS asks for it")
+    if sys.platform == "darwin":
+        return _ask_for_local_network()
+    return skipped("only macOS asks for it")
+
+
+def _ask_for_local_network() -> Finding:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
-            sock.sendto(b"", (MDNS_GROUP, 9))
+            sock.sendto(b"", (MDNS_GROUP, DISCARD_PORT))
         except OSError as error:
             return warn(
                 f"macOS denies it ({error.strerror})",
@@ -186,23 +191,28 @@ def parse_is_silent(table: str, address: str) -> bool:
     return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
 
 
-_IFF_MULTICAST: Final = 0x1000  # netdevice(7)
+# netdevice(7)
+_IFF_MULTICAST: Final = 0x1000
+_SIOCGIFFLAGS: Final = 0x8913
+_SIOCGIFADDR: Final = 0x8915
+_IFREQ: Final = struct.Struct("16s24x")
 
 
-def _interface_of(address: str) -> str | None:
-    """Return the name of the interface with ``address``, where Linux tells it."""
+def interface_flags(address: str) -> int | None:
+    """Return the flags of the interface with ``address``, where Linux tells them."""
     if sys.platform != "linux":
         return None
-    import fcntl  # noqa: PLC0415
-    import struct  # noqa: PLC0415
+    import fcntl  # noqa: PLC0415 - not on Windows
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for _, name in socket.if_nameindex():
-            request = struct.pack("256s", name.encode()[:15])
+            request = _IFREQ.pack(name.encode()[:15])
             try:
-                reply = fcntl.ioctl(sock, 0x8915, request)  # SIOCGIFADDR, netdevice(7)
+                reply = fcntl.ioctl(sock, _SIOCGIFADDR, request)
+                if socket.inet_ntoa(reply[20:24]) != address:
+                    continue
+                reply = fcntl.ioctl(sock, _SIOCGIFFLAGS, request)
             except OSError:
-                continue
-            if socket.inet_ntoa(reply[20:24]) == address:
-                return name
+                continue  # it has no IPv4 address
+            return int(struct.unpack_from("H", reply, 16)[0])
     return None

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from agent.adapters.service_manager.here import service_manager_here
+from agent.errors import AgentError
+
 UNIT: Final = "venue-agent.service"
 PROPERTIES: Final = (
     "LoadState",
@@ -38,7 +41,9 @@ UnitReader = Callable[[], UnitFacts | None]
 
 def read_unit() -> UnitFacts | None:
     """Ask this machine's service manager; None where there is none that can be asked."""
-    if sys.platform != "linux" or shutil.which("systemctl") is None:
+    if sys.platform != "linux":
+        return _as_the_manager_says()
+    if shutil.which("systemctl") is None:
         return None
     command = ["systemctl", "show", UNIT, "--property", ",".join(PROPERTIES)]
     try:
@@ -66,6 +71,23 @@ def parse_systemctl(text: str) -> UnitFacts | None:
         pid=_number(values.get("MainPID", "")) or None,
         state="/".join(values.get(name, "") for name in ("ActiveState", "SubState")).strip("/"),
         restarts=_number(values.get("NRestarts", "")),
+    )
+
+
+def _as_the_manager_says() -> UnitFacts | None:
+    """Ask launchd or Windows in the words that all managers share."""
+    try:
+        state = service_manager_here().state()
+    except AgentError:
+        return None
+    return UnitFacts(
+        manager="launchd" if sys.platform == "darwin" else "the service manager",
+        is_installed=state.is_installed,
+        is_enabled=state.starts_at_boot,
+        is_running=state.activity in {"running", "starting"},
+        pid=state.pid,
+        state=state.activity,
+        restarts=state.restarts or 0,
     )
 
 
