@@ -65,7 +65,11 @@ def load(
         config = model.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         positions = _positions(text)
-        problems = (_problem(model, name, origins, positions, e) for e in error.errors())
+        first_at: dict[Location, ErrorDetails] = {}
+        for details in error.errors():
+            details["loc"] = _place(model, details["loc"])
+            first_at.setdefault(details["loc"], details)
+        problems = (_problem(model, name, origins, positions, e) for e in first_at.values())
         raise ConfigError(tuple(dict.fromkeys(problems))) from None
     return Loaded(config, source, origins)
 
@@ -134,6 +138,14 @@ def _fields_below(model: type[BaseModel], location: Location) -> Mapping[str, An
     return model.model_fields
 
 
+def _place(model: type[BaseModel], location: Location) -> Location:
+    """Return ``location`` without the names that pydantic gives to the branches of a union."""
+    for depth, part in enumerate(location):
+        if isinstance(part, str) and not _fields_below(model, location[:depth]):
+            return location[:depth]
+    return location
+
+
 def _types_in(annotation: Any) -> Iterator[type]:
     if isinstance(annotation, type):
         yield annotation
@@ -177,7 +189,7 @@ def _problem(
     positions: Mapping[Location, tuple[int, int]],
     error: ErrorDetails,
 ) -> str:
-    location = tuple(error["loc"])
+    location = error["loc"]
     key = ".".join(str(part) for part in location)
     message = _message(model, location, error)
     prefix = ".".join(str(part) for part in location[:2])
