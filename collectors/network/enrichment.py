@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
 from collectors.network.enrichment_ipp import ask_ipp
+from collectors.network.enrichment_names import ADDRESSES_MAX as NAMES_MAX
 from collectors.network.enrichment_names import ask_names
 from collectors.network.enrichment_web import ask_web
 from collectors.network.evidence import Enrichment, Evidence, HostName, OpenPort
@@ -61,7 +62,8 @@ def enrich(
     asker = _Asker(deadline_s, run, ask or _ask, total=min(len(allowed), PORTS_MAX))
     wanted = () if device_only else tuple(nameless)
     evidence, hostnames = asyncio.run(asker.ask_all(allowed[:PORTS_MAX], interfaces, wanted))
-    return Enrichment(evidence, hostnames, tuple(asker.failures), _limitations(allowed, asker))
+    limitations = _limitations(len(allowed), asker.unasked, len(wanted))
+    return Enrichment(evidence, hostnames, tuple(asker.failures), limitations)
 
 
 def question_for(port: int) -> Question | None:
@@ -148,10 +150,12 @@ async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
     return await ask_web(open_port, is_tls=question == "web-tls")
 
 
-def _limitations(allowed: Sequence[OpenPort], asker: _Asker) -> tuple[str, ...]:
+def _limitations(allowed: int, unasked: int, nameless: int) -> tuple[str, ...]:
     said = []
-    if len(allowed) > PORTS_MAX:
-        said.append(f"{len(allowed) - PORTS_MAX} ports were not asked what they are: too many")
-    if asker.unasked:
-        said.append(f"{asker.unasked} ports were not asked what they are: the time was up")
+    if allowed > PORTS_MAX:
+        said.append(f"{allowed - PORTS_MAX} ports were not asked what they are: too many")
+    if unasked:
+        said.append(f"{unasked} ports were not asked what they are: the time was up")
+    if nameless > NAMES_MAX:
+        said.append(f"{nameless - NAMES_MAX} hosts were not asked for their names: too many")
     return tuple(said)

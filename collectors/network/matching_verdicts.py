@@ -69,7 +69,7 @@ def what_was_missing(printer: KnownPrinter) -> str | None:
     if printer.dns_sd_name:
         return f"no device announces the name {printer.dns_sd_name} by mDNS"
     if printer.host:
-        return f"the name {printer.host} leads to no address"
+        return f"no address was found for the name {printer.host}"
     if printer.mac_address:
         return f"no device has the MAC {printer.mac_address}"
     return f"no device has the UUID {printer.uuid}" if printer.uuid else None

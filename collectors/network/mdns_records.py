@@ -24,6 +24,7 @@ TXT_VALUE_MAX = 1024
 NAME_MAX = 255
 _DOMAIN = ".local"
 _REVERSE_DOMAIN = ".arpa"
+DROPPED_COUNTED_MAX = 20_000
 
 
 Value = TypeVar("Value")
@@ -43,9 +44,6 @@ class Allowance:
         if len(self.dropped) < DROPPED_COUNTED_MAX:
             self.dropped.add(key)
         return False
-
-
-DROPPED_COUNTED_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True)

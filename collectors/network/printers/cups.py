@@ -45,20 +45,16 @@ class CupsServer:
     port: int = _PORT
 
 
-def read_cups_printers(
-    deadline_s: float, environ: Mapping[str, str] = os.environ, *, only_local_socket: bool = False
-) -> KnownPrinters:
+def read_cups_printers(deadline_s: float, environ: Mapping[str, str] = os.environ) -> KnownPrinters:
     """Return the queues of the local CUPS; nothing where none runs. Never raises.
 
     ``lpstat`` is asked where CUPS is there but does not answer over IPP.
     """
     reason: str | None = None
     for server in cups_servers(environ, sys.platform):
-        if only_local_socket and server.path is None:
-            continue
         try:
             reply = asyncio.run(_ask(server, deadline_s))
-            return KnownPrinters(parse_cups_reply(reply.body))
+            return _bounded(parse_cups_reply(reply.body))
         except (FileNotFoundError, ConnectionRefusedError) as error:
             is_left_behind = isinstance(error, ConnectionRefusedError) and server.path is not None
             reason = "its socket is there, but nothing listens on it" if is_left_behind else reason
@@ -88,7 +84,7 @@ def parse_cups_reply(data: bytes) -> tuple[KnownPrinter, ...]:
     response = ipp.decode_response(data)
     if not response.is_successful:
         return ()  # client-error-not-found is how CUPS says that it has no queue
-    queues = (_printer(group) for group in response.printers[:QUEUES_MAX])
+    queues = (_printer(group) for group in response.printers)
     return tuple(queue for queue in queues if queue is not None)
 
 
@@ -162,8 +158,13 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     queues = read_lpstat(deadline_s)
     if queues is None:
         return KnownPrinters(failures=(Failure(STEP, f"CUPS does not answer: {reason}"),))
-    printers = (queue_printer(queue.name, "", queue.uri, None) for queue in queues[:QUEUES_MAX])
-    return KnownPrinters(
-        printers=tuple(printer for printer in printers if printer is not None),
-        limitations=(f"CUPS does not answer over IPP ({reason}); its queues are from lpstat",),
-    )
+    printers = (queue_printer(queue.name, "", queue.uri, None) for queue in queues)
+    said = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
+    return _bounded(tuple(printer for printer in printers if printer is not None), said)
+
+
+def _bounded(printers: tuple[KnownPrinter, ...], *limitations: str) -> KnownPrinters:
+    left_out = len(printers) - QUEUES_MAX
+    if left_out > 0:
+        limitations += (f"{left_out} of {len(printers)} print queues were left out",)
+    return KnownPrinters(printers[:QUEUES_MAX], limitations=limitations)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from collectors.network.evidence import KnownPrinter
 
-NAMES_MAX = 64
+NAMES_MAX = 512
 LOOKUPS_AT_ONCE = 8
 ADDRESSES_MAX = 8
 

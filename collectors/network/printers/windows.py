@@ -34,7 +34,7 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
     (0x00800000, "door-open"),
 )
 _STOPPED = 0x00000001 | 0x00000080
-_VIRTUAL = re.compile(r"(?i)^(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|nul|OneNote|Microsoft)")
+_VIRTUAL = re.compile(r"(?i)^(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft)")
 _USB = re.compile(r"(?i)^(?:USB|DOT4_?)\d+")
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT|ESDPRT)(\d+):?$")
 _IP_PORT = re.compile(r"^IP_(.+)$")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.network.printers.cups import (
+    QUEUES_MAX,
     CupsServer,
     cups_servers,
     parse_cups_reply,
@@ -101,6 +102,16 @@ def test_classes_and_virtual_queues_are_no_printers():
     a_class = queue(name, uri, item(0x21, "printer-type", struct.pack("!i", 0x1)))
     pdf = queue(name, item(0x45, "device-uri", b"cups-pdf:/"))
     assert parse_cups_reply(message(a_class, pdf, queue(name), queue(uri))) == ()
+
+
+def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
+    uri = item(0x45, "device-uri", b"socket://10.0.0.9")
+    queues = [queue(item(0x42, "printer-name", b"q%d" % n), uri) for n in range(QUEUES_MAX + 7)]
+    path = tmp_path / "cups.sock"
+    with spooler(path, http(message(*queues))):
+        known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    assert len(known.printers) == QUEUES_MAX
+    assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
 
 
 def test_a_spooler_without_queues_says_not_found():
