@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy import Engine, create_engine, event, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
@@ -25,6 +25,8 @@ from controlplane.tables import SCHEMA_VERSION, Base, Schema
 Result = TypeVar("Result")
 WRITE_ATTEMPTS = 4
 BUSY_TIMEOUT_S = 5
+LAYOUT_LOCK = 0x76656E7565
+"""Any number that nobody else takes: "venue"."""
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
@@ -81,7 +83,11 @@ class Database:
             return work(session)
 
     def _make_tables(self) -> None:
-        Base.metadata.create_all(self._writer)
+        with self._writer.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                # Processes that start at once would otherwise create the same tables.
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
+            Base.metadata.create_all(connection)
         version = self.write(_stored_version)
         if version != SCHEMA_VERSION:
             self.close()

@@ -39,9 +39,9 @@ def create(options: argparse.Namespace) -> int:
     )
     sys.stdout.write(f"{key}\n")
     sys.stdout.flush()
-    grant = "reads and writes" if options.write else "only reads"
+    grant = "may read and write" if options.write else "may only read"
     places = ", ".join(options.location) or "every location"
-    sys.stderr.write(f"The key {grant} at {places}. It is shown only now: keep it.\n")
+    sys.stderr.write(f"This key {grant}, at {places}. It is shown only now: keep it.\n")
     return 0
 
 
