@@ -1,0 +1,19 @@
+"""The declared checks fit together and into an 80-column terminal."""
+
+from agent.doctor.catalogue import CHECKS
+from agent.doctor.runner import TOTAL_S
+
+
+def test_a_check_names_only_checks_before_it() -> None:
+    seen: set[str] = set()
+    for check in CHECKS:
+        assert {*check.depends_on, *check.after} <= seen, check.name
+        seen.add(check.name)
+    assert len(seen) == len(CHECKS)
+
+
+def test_every_check_has_a_short_name_a_deadline_and_a_fix() -> None:
+    for check in CHECKS:
+        assert len(check.name) <= 15
+        assert 0 < check.deadline_s < TOTAL_S <= 9.5
+        assert check.fix

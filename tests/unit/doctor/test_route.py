@@ -1,0 +1,58 @@
+"""Which proxy is used, and why."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.doctor.route import route_of
+
+URL = "https://ops.example.com/base"
+
+
+@pytest.mark.parametrize(
+    ("configured", "environment", "system", "proxy", "why"),
+    [
+        ("", {}, {}, None, "no proxy is configured"),
+        ("http://p:3128", {"HTTPS_PROXY": "http://q:1"}, {}, "http://p:3128", "service.proxy"),
+        ("", {"HTTPS_PROXY": "http://q:1"}, {}, "http://q:1", "HTTPS_PROXY"),
+        ("", {"HTTPS_PROXY": "q:1", "https_proxy": "r:2"}, {}, "http://r:2", "https_proxy"),
+        ("", {"ALL_PROXY": "http://a"}, {}, "http://a:80", "ALL_PROXY"),
+        ("", {"HTTP_PROXY": "http://q:1"}, {}, None, "no proxy is configured"),
+        ("", {"HTTPS_PROXY": "q:1", "NO_PROXY": "x, .example.com"}, {}, None, "NO_PROXY names"),
+        ("", {"HTTPS_PROXY": "q:1", "NO_PROXY": "*"}, {}, None, "NO_PROXY names *"),
+        ("", {"HTTPS_PROXY": "q:1", "NO_PROXY": "ample.com"}, {}, "http://q:1", "HTTPS_PROXY"),
+        ("", {}, {"https": "http://s:8"}, "http://s:8", "the operating system's settings"),
+    ],
+)
+def test_chooses_as_the_daemon_does(
+    configured: str,
+    environment: dict[str, str],
+    system: dict[str, str],
+    proxy: str | None,
+    why: str,
+) -> None:
+    route = route_of(URL, configured, environment, system)
+    assert (str(route.proxy) if route.proxy else None) == proxy
+    assert route.why.startswith(why)
+    assert (route.host, route.port, route.path) == ("ops.example.com", 443, "/base")
+
+
+def test_an_exempt_subnet_covers_an_address() -> None:
+    environment = {"HTTP_PROXY": "q:1", "NO_PROXY": "127.0.0.0/8"}
+    assert route_of("http://127.0.0.1:8080", "", environment, {}).proxy is None
+
+
+def test_never_shows_the_proxys_password() -> None:
+    route = route_of(URL, "http://user:p%40ss@p:3128", {}, {})
+    assert "p@ss" not in f"{route} {route!r} {route.proxy}"
+    assert route.proxy is not None
+    assert route.proxy.authorization == "Basic dXNlcjpwQHNz"
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_takes_any_setting_or_raises_value_error(proxy: str, exempt: str) -> None:
+    try:
+        route = route_of(URL, "", {"HTTPS_PROXY": proxy, "NO_PROXY": exempt}, {})
+    except ValueError:
+        return
+    assert route.host == "ops.example.com"
