@@ -1,0 +1,192 @@
+"""The network collector on LANs that are played: complete, bounded, harmless."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from agent.rules.network_report import network_report
+from agent.rules.report_context import ReportContext, environment_of, identity_of
+from agent.wire.network_payload import NetworkPayload
+from collectors.contract import NetworkFacts, NetworkJob
+from tests.lab.namespaces import why_not
+from tests.lab.tap_collect import ChildRun, LabResult, collect_in_lan
+from tests.lab.tap_hostile import HOSTILE_NAMES, hostile_lan
+from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(why_not() is not None, reason=f"no TAP LAN here: {why_not()}"),
+]
+
+JOB: dict[str, Any] = {
+    "ports": VENUE_PORTS,
+    "max_hosts": 1024,
+    "max_services": 4096,
+    "max_duration_s": 30,
+}
+
+
+def check_truth(plan: LanPlan, run: ChildRun) -> None:
+    """Every live host with its MAC and every open port, and nobody else."""
+    hosts = {h["address"]: h for h in run.facts["hosts"]}
+    own = hosts.pop(plan.agent_address)
+    assert "local" in own["sources"]
+    assert {address: host["mac_address"] for address, host in hosts.items()} == plan.macs()
+    assert all(host["reachability"] == "reachable" for host in hosts.values())
+    reached = {
+        (e["address"], e["port"]) for e in run.facts["endpoints"] if e["status"] == "reachable"
+    }
+    assert reached == plan.open_endpoints()
+    assert "gateway" in hosts[plan.gateway]["sources"]
+
+
+def check_harmless(result: LabResult) -> None:
+    assert result.counters.harm() == {}
+    assert result.counters.most_print_connections <= 1
+    assert result.counters.wrong_destination == 0
+
+
+def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
+    found = TypeAdapter(NetworkFacts).validate_python(facts)
+    context = ReportContext(
+        "r1",
+        "2026-01-01T00:00:00.000Z",
+        identity_of(organization_id=None, location_id=None, install_id=None),
+        environment_of(
+            agent_version="1",
+            system="Linux",
+            release="1",
+            arch="x",
+            os_platform="linux",
+            capabilities=(),
+        ),
+    )
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
+    return network_report(found, NetworkJob(**values), context)
+
+
+def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/24", 40, seed=3)
+    result = collect_in_lan(plan, JOB, tmp_path)
+    (run,) = result.runs
+    check_truth(plan, run)
+    check_harmless(result)
+    assert run.facts["failures"] == []
+    assert run.facts["limitations"] == []
+    assert run.facts["scope"] == "local-network"
+    assert payload_of(run.facts, JOB).completeness == "complete"
+    assert run.events[-1] == "result"
+    assert run.events.count("checkpoint") <= 8
+    # The order of a print port is the order of the list: printers before the rest.
+    assert run.facts["endpoints"][0]["port"] in {515, 631, 9100, 9101}
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/24", 30, seed=4)
+    result = collect_in_lan(plan, JOB, tmp_path, runs=2)
+    for run in result.runs:
+        check_truth(plan, run)
+        assert run.facts["failures"] == []
+    assert result.counters.harm() == {}
+
+
+def test_cancelled_midway_gives_valid_partial_facts(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/24", 30, seed=5)
+    (run,) = collect_in_lan(plan, JOB, tmp_path, cancel_at="mdns").runs
+    assert run.ended_s < 1.0
+    assert run.events[-1] == "result"
+    assert run.facts["cancelled"]
+    assert run.facts["interfaces"]
+    assert run.facts["scan_source"]["state"] == "failed"
+    payload = payload_of(run.facts, JOB)
+    assert payload.completeness == "partial"
+    assert payload.network_map is not None
+    assert payload.network_map.state == "cancelled"
+
+
+def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
+    proxy_mac = "02:bb:00:00:00:01"
+    behind = LanHost("10.77.0.40", proxy_mac, (80,))
+    plan = replace(
+        plan,
+        hosts=(*(h for h in plan.hosts if h.address != behind.address), behind),
+        proxy_arp_mac=proxy_mac,
+        proxied="10.77.0.0/24",
+    )
+    result = collect_in_lan(plan, JOB, tmp_path)
+    (run,) = result.runs
+    hosts = {h["address"]: h["mac_address"] for h in run.facts["hosts"]}
+    del hosts[plan.agent_address]
+    assert hosts == {**plan.macs(), behind.address: None}
+    assert any("proxy ARP" in text for text in run.facts["limitations"])
+    check_harmless(result)
+
+
+def test_device_only_sends_nothing(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/24", 10, seed=8)
+    result = collect_in_lan(plan, {**JOB, "device_only": True}, tmp_path)
+    (run,) = result.runs
+    assert run.facts["scope"] == "device"
+    assert run.facts["mdns_source"]["state"] == "unsupported"
+    assert result.counters.arp_requests == 0
+    assert result.counters.syns == 0
+    assert result.counters.udp_datagrams == 0
+
+
+def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> None:
+    plan = plan_lan("10.77.0.0/25", 12, seed=9, wifi_share=0.0)
+    excluded = tuple(host.address for host in plan.hosts[1:])
+    job = {**JOB, "exclude": excluded, "ports": (80, 443), "enrich": False}
+    result = collect_in_lan(plan, job, tmp_path)
+    (run,) = result.runs
+    seen = {h["address"] for h in run.facts["hosts"]}
+    assert seen == {plan.agent_address, plan.gateway}
+    assert set(result.counters.syns_by_port) == {80, 443}
+    assert result.counters.payload_bytes.total() == 0
+
+
+def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
+    printers = tuple(
+        {"id": f"p{n}", "name": HOSTILE_NAMES[n % len(HOSTILE_NAMES)], "address": f"10.80.3.{n}"}
+        for n in range(1, 80)
+    )
+    printers = tuple({**p, "name": p["name"].encode("utf-8", "replace").decode()} for p in printers)
+    plan = hostile_lan(3000)
+    job = {**JOB, "printers": printers, "max_services": 2500}
+    result = collect_in_lan(plan, job, tmp_path)
+    (run,) = result.runs
+    check_harmless(result)
+    facts = run.facts
+    assert facts["mdns_source"]["state"] == "succeeded"
+    announced = [e for e in facts["endpoints"] if "mdns" in e["discovered_by"]]
+    assert len(announced) > 2000
+    assert facts["truncated"]
+    assert len(facts["printers"]) == 79
+    for endpoint in facts["endpoints"]:
+        for text in (endpoint["label"], endpoint["host"], endpoint["model"] or ""):
+            assert text.isprintable() or "\u200d" in text, ascii(text)
+            assert "\x1b" not in text
+    payload = payload_of(facts, {**job, "printers": ()})
+    assert len(payload.endpoints) == 256
+    assert payload.endpoints_omitted == len(facts["endpoints"]) - 256
+    assert payload.printers is not None
+    assert len(payload.printers) == 64
+    assert payload.network_map is not None
+    assert payload.network_map.truncated
+    NetworkPayload.model_validate_json(payload.model_dump_json(by_alias=True))
+
+
+def test_no_privilege_is_needed(tmp_path: Path) -> None:
+    prefix = ("unshare", "-Urn")
+    tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip("user namespaces are not allowed here")
+    plan = plan_lan("10.77.0.0/26", 10, seed=10, wifi_share=0.0)
+    result = collect_in_lan(plan, JOB, tmp_path, prefix=prefix)
+    check_truth(plan, result.runs[0])
+    check_harmless(result)
