@@ -41,6 +41,42 @@ format: $(STAMP) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+# ---------------------------------------------------------------------------- packages
+
+PACKAGE_VENV := build/package-venv
+PACKAGE_PYTHON := $(PACKAGE_VENV)/bin/python
+PACKAGE_STAMP := $(PACKAGE_VENV)/.installed
+ONEDIR := build/onedir/venue-agent
+# The same commit gives the same bytes: times are those of the commit, hashes are not seeded.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+REPRODUCIBLE := PYTHONHASHSEED=0 PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1
+
+$(PACKAGE_STAMP): pyproject.toml constraints.txt
+	@echo "Creating the packaging environment in $(PACKAGE_VENV) ..."
+	@$(PYTHON) -m venv --clear $(PACKAGE_VENV)
+	@$(PACKAGE_PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[package]'
+	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
+	@touch $@
+
+.PHONY: onedir deb macos-pkg windows-zip test-systemd bench-footprint
+onedir: $(PACKAGE_STAMP)
+	@rm -rf build/onedir build/pyinstaller
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
+	@mkdir -p build/manual dist
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py man > build/manual/venue-agent.1
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py bash > build/manual/venue-agent.bash
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/sbom.py build/pyinstaller/venue-agent $(ONEDIR) > dist/venue-agent.cdx.json
+
+deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
+	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+test-systemd: deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
+	@$(PACKAGE_PYTHON) -m tests.packaging.prove_systemd $(ARGS)
+
+bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
+	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)
+
 clean: ## remove what the targets made
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 

@@ -1,0 +1,44 @@
+"""What the packaged executable starts with: the agent, one of its collectors, or the service.
+
+A packaged agent has no interpreter to start a child with, so the child is this executable with
+another first word. A collector needs nothing of the agent and must not wait for its imports.
+"""
+
+import os
+import sys
+
+COLLECTOR = "collector"
+WINDOWS_SERVICE = "windows-service"
+
+
+def main() -> int:
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    if word == COLLECTOR:
+        _collect()
+    if word == WINDOWS_SERVICE:
+        from agent.adapters.service_manager.windows_host import main as host  # noqa: PLC0415
+
+        return host()
+    if word == "demo":
+        sys.stderr.write(
+            "venue-agent: the demo needs the reference service, which is not part of the package:"
+            " pip install 'venue-agent[controlplane]'\n"
+        )
+        return 1
+    from agent.cli.main import main as cli  # noqa: PLC0415
+
+    return cli()
+
+
+def _collect() -> None:
+    from collectors.__main__ import main as collect  # noqa: PLC0415
+
+    del sys.argv[1]
+    code = collect()
+    sys.stdout.flush()
+    # Threads of a library that hang in a system call must not keep a finished child alive.
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

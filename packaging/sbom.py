@@ -1,0 +1,155 @@
+"""The bill of materials of a packaged build, as CycloneDX 1.6.
+
+It lists what PyInstaller has really put in: the Python distributions whose modules or files are
+in the bundle, the interpreter, and each native library with its hash.
+
+Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > venue-agent.cdx.json
+Source: https://cyclonedx.org/docs/1.6/json/
+"""
+
+import ast
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import sys
+import uuid
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Any
+
+from agent import __version__
+
+NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
+
+
+def bundled_sources(work_dir: Path) -> frozenset[Path]:
+    """Return the files the bundle was made of, from PyInstaller's tables of contents."""
+    sources: set[Path] = set()
+    for toc in ("PYZ-00.toc", "COLLECT-00.toc"):
+        table = ast.literal_eval((work_dir / toc).read_text())
+        sources.update(Path(entry[1]) for entry in _entries(table))
+    return frozenset(sources)
+
+
+def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield the (name, source, kind) rows, wherever they are nested."""
+    if isinstance(value, tuple) and len(value) == 3 and all(isinstance(x, str) for x in value):  # noqa: PLR2004
+        yield value
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _entries(inner)
+
+
+def bundled_distributions(sources: frozenset[Path]) -> tuple[Distribution, ...]:
+    """Return the installed distributions that own one of ``sources``, by name."""
+    found = {}
+    for distribution in importlib.metadata.distributions():
+        files = (Path(str(file.locate())) for file in distribution.files or ())
+        # dist-info alone does not count: PyInstaller takes it along for its hooks.
+        if any(file in sources and ".dist-info" not in str(file) for file in files):
+            found[distribution.name.lower()] = distribution
+    return tuple(found[name] for name in sorted(found))
+
+
+def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> dict[str, Any]:
+    """Return the document. The same input gives the same document, serial number included."""
+    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+    packages = tuple(distributions)
+    components = [_component(each) for each in packages]
+    components.append(_interpreter())
+    components.extend(_native_libraries(onedir))
+    application = {
+        "type": "application",
+        "bom-ref": f"venue-agent@{version}",
+        "name": "venue-agent",
+        "version": version,
+        "licenses": [{"license": {"id": "Apache-2.0"}}],
+    }
+    content = json.dumps(components, sort_keys=True)
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(NAMESPACE, content)}",
+        "version": 1,
+        "metadata": {
+            "timestamp": datetime.fromtimestamp(epoch, UTC).isoformat(),
+            "component": application,
+        },
+        "components": components,
+        "dependencies": _dependencies(packages, application["bom-ref"]),
+    }
+
+
+def _component(distribution: Distribution) -> dict[str, Any]:
+    component: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": _ref(distribution),
+        "name": distribution.name,
+        "version": distribution.version,
+        "purl": _ref(distribution),
+    }
+    expression = distribution.metadata.get("License-Expression")
+    if expression:
+        component["licenses"] = [{"expression": expression}]
+    elif (text := distribution.metadata.get("License", "")) and len(text) < 60:  # noqa: PLR2004
+        component["licenses"] = [{"license": {"name": text}}]
+    return component
+
+
+def _ref(distribution: Distribution) -> str:
+    return f"pkg:pypi/{_normal(distribution.name)}@{distribution.version}"
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _interpreter() -> dict[str, Any]:
+    version = platform.python_version()
+    return {
+        "type": "platform",
+        "bom-ref": f"pkg:generic/cpython@{version}",
+        "name": "cpython",
+        "version": version,
+        "purl": f"pkg:generic/cpython@{version}",
+        "licenses": [{"license": {"id": "Python-2.0"}}],
+    }
+
+
+def _native_libraries(onedir: Path) -> Iterator[dict[str, Any]]:
+    """Yield the shared libraries that lie beside the interpreter, each with its hash."""
+    for file in sorted((onedir / "_internal").glob("lib*.so*")):
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        yield {
+            "type": "library",
+            "bom-ref": f"file:{file.name}",
+            "name": file.name,
+            "hashes": [{"alg": "SHA-256", "content": digest}],
+        }
+
+
+def _dependencies(packages: tuple[Distribution, ...], root: str) -> list[dict[str, Any]]:
+    refs = {_normal(each.name): _ref(each) for each in packages}
+    rows: list[dict[str, Any]] = [{"ref": root, "dependsOn": sorted(refs.values())}]
+    for each in packages:
+        names = {_normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in each.requires or ()}
+        rows.append({"ref": _ref(each), "dependsOn": sorted(refs[n] for n in names if n in refs)})
+    return rows
+
+
+def main() -> int:
+    work_dir, onedir = Path(sys.argv[1]), Path(sys.argv[2])
+    distributions = bundled_distributions(bundled_sources(work_dir))
+    document = bill(distributions, onedir, __version__)
+    sys.stdout.write(json.dumps(document, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
