@@ -8,10 +8,11 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -197,6 +198,7 @@ class PeerLan:
         for peer in self.peers:
             self.stop(peer)
         for namespace in self._namespaces:
+            _end_all_in(namespace)
             subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
 
     def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
@@ -245,6 +247,14 @@ def _run(*command: str) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()  # unshare ignores SIGTERM; its end takes the PID namespace with it
     process.wait(timeout=READY_S)
+
+
+def _end_all_in(namespace: str) -> None:
+    """End whatever a test left running in a namespace, which nobody but it can have started."""
+    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
+    for pid in listed.stdout.split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def _wait(ask: Callable[[], Answer | None], what: str) -> Answer:
