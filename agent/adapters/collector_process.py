@@ -38,12 +38,6 @@ from collectors.contract import (
 
 log = logging.getLogger(__name__)
 
-ASK_GRACE_S: Final = 2.0
-"""After its own bound a child has this long to end by itself."""
-CANCEL_GRACE_S: Final = 3.0
-"""A child that was asked for what it has must tell it within this time."""
-GONE_WITHIN_S: Final = 2.0
-"""A killed child that is not gone by then hangs in the kernel, or left a process behind."""
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 
@@ -71,6 +65,20 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a child is waited for, in seconds.
+
+    After its own bound it has ``ask_s`` to end by itself; asked for what it has, it must tell it
+    within ``cancel_s``; killed and not gone after ``gone_s``, it hangs in the kernel or has left a
+    process behind, and is left alone.
+    """
+
+    ask_s: float = 2.0
+    cancel_s: float = 3.0
+    gone_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """What a child told. ``error`` says why it is not everything."""
 
@@ -92,8 +100,10 @@ class CollectorProcess:
         self,
         command: Callable[[str], Sequence[str]] = default_command,
         environment: Mapping[str, str] = os.environ,
+        patience: Patience = Patience(),
     ) -> None:
         self._command = command
+        self._patience = patience
         # A proxy's URL may hold a name and a password; its address is all a child may know.
         self._environment = {
             k: _URL_CREDENTIALS.sub("", v) if k.lower().endswith("_proxy") else v
@@ -116,7 +126,7 @@ class CollectorProcess:
             error = await self._supervise(process, job, read, cancel)
         finally:
             moments.before(Moment.CHILD_ENDED)
-            await _end(process)
+            await _end(process, self._patience.gone_s)
             moments.after(Moment.CHILD_ENDED)
             read.cancel()
             await asyncio.wait((read, stderr))
@@ -154,7 +164,7 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event; return why it had to be ended early, if it had."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
-        bound_s = job.max_duration_s + ASK_GRACE_S
+        bound_s = job.max_duration_s + self._patience.ask_s
         try:
             await asyncio.wait(
                 (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
@@ -162,7 +172,7 @@ class CollectorProcess:
             if read.done():
                 return _reason_of(read)
             _ask_for_the_facts(process)
-            await asyncio.wait((read,), timeout=CANCEL_GRACE_S)
+            await asyncio.wait((read,), timeout=self._patience.cancel_s)
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
@@ -255,7 +265,7 @@ async def _tail(stream: asyncio.StreamReader | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, within_s: float) -> None:
     """See that the child and all it started are gone."""
     if process.returncode is None and sys.platform == "win32":
         process.kill()
@@ -266,7 +276,7 @@ async def _end(process: Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     try:
-        async with asyncio.timeout(GONE_WITHIN_S):
+        async with asyncio.timeout(within_s):
             await process.wait()
     except TimeoutError:
         log.warning("collector process %d or one it started is not gone: left alone", process.pid)

@@ -1,0 +1,149 @@
+"""A child that behaves as its first argument says: well, badly, or not at all.
+
+Started as ``python collector_child.py BEHAVIOUR [FILE]``. It speaks the collectors' protocol by
+hand, so that it can also break it, and imports nothing of the project.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+FACTS = {"kind": "application", "started_at": "2026-11-20T19:00:00+00:00", "duration_ms": 1.5}
+FILE = Path(sys.argv[2] if len(sys.argv) > 2 else ".")
+SLEEPER = "import sys, time; sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(30)"
+
+
+def tell(event: str, **values: object) -> None:
+    say(json.dumps({"event": event, **values}))
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def checkpoint() -> None:
+    tell("checkpoint", facts={**FACTS, "limitations": ["so far"]})
+    tell("progress", step="disks", done=1, total=2)
+
+
+def result(*limitations: str, cancelled: bool = False) -> None:
+    tell("result", facts={**FACTS, "limitations": limitations, "cancelled": cancelled})
+
+
+def hang() -> None:
+    time.sleep(60)
+
+
+def well() -> None:
+    job = sys.stdin.readline()
+    checkpoint()
+    result(job.strip())
+
+
+def chatty() -> None:
+    sys.stderr.write("a warning of some library\n")
+    result()
+    result("too late")
+
+
+def crash() -> None:
+    checkpoint()
+    tell("crash", error="ValueError: broken")
+    sys.exit(1)
+
+
+def crash_at_once() -> None:
+    sys.exit(7)
+
+
+def crash_unspeakably() -> None:
+    tell("crash", error="no\udcffgood")
+
+
+def be_killed() -> None:
+    checkpoint()
+    os.kill(os.getpid(), 9)
+
+
+def hang_later() -> None:
+    checkpoint()
+    hang()
+
+
+def obey() -> None:
+    sys.stdin.readline()
+    checkpoint()
+    result(sys.stdin.readline().strip(), cancelled=True)
+
+
+def talk_garbage() -> None:
+    checkpoint()
+    say("DeprecationWarning: something")
+    hang()
+
+
+def answer_garbage() -> None:
+    sys.stdin.readline()
+    checkpoint()
+    sys.stdin.readline()
+    say("not an event")
+    hang()
+
+
+def surprise() -> None:
+    tell("surprise", facts=FACTS)
+
+
+def half_surrogates() -> None:
+    result("printer \udcff", "\\udcff stays")
+
+
+def endless_line() -> None:
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def many_lines() -> None:
+    while True:
+        tell("progress", step="disks", done=1)
+
+
+def show_environment() -> None:
+    result(*(f"{key}={value}" for key, value in sorted(os.environ.items())))
+
+
+def grandchild(*, escapes: bool = False) -> None:
+    other = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, start_new_session=escapes
+    )
+    assert other.stdout is not None
+    other.stdout.readline()
+    FILE.write_text(str(other.pid))
+    result()
+    hang()
+
+
+def escaped_grandchild() -> None:
+    grandchild(escapes=True)
+
+
+def orphan() -> None:
+    sys.stdin.readline()
+    FILE.write_text(str(os.getpid()))
+    checkpoint()
+    sys.stdin.read()
+
+
+BEHAVIOURS: tuple[Callable[[], None], ...] = (
+    well, chatty, crash, crash_at_once, crash_unspeakably, be_killed, hang, hang_later, obey,
+    talk_garbage, answer_garbage, surprise, half_surrogates, endless_line, many_lines,
+    show_environment, grandchild, escaped_grandchild, orphan,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    {behave.__name__: behave for behave in BEHAVIOURS}[sys.argv[1]]()

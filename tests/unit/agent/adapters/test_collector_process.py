@@ -1,0 +1,274 @@
+"""Children of every temper: what they told counts, and they are gone afterwards."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from agent.adapters import collector_process
+from agent.adapters.collector_process import Collected, CollectorProcess, Patience
+from agent.errors import CollectorError
+from collectors.contract import ApplicationFacts, ApplicationJob, Job, NetworkJob, Progress
+
+CHILD = Path(__file__).parents[3] / "fakes" / "collector_child.py"
+JOB = ApplicationJob(max_duration_s=30)
+
+
+def short(seconds: float) -> Job:
+    return ApplicationJob(max_duration_s=seconds)
+
+
+def process(
+    behaviour: str, file: Path | str = "", environment: Mapping[str, str] = os.environ
+) -> CollectorProcess:
+    return CollectorProcess(
+        lambda _kind: (sys.executable, "-S", "-E", str(CHILD), behaviour, str(file)),
+        environment,
+        Patience(ask_s=0.0, cancel_s=0.3, gone_s=0.5),
+    )
+
+
+async def run(behaviour: str, job: Job = JOB, file: Path | str = "") -> Collected:
+    return await process(behaviour, file).collect(job, lambda _: None)
+
+
+def facts(collected: Collected) -> ApplicationFacts:
+    assert isinstance(collected.facts, ApplicationFacts)
+    return collected.facts
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def test_a_child_that_does_well() -> None:
+    seen: list[Progress] = []
+
+    collected = await process("well").collect(JOB, seen.append)
+
+    assert collected.error is None
+    assert seen == [Progress("disks", 1, 2)]
+    assert json.loads(facts(collected).limitations[0]) == {
+        **asdict(JOB),
+        "watch_processes": [],
+    }
+
+
+async def test_nothing_after_the_result_counts(caplog: pytest.LogCaptureFixture) -> None:
+    collected = await run("chatty")
+
+    assert facts(collected).limitations == ()
+    assert "a warning of some library" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("crash", "ValueError: broken"),
+        ("be_killed", "it ended without a result"),
+        ("talk_garbage", "an event cannot be read: Invalid JSON"),
+    ],
+)
+async def test_what_was_told_before_the_end_counts(behaviour: str, reason: str) -> None:
+    collected = await run(behaviour)
+
+    assert collected.error is not None
+    assert collected.error.startswith(reason)
+    assert facts(collected).limitations == ("so far",)
+    (failure,) = facts(collected).failures
+    assert (failure.step, failure.reason) == ("collector", collected.error)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("crash_at_once", "it ended without a result"),
+        ("crash_unspeakably", r"no\?good"),
+        ("surprise", "an event cannot be read"),
+    ],
+)
+async def test_a_child_that_told_nothing(behaviour: str, reason: str) -> None:
+    with pytest.raises(CollectorError, match=f"the collector told nothing: {reason}"):
+        await run(behaviour)
+
+
+async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
+    collected = await run("half_surrogates")
+
+    assert collected.error is None
+    assert facts(collected).limitations == ("printer ?", "\\udcff stays")
+
+
+async def test_at_the_deadline_the_last_checkpoint_counts() -> None:
+    began = time.monotonic()
+
+    collected = await run("hang_later", short(1.0))
+
+    assert collected.error == "it was stopped at its deadline of 1 s"
+    assert facts(collected).limitations == ("so far",)
+    assert time.monotonic() - began < 5
+
+
+async def test_at_the_deadline_without_a_checkpoint_there_is_nothing() -> None:
+    with pytest.raises(CollectorError, match="told nothing: it was stopped at its deadline"):
+        await run("hang", short(0.2))
+
+
+async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> None:
+    job = NetworkJob(
+        ports=(), max_hosts=1, max_services=1, max_duration_s=0.2, exclude=("10.0.0.1",) * 50_000
+    )
+
+    with pytest.raises(CollectorError, match="its deadline"):
+        await run("hang", job)
+
+
+async def ask_soon(behaviour: str) -> Collected:
+    """Run a child and ask it for what it has as soon as it has told of a step."""
+    cancel = asyncio.Event()
+    return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
+
+
+async def test_a_child_that_is_asked_tells_what_it_has() -> None:
+    collected = await ask_soon("obey")
+
+    assert collected.error is None
+    assert facts(collected).cancelled
+    assert facts(collected).limitations == ("cancel",)
+
+
+async def test_a_child_is_asked_at_its_deadline_too() -> None:
+    collected = await run("obey", short(1.0))
+
+    assert facts(collected).cancelled
+    assert collected.error == "it was stopped at its deadline of 1 s"
+
+
+async def test_a_child_that_ignores_the_question_is_ended() -> None:
+    collected = await ask_soon("hang_later")
+
+    assert collected.error == "it was stopped, and did not end by itself"
+    assert facts(collected).limitations == ("so far",)
+
+
+async def test_garbage_as_the_answer_is_no_surprise() -> None:
+    collected = await ask_soon("answer_garbage")
+
+    assert facts(collected).limitations == ("so far",)
+
+
+async def test_an_endless_line_ends_the_run() -> None:
+    with pytest.raises(CollectorError, match="an event is longer than 16777216 bytes"):
+        await run("endless_line")
+
+
+async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
+    with pytest.raises(CollectorError, match="deadline"):
+        await run("many_lines", short(0.3))
+
+
+async def test_a_grandchild_is_gone_afterwards(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+
+    collected = await run("grandchild", file=file)
+
+    assert collected.error is None
+    assert not is_alive(int(file.read_text()))
+
+
+async def test_a_grandchild_that_escaped_does_not_hold_us(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pid"
+    began = time.monotonic()
+
+    collected = await run("escaped_grandchild", file=file)
+
+    pid = int(file.read_text())
+    os.kill(pid, signal.SIGKILL)
+    assert collected.error is None
+    assert time.monotonic() - began < 10
+    assert "is not gone: left alone" in caplog.text
+
+
+async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    started = asyncio.Event()
+    running = asyncio.create_task(process("orphan", file).collect(JOB, lambda _: None))
+    poll = asyncio.create_task(_written(file, started))
+    await asyncio.wait_for(started.wait(), 10)
+    await poll
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert not is_alive(int(file.read_text()))
+
+
+async def _written(file: Path, done: asyncio.Event) -> None:
+    while not (file.exists() and file.read_text()):  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.01)
+    done.set()
+
+
+async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
+    """The real child's promise, kept by its runner: nothing is left by a killed daemon."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, str(CHILD), "orphan", str(tmp_path / "pid"),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"{}\n")
+    assert await asyncio.wait_for(child.stdout.readline(), 10)
+
+    child.stdin.close()
+
+    assert await asyncio.wait_for(child.wait(), 10) == 0
+
+
+async def test_no_secret_is_inherited() -> None:
+    environment = {
+        "PATH": "/bin",
+        "LANG": "C.UTF-8",
+        "VENUE_AGENT_API_KEY": "secret",
+        "CREDENTIALS_DIRECTORY": "/run/credentials/secret",
+        "NOTIFY_SOCKET": "/run/secret",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "HTTPS_PROXY": "http://name:secret@proxy.example:3128",
+        "https_proxy": "http://proxy.example:3128",
+        "no_proxy": "localhost,127.0.0.1",
+    }
+
+    collected = await process("show_environment", "", environment).collect(JOB, lambda _: None)
+
+    told = facts(collected).limitations
+    assert "secret" not in " ".join(told)
+    assert {"PATH=/bin", "LANG=C.UTF-8", "no_proxy=localhost,127.0.0.1"} <= set(told)
+    assert "HTTPS_PROXY=http://proxy.example:3128" in told
+    assert "https_proxy=http://proxy.example:3128" in told
+
+
+async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+    missing = CollectorProcess(lambda _: (str(tmp_path / "none"),))
+
+    with pytest.raises(CollectorError, match=r"the collector cannot be started: .*No such file"):
+        await missing.collect(JOB, lambda _: None)
+
+
+def test_the_real_child_is_started_with_this_python() -> None:
+    assert collector_process.default_command("network") == (
+        sys.executable, "-m", "collectors", "network",
+    )  # fmt: skip
