@@ -4,6 +4,8 @@ The facade's error bodies are not in the contract; this is the shape its sister 
 and every key is optional because nothing promises any of them.
 """
 
+from pydantic import Field
+
 from agent.wire.base import Tolerant
 
 MEDIA_TYPE = "application/problem+json"
@@ -13,7 +15,7 @@ class Problem(Tolerant):
     title: str | None = None
     type: str | None = None
     instance: str | None = None
-    trace_id: str | None = None
+    trace_id: str | None = Field(default=None, alias="trace_id")
     status: int | None = None
     code: str | None = None
     detail: str | None = None
