@@ -44,6 +44,7 @@ from agent.wire.device_operations import (
 log = logging.getLogger(__name__)
 
 REPLY_MAX_BYTES: Final = 2_097_152
+CONNECT_SHARE: Final = 0.9
 STREAM_SILENCE_S: Final = 90.0
 """A stream that says nothing, not even a keep-alive comment, for this long is given up."""
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
@@ -114,7 +115,9 @@ class Facade:
         Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
-        timeout = httpx2.Timeout(self._timeout_s, read=STREAM_SILENCE_S)
+        timeout = httpx2.Timeout(
+            self._timeout_s, connect=self._timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S
+        )
         async with contextlib.AsyncExitStack() as stack:
             moments.before(Moment.COMMANDS_OPENED)
             with _as_unavailable():
@@ -236,12 +239,15 @@ def _read(model: type[Reply], body: bytes) -> Reply:
 def _client(service: Service) -> httpx2.AsyncClient:
     """Build the client. Raises ConfigError."""
     trust = _trust(service)
+    timeout_s = service.request_timeout_seconds
     try:
         return httpx2.AsyncClient(
             verify=trust,
             proxy=service.proxy or None,
             follow_redirects=False,
-            timeout=httpx2.Timeout(service.request_timeout_seconds),
+            # Connecting gives up by itself before the bound of the whole call does: cancelled in
+            # a TLS handshake, the library would leave the socket open until it is collected.
+            timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
         )

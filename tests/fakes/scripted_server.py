@@ -1,0 +1,103 @@
+"""An HTTP server on loopback whose answers are written byte by byte by the test."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+Speak = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A request as it came. Header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(slots=True)
+class ScriptedServer:
+    """``speak`` writes the answer to each request; the connection is closed after it."""
+
+    speak: Speak | None = None
+    heard: list[Heard] = field(default_factory=list)
+    port: int = 0
+    connections: int = 0
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def answer(
+        self, body: bytes = b"", status: int = 200, content_type: str = "application/json",
+        **headers: str,
+    ) -> None:  # fmt: skip
+        """Answer every request so from now on. Header names are given with underscores."""
+        lines = {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+
+        async def speak(writer: asyncio.StreamWriter) -> None:
+            writer.write(head(status, lines) + body)
+
+        self.speak = speak
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                self.heard.append(await _read_request(reader))
+                assert self.speak is not None
+                await self.speak(writer)
+                await writer.drain()
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+def head(status: int, headers: Mapping[str, str]) -> bytes:
+    """Return a status line and headers. The connection ends with the answer."""
+    reason = HTTPStatus(status).phrase
+    lines = [f"HTTP/1.1 {status} {reason}", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+@contextlib.asynccontextmanager
+async def running_server() -> AsyncIterator[ScriptedServer]:
+    server = ScriptedServer()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(server.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await listener.wait_closed()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Heard:
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    method, path, _ = lines[0].split(" ")
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines[1:])
+    }
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Heard(method, path, headers, body)
