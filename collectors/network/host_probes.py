@@ -13,7 +13,8 @@ from typing import Literal
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
 IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
-WAIT_MIN_S = 0.2
+WAIT_MIN_S = 0.15
+_MUTE_WAIT_S = 0.25
 _ANSWER_FACTOR, _ANSWER_SLACK_S = 2.0, 0.1
 TRIES = 2
 _SILENT_PORTS = 3
@@ -29,6 +30,7 @@ class _Probe:
     tries: int
     sockets: int
     started: float
+    tried: float
     due: float
 
 
@@ -84,8 +86,7 @@ class HostProbes:
         steps: list[Step] = []
         if self._printing and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
             steps.append(self._start(self._printing.popleft(), now))
-        # The slot of the print ports stays free for them.
-        held = 1 if self._printing and not self._prints() else 0
+        held = self._held_for_printing()
         while self._ordinary and len(steps) < room and self.sockets + held < IN_FLIGHT_MAX:
             steps.append(self._start(self._ordinary.popleft(), now))
         return steps
@@ -111,6 +112,8 @@ class HostProbes:
         (self.open if outcome == "open" else self.refused).append(port)
         took_s = now - probe.started
         self._slowest_answer_s = max(took_s, self._slowest_answer_s or 0.0)
+        for other in self._flying.values():  # now that it is known how fast this host answers
+            other.due = min(other.due, other.tried + self._wait_s())
         return True
 
     def look_again(self) -> bool:
@@ -132,7 +135,7 @@ class HostProbes:
 
     def _wait_s(self) -> float:
         if self._is_mute:
-            return WAIT_MIN_S
+            return _MUTE_WAIT_S
         if self._slowest_answer_s is None:
             return WAIT_S
         wait_s = self._slowest_answer_s * _ANSWER_FACTOR + _ANSWER_SLACK_S
@@ -141,10 +144,14 @@ class HostProbes:
     def _prints(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)
 
+    def _held_for_printing(self) -> int:
+        """The slot that stays free for the next print port."""
+        return 1 if self._printing and not self._prints() else 0
+
     def _start(self, port: int, now: float) -> Step:
         tries = self._tries.get(port, 0) + 1
         self._tries[port] = tries
-        self._flying[port] = _Probe(port, tries, 1, now, now + self._wait_s())
+        self._flying[port] = _Probe(port, tries, 1, now, now, now + self._wait_s())
         return Step(port, "connect")
 
     def _time_out(self, probe: _Probe, now: float) -> Step:
@@ -158,8 +165,8 @@ class HostProbes:
             return Step(probe.port, "drop")
         probe.tries += 1
         self._tries[probe.port] = probe.tries
-        probe.due = now + self._wait_s()
-        if self.sockets < IN_FLIGHT_MAX:
+        probe.tried, probe.due = now, now + self._wait_s()
+        if self.sockets + self._held_for_printing() < IN_FLIGHT_MAX:
             probe.sockets += 1
             return Step(probe.port, "again")
         probe.sockets = 1
