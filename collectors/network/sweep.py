@@ -21,6 +21,7 @@ CONNECTIONS_PER_S = 3000.0
 _TICK_S = 0.05
 _BURST = 32.0
 _SECOND_LOOK_S = 0.3
+_GRACE_S = 0.3
 _ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
 
 
@@ -217,8 +218,8 @@ class Sweep:
                 self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
 
     def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
-        # What comes after the settle time stays unanswered here: a later sweep takes it up.
-        is_late = self._window.is_settled(self._network.now())
+        # An answer to the kernel's third request is left to a later sweep.
+        is_late = self._window.is_settled(self._network.now() - _GRACE_S)
         target = None if is_late else self._window.resolved(address)
         host = self._hosts.get(address)
         if target is not None:
