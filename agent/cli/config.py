@@ -1,68 +1,147 @@
-"""`venue-agent config`: check the configuration, show what holds and from where, or its schema."""
+"""`venue-agent config`: check it, show what holds and from where, its schema, an example."""
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from agent.cli.options import add_config_option, add_json_option
+from agent.cli.screen import Screen, Style
 from agent.config import Config, LocalConfig, default_config_path
-from agent.config_file import Loaded, load
+from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
 from agent.credential import find_api_key
-from agent.daemon import load_for_daemon
+from agent.errors import ConfigError, CredentialRefused
 
-DEFAULT = "default"
+DEFAULT: Final = "default"
+SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+ACTIONS: Final = {
+    "check": "validate it, with the place of each problem; exit 2 if there is one",
+    "show": "print every value in force and where it comes from; secrets are masked",
+    "schema": "print its JSON Schema, for editors",
+    "example": "print an example with every key, its meaning and its default",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One effective value. ``origin``: default, a file's path or a variable's name."""
+
+    section: str
+    key: str
+    value: Any
+    origin: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("check", "show", "schema"))
-    add_config_option(parser)
-    add_json_option(parser)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary in ACTIONS.items():
+        action = actions.add_parser(name, help=summary, description=summary)
+        if name in {"check", "show"}:
+            add_config_option(action)
+            add_json_option(action)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.action == "schema":
-        sys.stdout.write(json.dumps(Config.model_json_schema(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
+    elif options.action == "example":
+        from agent.config_example import example  # noqa: PLC0415
+
+        sys.stdout.write(example())
     elif options.action == "check":
-        loaded = load_for_daemon(options.config)
-        sys.stdout.write(f"{loaded.path or 'environment'}: ok\n")
+        return _check(options)
     else:
         _show(load(LocalConfig, options.config), as_json=options.json)
     return 0
 
 
+def schema() -> dict[str, Any]:
+    """Return the configuration's JSON Schema."""
+    return {
+        "$schema": SCHEMA_DIALECT,
+        **Config.model_json_schema(),
+        "title": "Configuration of the venue agent",
+    }
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Say that it is right, or raise ConfigError; as JSON both are said on stdout."""
+    try:
+        loaded = load(Config, options.config)
+        _see_that_there_is_a_key(loaded)
+    except ConfigError as error:
+        if not options.json:
+            raise
+        sys.stdout.write(json.dumps({"ok": False, "problems": error.problems}, indent=2) + "\n")
+        return 2
+    if options.json:
+        sys.stdout.write(json.dumps({"ok": True, "problems": []}, indent=2) + "\n")
+    else:
+        sys.stdout.write(f"{loaded.path or 'environment'}: ok\n")
+    return 0
+
+
+def _see_that_there_is_a_key(loaded: Loaded[Config]) -> None:
+    try:
+        find_api_key(loaded.config.service.api_key_file).read()
+    except CredentialRefused as error:
+        raise ConfigError((str(error),)) from None
+
+
 def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
-    rows = list(_rows(loaded.config, loaded.origins))
+    values = list(_values(loaded.config, loaded.origins, str(loaded.path)))
     if as_json:
-        document = {key: {"value": value, "from": origin} for key, value, origin in rows}
+        document = {
+            f"{v.section}.{v.key}".rstrip("."): {"value": v.value, "from": v.origin} for v in values
+        }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    sys.stdout.write(f"# {loaded.path or f'no file at {default_config_path()}'}\n")
-    for key, value, origin in rows:
-        sys.stdout.write(f"{key} = {json.dumps(value)}  # {origin}\n")
+    screen = Screen()
+    blank = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
+    screen.line((f"# {loaded.path or f'there is no file at {default_config_path()}'}", "quiet"))
+    for section, group in groupby(values, key=lambda v: v.section):
+        screen.blank()
+        screen.line((f"[{section}]", "strong"))
+        screen.table(blank, [_row(value) for value in group])
+    screen.blank()
     service = loaded.config.service
-    source = find_api_key(service.api_key_file if service else "")
-    sys.stdout.write(f"# the API key is read from {source.describe()} (not shown)\n")
+    place = find_api_key(service.api_key_file if service else "").describe()
+    screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
+    if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
+        screen.paragraph(f"variable: {ENVIRONMENT_PREFIX}<SECTION>__<KEY>.", "quiet")
 
 
-def _rows(config: LocalConfig, origins: Any) -> Iterator[tuple[str, Any, str]]:
-    """Yield (key, value, origin) of every effective value."""
+def _row(value: Value) -> tuple[tuple[str, Style], ...]:
+    is_default = value.origin == DEFAULT
+    style: Style = "quiet" if is_default else "none"
+    origin = "variable" if value.origin.startswith(ENVIRONMENT_PREFIX) else "file"
+    return (
+        (value.key, "none"),
+        (DEFAULT if is_default else origin, style),
+        (json.dumps(value.value, ensure_ascii=False), style),
+    )
+
+
+def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Iterator[Value]:
     for section in type(config).model_fields:
         value = getattr(config, section)
         if isinstance(value, BaseModel):
             for key, inner in value.model_dump(mode="json").items():
-                name = f"{section}.{key}"
-                yield name, _masked(key, inner), origins.get(name, DEFAULT)
+                origin = origins.get(f"{section}.{key}", DEFAULT)
+                yield Value(section, key, _masked(key, inner), origin)
         elif value:
             items = [item.model_dump(mode="json") for item in value]
-            yield section, items, "file"
+            yield Value(section, "", items, file)
 
 
 def _masked(key: str, value: Any) -> Any:
-    """Hide the password of a proxy URL."""
+    """Hide user and password of a proxy URL."""
     if key == "proxy" and isinstance(value, str) and "@" in value:
         scheme, _, rest = value.rpartition("//")
         return f"{scheme}//***@{rest.rpartition('@')[2]}"

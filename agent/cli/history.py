@@ -4,44 +4,61 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from typing import Final
 
 from agent.adapters.history import LIMIT, HistoryRow, read_history
-from agent.adapters.state import StateDirectory
 from agent.cli.options import add_config_option, add_json_option
-from agent.config import LocalConfig, state_dir
-from agent.config_file import load
+from agent.cli.screen import Screen, Style
+from agent.cli.state_here import state_here
+
+SHOWN: Final = 20
+_TONES: Final[dict[str, Style]] = {
+    "completed": "good", "partial": "warn", "failed": "bad", "expired": "warn", "rejected": "bad",
+}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_option(parser)
     add_json_option(parser)
-    parser.add_argument("--limit", type=int, default=LIMIT, help=f"rows at most ({LIMIT})")
+    parser.add_argument(
+        "--limit",
+        type=_positive,
+        metavar="N",
+        help=f"rows at most (default {SHOWN}, with --json {LIMIT})",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    state = StateDirectory(state_dir(load(LocalConfig, options.config).config.device))
-    rows = read_history(state, max(1, options.limit))
+    limit = options.limit or (LIMIT if options.json else SHOWN)
+    rows = read_history(state_here(options.config), limit + 1)
     if options.json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
     elif rows:
-        _show(rows)
+        _show(Screen(), rows[:limit], has_more=len(rows) > limit)
     else:
         sys.stdout.write("no requests yet\n")
     return 0
 
 
-def _show(rows: tuple[HistoryRow, ...]) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> None:
+    screen.table(
+        ("when (UTC)", "kind", "state", "outcome", "report, or why not"),
+        [
+            (
+                (row.at[:19].replace("T", " "), "none"),
+                (row.kind, "none"),
+                (row.state, _TONES.get(row.state, "none")),
+                (row.outcome or "-", _TONES.get(row.outcome or "", "quiet")),
+                (row.detail or row.report_id or "", "quiet"),
+            )
+            for row in rows
+        ],
+    )
+    if has_more:
+        screen.line((f"older ones are left out: see --limit (now {len(rows)})", "quiet"))
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("when (UTC)", "kind", "state", "outcome", "report or reason"):
-        table.add_column(heading, no_wrap=heading != "report or reason")
-    for row in rows:
-        end = row.detail or row.report_id or ""
-        table.add_row(
-            Text(row.at[:19].replace("T", " ")), Text(row.kind), Text(row.state),
-            Text(row.outcome or ""), Text(end),
-        )  # fmt: skip
-    Console(highlight=False).print(table)
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text[:9]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
+    return int(text[:9])

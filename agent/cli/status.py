@@ -2,16 +2,23 @@
 
 import argparse
 import json
+import os
 import sys
-from datetime import UTC, datetime
+from typing import Any, Final
 
+from agent.adapters.history import HistoryRow, read_history
 from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import DaemonStatus, StatusFile
+from agent.adapters.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
-from agent.config import LocalConfig, state_dir
-from agent.config_file import load
+from agent.cli.screen import Screen, Style
+from agent.cli.state_here import state_here
+from agent.errors import StateError
+from agent.presentation.moments import ago
 
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 2
+RECENT_REQUESTS: Final = 3
+
+_VERDICTS: Final = {HEALTHY: "healthy", UNHEALTHY: "unhealthy", NOT_RUNNING: "not running"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,73 +28,121 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 healthy, 1 not, 2 not running."""
-    state = StateDirectory(state_dir(load(LocalConfig, options.config).config.device))
-    status = StatusFile(state).read()
+    state = state_here(options.config)
+    _require_sight(state)
     pid = state.holder()
-    verdict = NOT_RUNNING if pid is None or status is None else _judge(status)
+    status = StatusFile(state).read()
+    verdict = NOT_RUNNING if pid is None else _judge(status)
+    requests = _recent(state)
     if options.json:
-        document = None if status is None else status.model_dump(mode="json")
-        sys.stdout.write(json.dumps({"running": pid is not None, "daemon": document}) + "\n")
-    elif verdict == NOT_RUNNING:
-        sys.stdout.write(f"not running (state in {state.path})\n")
-        if status is not None:
-            sys.stdout.write(f"last seen {ago(status.written_at)}\n")
+        sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
+    elif pid is None or status is None:
+        _show_absent(Screen(), state, pid, status)
     else:
-        _show(status)
+        _show(Screen(), status, requests, verdict)
     return verdict
 
 
-def _judge(status: DaemonStatus) -> int:
-    return UNHEALTHY if status.problems or status.is_revoked else HEALTHY
+def _require_sight(state: StateDirectory) -> None:
+    if state.path.exists() and not os.access(state.path, os.R_OK | os.X_OK):
+        raise StateError(f"{state.path} belongs to another user: run this as root (sudo)")
 
 
-def _show(status: DaemonStatus | None) -> None:
-    if status is None:
+def _judge(status: DaemonStatus | None) -> int:
+    return UNHEALTHY if status is None or status.problems or status.is_revoked else HEALTHY
+
+
+def _recent(state: StateDirectory) -> tuple[HistoryRow, ...]:
+    try:
+        return read_history(state, RECENT_REQUESTS)
+    except StateError:
+        return ()
+
+
+def _document(
+    state: StateDirectory, pid: int | None, status: DaemonStatus | None, verdict: int
+) -> dict[str, Any]:
+    """Return what `--json` prints (docs/cli.md)."""
+    return {
+        "verdict": _VERDICTS[verdict],
+        "running": pid is not None,
+        "pid": pid,
+        "state_dir": str(state.path),
+        "daemon": None if status is None else status.model_dump(mode="json"),
+    }
+
+
+def _show_absent(
+    screen: Screen, state: StateDirectory, pid: int | None, status: DaemonStatus | None
+) -> None:
+    if pid is not None:
+        screen.line(
+            ("starting", "warn"), (f"  process {pid} has said nothing of itself yet", "none")
+        )
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    screen.line(("not running", "bad"))
+    if status is not None:
+        screen.fact("last seen", f"{ago(status.written_at)}, version {status.version}")
+    screen.fact("state", str(state.path))
+    screen.paragraph("→ start it: `venue-agent service start`, or by hand `venue-agent run`")
 
-    console = Console(highlight=False)
-    table = Table.grid(padding=(0, 2))
-    for name, value in _facts(status):
-        table.add_row(Text(name, "dim"), Text(value))
-    console.print(table)
+
+def _show(
+    screen: Screen, status: DaemonStatus, requests: tuple[HistoryRow, ...], verdict: int
+) -> None:
+    count = len(status.problems)
+    headline: tuple[str, Style] = ("healthy", "good")
+    if verdict != HEALTHY:
+        headline = (f"{count} problem{'' if count == 1 else 's'}" if count else "revoked", "bad")
+    process = f"venue-agent {status.version}, process {status.pid}"
+    screen.line(headline, (f"  {process}, started {ago(status.started_at)}", "quiet"))
     for problem in status.problems:
-        style = "red" if problem.severity == "error" else "yellow"
-        console.print()
-        console.print(Text(f"{problem.severity}: {problem.title}", f"bold {style}"))
-        console.print(Text(f"  {problem.detail} (since {ago(problem.since)})"))
-        console.print(Text(f"  fix: {problem.fix}"))
-    if not status.problems:
-        console.print(Text("healthy", "bold green"))
+        _show_problem(screen, problem)
+    screen.blank()
+    for name, value in _facts(status):
+        screen.fact(name, value)
+    for at, row in enumerate(requests):
+        end = row.outcome or row.detail or ""
+        words = f"{row.kind} {row.state}{', ' if end else ''}{end}, {ago(row.at)}"
+        screen.fact("" if at else "requests", words)
+
+
+def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
+    style: Style = "bad" if problem.severity == "error" else "warn"
+    screen.blank()
+    screen.line((f"{problem.severity}: {problem.title}", style))
+    screen.paragraph(f"{problem.detail} (since {ago(problem.since)})", indent="  ")
+    screen.paragraph(f"→ {problem.fix}", indent="  ")
 
 
 def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
     binding = status.binding
-    waiting = "empty"
-    if status.outbox_reports:
-        kib = status.outbox_bytes // 1024
-        since = ago(status.outbox_oldest_at)
-        waiting = f"{status.outbox_reports} reports, {kib} KiB, oldest from {since}"
-    return [
-        ("agent", f"{status.version}, process {status.pid}, started {ago(status.started_at)}"),
+    by = f"by {status.delivery}" if status.delivery else "not asked for yet"
+    received = status.counters.get("commands_received", 0)
+    facts = [
         ("service", "not enrolled" if binding is None else binding.base_url),
-        ("location", "" if binding is None else binding.location_id),
-        ("binding", "revoked" if status.is_revoked else binding.binding_id if binding else "none"),
         ("heartbeat", ago(status.last_heartbeat_at)),
-        ("commands by", status.delivery or "nothing yet"),
-        ("doing", status.activity),
-        ("outbox", waiting),
+        ("commands", f"{by}, {received} since the start"),
+        ("last answer", ago(status.last_contact_at)),
+        ("doing", status.activity if status.phase == "running" else status.phase),
+        ("outbox", _outbox(status)),
+        ("config", status.config_path or "the environment alone"),
     ]
+    if binding is not None:
+        where = f"{binding.location_id} of {binding.organization_id}"
+        revoked = " (revoked)" if status.is_revoked else ""
+        facts[1:1] = [
+            ("location", where),
+            ("device", binding.instance_id),
+            ("binding", f"{binding.binding_id}{revoked}"),
+        ]
+    return facts
 
 
-def ago(moment: str | None) -> str:
-    """Say how long ago an ISO 8601 moment was."""
-    if moment is None:
-        return "never"
-    seconds = int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if abs(seconds) >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{max(seconds, 0)} s ago"
+def _outbox(status: DaemonStatus) -> str:
+    if not status.outbox_reports:
+        return "empty"
+    plural = "" if status.outbox_reports == 1 else "s"
+    size = f"{max(1, status.outbox_bytes // 1024)} KiB"
+    oldest = ago(status.outbox_oldest_at)
+    return f"{status.outbox_reports} report{plural} waiting, {size}, the oldest from {oldest}"

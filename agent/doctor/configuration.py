@@ -4,12 +4,11 @@ import os
 import ssl
 import stat
 import sys
-import tomllib
 from pathlib import Path
 
 from agent.adapters.state import StateDirectory
-from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
-from agent.config_file import load
+from agent.config import Config, LocalConfig, state_dir
+from agent.config_file import guessed_state_dir, load
 from agent.credential import ApiKeySource, find_api_key
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
@@ -24,7 +23,7 @@ def configuration(evidence: Evidence) -> Finding:
     try:
         loaded = load(Config, path, evidence.environment)
     except ConfigError as error:
-        evidence.state = StateDirectory(_guessed_state_dir(path))
+        evidence.state = StateDirectory(guessed_state_dir(path))
         return fail("; ".join(error.problems), "correct what is named, then `config check`")
     evidence.config = evidence.local = loaded.config
     evidence.state = StateDirectory(state_dir(loaded.config.device))
@@ -76,16 +75,6 @@ def printers(evidence: Evidence) -> Finding:
 def _key_source(evidence: Evidence) -> ApiKeySource:
     service = evidence.config.service if evidence.config else None
     return find_api_key(service.api_key_file if service else "", evidence.environment)
-
-
-def _guessed_state_dir(path: Path | None) -> Path:
-    """Find the state directory of a configuration that is otherwise wrong."""
-    try:
-        tree = tomllib.loads((path or default_config_path()).read_text("utf-8"))
-        named = tree.get("device", {}).get("state_dir", "")
-    except (OSError, ValueError, AttributeError):
-        named = ""
-    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""))
 
 
 def _too_open(path: Path, mask: int) -> str | None:

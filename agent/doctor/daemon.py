@@ -1,6 +1,5 @@
 """Checks of the running agent: the process, its version, the unit that starts it, its own woes."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from agent import __version__
@@ -9,6 +8,7 @@ from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 from agent.doctor.processes import other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.presentation.moments import age_s, ago
 
 SILENT_S: Final = 300.0
 """A running agent has had an answer of the service within this time."""
@@ -31,7 +31,7 @@ def daemon(evidence: Evidence) -> Finding:
     evidence.daemon_pid = state.holder()
     status = StatusFile(state).read()
     if evidence.daemon_pid is None:
-        seen = f"; it was last seen {_moment(status.written_at)}" if status else ""
+        seen = f"; it was last seen {ago(status.written_at)}" if status else ""
         return fail(
             f"the agent does not run{seen}",
             "start it: `venue-agent service start`, or by hand `venue-agent run`",
@@ -44,8 +44,8 @@ def daemon(evidence: Evidence) -> Finding:
         )
     evidence.daemon = status
     if status.last_contact_at:
-        evidence.contact_age_s = _age_s(status.last_contact_at)
-    return ok(f"process {status.pid}, started {_moment(status.started_at)}, {status.activity}")
+        evidence.contact_age_s = age_s(status.last_contact_at)
+    return ok(f"process {status.pid}, started {ago(status.started_at)}, {status.activity}")
 
 
 def version(evidence: Evidence) -> Finding:
@@ -125,9 +125,9 @@ def outbox(evidence: Evidence) -> Finding:
         return ok("no report waits")
     text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
     oldest = status.outbox_oldest_at
-    if oldest and _age_s(oldest) > SILENT_S:
+    if oldest and age_s(oldest) > SILENT_S:
         return warn(
-            f"{text}, the oldest from {_moment(oldest)}",
+            f"{text}, the oldest from {ago(oldest)}",
             "nothing to do once the service is reachable",
             explained_by=("connection", "proxy", "certificate", "service", "credential", "binding"),
         )
@@ -146,30 +146,13 @@ def commands(evidence: Evidence) -> Finding:
         )
     if evidence.contact_age_s is None or evidence.contact_age_s > SILENT_S:
         return warn(
-            f"by {status.delivery}, but the last answer came {_moment(status.last_contact_at)}",
+            f"by {status.delivery}, but the last answer came {ago(status.last_contact_at)}",
             "restart the agent if the service answers doctor",
         )
     received = status.counters.get("commands_received", 0)
-    heard = _moment(status.last_contact_at)
+    heard = ago(status.last_contact_at)
     return ok(f"by {status.delivery}, last answer {heard}, {received} since the start")
 
 
 def _is_foreign(unit: UnitFacts | None, holder: int) -> bool:
     return unit is not None and unit.is_running and unit.pid is not None and unit.pid != holder
-
-
-def _age_s(moment: str) -> float:
-    try:
-        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    except (ValueError, TypeError):
-        return 0.0
-
-
-def _moment(moment: str | None) -> str:
-    if moment is None:
-        return "never"
-    age = max(0, int(_age_s(moment)))
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if age >= size:
-            return f"{age // size} {unit} ago"
-    return f"{age} s ago"

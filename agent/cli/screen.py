@@ -1,0 +1,102 @@
+"""Plain text for people: 80 columns, colour only on a terminal, nothing that a terminal obeys.
+
+The quick verbs write with this; the library that draws reports and progress takes as long to
+import as they take to run.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TextIO
+
+from agent.presentation.plain_text import plain
+
+Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
+
+# Colours of ECMA-48 that are readable on dark and on light: no yellow, no white.
+_CODES: Final[dict[Style, str]] = {
+    "good": "32", "warn": "33", "bad": "1;31", "quiet": "2", "strong": "1", "none": "",
+}  # fmt: skip
+WIDTH_MAX: Final = 100
+WIDTH_MIN: Final = 40
+NAME_WIDTH: Final = 13
+
+
+class Screen:
+    """Writes lines to ``stream``, wrapped to the terminal's width (80 where there is none)."""
+
+    def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
+        self._stream = stream or sys.stdout
+        columns = width or shutil.get_terminal_size((80, 24)).columns
+        self.width = max(WIDTH_MIN, min(columns, WIDTH_MAX))
+        self._is_coloured = is_coloured(self._stream)
+
+    def line(self, *parts: tuple[str, Style]) -> None:
+        """Write one line of styled parts, as it is."""
+        self._stream.write("".join(self._painted(plain_part(t), s) for t, s in parts) + "\n")
+
+    def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
+        """Write ``text`` wrapped, each line behind ``indent``."""
+        for line in wrapped(text, self.width - len(indent)):
+            self._stream.write(indent + self._painted(line, style) + "\n")
+
+    def fact(self, name: str, value: str, style: Style = "none") -> None:
+        """Write a name and its value, wrapped beside the name."""
+        head = self._painted(f"{name:{NAME_WIDTH}}", "quiet")
+        for line in wrapped(value, self.width - NAME_WIDTH) or [""]:
+            self._stream.write(f"{head}{self._painted(line, style)}\n")
+            head = " " * NAME_WIDTH
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
+        """Write columns as wide as their content; the last one is wrapped in its place.
+
+        A heading of blanks keeps its column at least as wide; none at all are written then.
+        """
+        lines = [[(plain(text), style) for text, style in row] for row in rows]
+        widths = [
+            max(len(heading), *(len(line[at][0]) for line in lines))
+            for at, heading in enumerate(headings[:-1])
+        ]
+        head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
+        if (head := head + headings[-1]).strip():
+            self._stream.write(self._painted(head, "quiet") + "\n")
+        indent = sum(widths) + 2 * len(widths)
+        for line in lines:
+            cells = "".join(
+                self._painted(f"{text:{width}}", style) + "  "
+                for (text, style), width in zip(line, widths, strict=False)
+            )
+            text, style = line[-1]
+            first, *more = wrapped(text, max(20, self.width - indent)) or [""]
+            self._stream.write((cells + self._painted(first, style)).rstrip() + "\n")
+            for rest in more:
+                self._stream.write(" " * indent + self._painted(rest, style) + "\n")
+
+    def blank(self) -> None:
+        self._stream.write("\n")
+
+    def _painted(self, text: str, style: Style) -> str:
+        code = _CODES[style]
+        return f"\x1b[{code}m{text}\x1b[0m" if code and text and self._is_coloured else text
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Colour is for terminals, and not where NO_COLOR asks for none (no-color.org)."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty() and sys.platform != "win32"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break ``text``, made plain, into lines of at most ``width`` characters."""
+    return textwrap.wrap(plain(text), width, break_on_hyphens=False)
+
+
+def plain_part(text: str) -> str:
+    """Make a part of a line plain, but keep the blanks that lay it out."""
+    inner = plain(text)
+    lead = len(text) - len(text.lstrip(" "))
+    trail = len(text) - len(text.rstrip(" ")) if inner else 0
+    return " " * lead + inner + " " * trail
