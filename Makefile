@@ -71,8 +71,8 @@ deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
-test-systemd: deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
-	@$(PACKAGE_PYTHON) -m tests.packaging.prove_systemd $(ARGS)
+test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
+	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)

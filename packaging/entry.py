@@ -4,10 +4,12 @@ A packaged agent has no interpreter to start a child with, so the child is this 
 another first word. A collector needs nothing of the agent and must not wait for its imports.
 """
 
+import faulthandler
 import os
 import sys
 
 COLLECTOR = "collector"
+RUN = "run"
 WINDOWS_SERVICE = "windows-service"
 
 
@@ -15,6 +17,9 @@ def main() -> int:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word == COLLECTOR:
         _collect()
+    if word == RUN:
+        # The watchdog ends a hung daemon by SIGABRT: the log then names the place that hung.
+        faulthandler.enable()
     if word == WINDOWS_SERVICE:
         from agent.adapters.service_manager.windows_host import main as host  # noqa: PLC0415
 

@@ -1,0 +1,108 @@
+"""The reference service on loopback as a process of its own, and an operator who asks it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+LOCATION = "loc-proof"
+START_WITHIN_S = 60.0
+LOOK_EVERY_S = 0.01
+
+Json = dict[str, Any]
+Found = TypeVar("Found")
+
+
+class LocalService:
+    """``api_key`` may write; the operator and the agent share it."""
+
+    def __init__(self, base_url: str, api_key: str) -> None:
+        self.base_url = base_url
+        self.api_key = api_key
+
+    def call(self, operation: str, **body: Any) -> Json:
+        request = urllib.request.Request(
+            f"{self.base_url}/api/public/v1/remoteControl/{operation}",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as response:
+            document: Json = json.load(response)
+        return document
+
+    def devices(self) -> list[Json]:
+        devices: list[Json] = self.call("listDevices")["devices"]
+        return devices
+
+    def enrolled_device(self, within_s: float = 30) -> Json:
+        """Return the one device, once it has been heard of."""
+        return until(lambda: next(iter(self.devices()), None), within_s)
+
+    def request(self, instance_id: str, kind: str) -> str:
+        reply = self.call("createRequest", instanceId=instance_id, kind=kind)
+        return str(reply["requestId"])
+
+    def request_row(self, instance_id: str, request_id: str) -> Json:
+        detail = self.call("deviceDetail", instanceId=instance_id)
+        return next(row for row in detail["requests"] if row["id"] == request_id)
+
+    def report_of(self, instance_id: str, request_id: str) -> Json | None:
+        """Return the whole report for a request, once there is one."""
+        for row in self.call("deviceDetail", instanceId=instance_id)["reports"]:
+            if row["requestId"] == request_id:
+                return self.call("reportDetail", reportId=row["reportId"])
+        return None
+
+
+def until(look: Callable[[], Found | None], within_s: float) -> Found:
+    """Look again and again until there is something. Raises TimeoutError."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(LOOK_EVERY_S)
+    raise TimeoutError(f"nothing within {within_s:g} s")
+
+
+@contextmanager
+def local_service(home: Path) -> Iterator[LocalService]:
+    """Run the service with its data in ``home`` while the body runs."""
+    database = f"sqlite:///{home / 'service.db'}"
+    words = ("serve", "--port", "0", "--rate", "0", "--log-level", "warning")
+    output = home / "service.out"
+    with output.open("wb") as out, (home / "service.log").open("wb") as log:
+        process = subprocess.Popen(
+            (sys.executable, "-m", "controlplane", *words, "--database", database),
+            stdout=out,
+            stderr=log,
+        )
+        try:
+            base_url = until(lambda: _address(output.read_text()), START_WITHIN_S)
+            yield LocalService(base_url, _make_key(database))
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _address(output: str) -> str | None:
+    _, found, rest = output.partition("listening on ")
+    return rest.split()[0] if found and "\n" in rest else None
+
+
+def _make_key(database: str) -> str:
+    words = ("keys", "create", "--write", "--location", LOCATION, "--database", database)
+    made = subprocess.run(
+        (sys.executable, "-m", "controlplane", *words),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    return made.stdout.split()[0]

@@ -1,0 +1,161 @@
+"""Boots a container with a real systemd and proves the Debian package in it.
+
+Needs root, systemd-nspawn and the package in dist/. The root is an overlay over this machine's
+own, with its Python hidden, or a directory made with debootstrap (``--root``); it is never
+written to. The container has no network but loopback, and nothing of it is left behind.
+
+Usage: python -m tests.packaging.prove_systemd [--root DIR] [--keep DIR] [--facts]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
+EXPOSURE_MAX = 1.6
+BOOT_AND_PROVE_WITHIN_S = 240
+CHECK_UNIT = """\
+[Unit]
+Description=Prove the package
+After=multi-user.target
+[Service]
+Type=oneshot
+WorkingDirectory={root}
+Environment=PYTHONDONTWRITEBYTECODE=1 ARGS={arguments}
+ExecStart={python} -m tests.packaging.inside_systemd $ARGS
+ExecStopPost=/bin/systemctl --no-block exit $EXIT_STATUS
+StandardOutput=file:/results/out.txt
+StandardError=file:/results/err.txt
+TimeoutStartSec=200
+"""
+
+
+def exposure() -> float:
+    """Return the unit's exposure by systemd-analyze: 0 is none, 10 the most."""
+    words = ("systemd-analyze", "security", "--offline=yes", "--no-pager", str(UNIT))
+    output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return float(output.rpartition("venue-agent.service: ")[2].split()[0])
+
+
+@contextlib.contextmanager
+def overlay_of_this_machine(place: Path) -> Iterator[Path]:
+    """Mount a throw-away overlay over `/`."""
+    memory, merged = place / "memory", place / "merged"
+    memory.mkdir()
+    merged.mkdir()
+    _run("mount", "-t", "tmpfs", "-o", "size=1500m", "venue-agent-test", str(memory))
+    try:
+        (memory / "upper").mkdir()
+        (memory / "work").mkdir()
+        layers = f"lowerdir=/,upperdir={memory}/upper,workdir={memory}/work"
+        _run("mount", "-t", "overlay", "-o", layers, "venue-agent-test", str(merged))
+        try:
+            for name in ("etc/machine-id", "etc/hostname"):
+                (merged / name).unlink(missing_ok=True)
+            (merged / "etc/machine-id").touch()
+            # Where no services may be started (build machines), the package would not either.
+            (merged / "usr/sbin/policy-rc.d").unlink(missing_ok=True)
+            # Only what the proof needs is started.
+            target = merged / "etc/systemd/system/multi-user.target.wants"
+            shutil.rmtree(target, ignore_errors=True)
+            _hide_python(merged)
+            yield merged
+        finally:
+            _run("umount", str(merged))
+    finally:
+        _run("umount", str(memory))
+
+
+def _hide_python(root: Path) -> None:
+    for folder in ("usr/bin", "usr/local/bin"):
+        for program in (root / folder).glob("python*"):
+            program.unlink()
+
+
+def boot(root: Path, results: Path, arguments: str, *, is_overlay: bool) -> int:
+    """Boot the container, let it prove, and return the proof's exit code."""
+    check = results / "check.service"
+    python = ROOT / ".venv/bin/python"
+    check.write_text(CHECK_UNIT.format(root=ROOT, python=python, arguments=arguments))
+    volatile = () if is_overlay else ("--volatile=overlay",)
+    words = (
+        "systemd-nspawn", "-q", "-D", str(root), *volatile, "--register=no", "--keep-unit",
+        f"--machine=venue-agent-test-{os.getpid()}", "--private-network", "--console=read-only",
+        f"--bind={results}:/results", f"--bind-ro={ROOT}:{ROOT}",
+        f"--bind-ro={sys.base_prefix}:{sys.base_prefix}",
+        f"--bind-ro={check}:/run/systemd/system/check.service",
+        "--boot", "systemd.wants=check.service", "systemd.log_color=0",
+    )  # fmt: skip
+    with (results / "boot.log").open("wb") as log:
+        try:
+            return subprocess.run(
+                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                timeout=BOOT_AND_PROVE_WITHIN_S, check=False,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return 124
+
+
+def make_upgrade(results: Path) -> None:
+    """Copy the package, and pack the same program once more as a later version."""
+    packages = sorted((ROOT / "dist").glob("venue-agent_*.deb"))
+    if len(packages) != 1:
+        raise SystemExit("exactly one package is wanted in dist/: run `make deb`")
+    shutil.copy(packages[0], results / "first.deb")
+    with tempfile.TemporaryDirectory() as directory:
+        tree = Path(directory)
+        _run("dpkg-deb", "-R", str(packages[0]), str(tree))
+        control = tree / "DEBIAN/control"
+        control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 99."))
+        _run("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(results / "next.deb"))
+
+
+def _run(*words: str) -> None:
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Prove the package under a real systemd.")
+    parser.add_argument("--root", type=Path, help="a root made with debootstrap")
+    parser.add_argument("--keep", type=Path, help="where the reports of the proof are kept")
+    parser.add_argument("--facts", action="store_true", help="compare facts in and out of it")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("a container needs root: run it with sudo")
+    found = exposure()
+    sys.stdout.write(f"exposure {found} (at most {EXPOSURE_MAX})\n")
+    if found > EXPOSURE_MAX:
+        return 1
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="venue-agent-systemd-") as directory:
+        place = Path(directory)
+        results = place / "results"
+        results.mkdir()
+        make_upgrade(results)
+        with contextlib.ExitStack() as stack:
+            root = options.root or stack.enter_context(overlay_of_this_machine(place))
+            arguments = "--facts" if options.facts else "--no-facts"
+            code = boot(root, results, arguments, is_overlay=options.root is None)
+        for name in ("out.txt", "err.txt"):
+            if (results / name).exists():
+                sys.stdout.write((results / name).read_text())
+        if options.keep:
+            shutil.copytree(results, options.keep, dirs_exist_ok=True)
+        if code != 0 and not (results / "out.txt").exists():
+            sys.stdout.write((results / "boot.log").read_text(errors="replace")[-4000:])
+    sys.stdout.write(json.dumps({"exit": code, "seconds": round(time.monotonic() - began, 1)}))
+    sys.stdout.write("\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
