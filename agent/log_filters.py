@@ -1,0 +1,109 @@
+"""What happens to a log record before it is written: ids become fields, repetitions a count."""
+
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+FIELDS: Final = ("request_id", "report_id", "binding_id")
+"""The fields a record may carry; give them by ``extra`` or name them in the message."""
+
+ALLOWED: Final = 2
+WINDOW_S: Final = 60.0
+REMEMBERED_MAX: Final = 200
+
+_NAMED: Final = re.compile(r"\b(request|report|binding) (%s)")
+_DIRECTIVE: Final = re.compile(r"%(?:%|[-#0-9 +.]*[a-zA-Z])")
+_NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
+
+Emit = Callable[[logging.LogRecord], None]
+
+
+class IdFilter(logging.Filter):
+    """Reads ids out of messages such as "request %s ran out": the word before names the field."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        for field, value in ids_of(record).items():
+            if not hasattr(record, field):
+                setattr(record, field, value)
+        return True
+
+
+def ids_of(record: logging.LogRecord) -> dict[str, str]:
+    """Return the ids a record's message names, by field."""
+    if not isinstance(record.msg, str) or not isinstance(record.args, tuple):
+        return {}
+    found = {}
+    for match in _NAMED.finditer(record.msg):
+        before = _DIRECTIVE.findall(record.msg, 0, match.start(2))
+        position = len([directive for directive in before if directive != "%%"])
+        if position < len(record.args):
+            found[f"{match[1]}_id"] = str(record.args[position])
+    return found
+
+
+@dataclass(slots=True)
+class _Seen:
+    """How often a message came since ``began_s``, and the last one that was held back."""
+
+    began_s: float
+    count: int = 0
+    held_back: int = 0
+    last: logging.LogRecord | None = None
+
+
+class RepeatFilter(logging.Filter):
+    """Lets the same warning or error pass twice a minute; what was held back is told as a count.
+
+    Messages that differ only in numbers are the same. ``emit`` writes the line with the count.
+    """
+
+    def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._emit = emit
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = self._clock()
+        with self._lock:
+            counts = self._expire(now)
+            passes = record.levelno < logging.WARNING or self._count(record, now)
+        for count in counts:
+            self._emit(count)
+        return passes
+
+    def _count(self, record: logging.LogRecord, now: float) -> bool:
+        key = (record.name, _NUMBER.sub("#", record.getMessage()))
+        seen = self._seen.setdefault(key, _Seen(now))
+        seen.count += 1
+        if seen.count <= ALLOWED:
+            return True
+        seen.held_back += 1
+        seen.last = record
+        return False
+
+    def _expire(self, now: float) -> list[logging.LogRecord]:
+        """Forget what is over, the oldest first; return a record for each that held some back."""
+        told = []
+        while self._seen:
+            seen = next(iter(self._seen.values()))
+            if now - seen.began_s < WINDOW_S and len(self._seen) <= REMEMBERED_MAX:
+                break
+            self._seen.popitem(last=False)
+            if seen.last is not None:
+                told.append(_with_count(seen.last, seen.held_back, now - seen.began_s))
+        return told
+
+
+def _with_count(record: logging.LogRecord, count: int, during_s: float) -> logging.LogRecord:
+    """Return the last record held back, saying how many there were."""
+    told = logging.makeLogRecord(record.__dict__)
+    told.msg = f"{record.getMessage()} (and {count} more like it in {during_s:.0f} s)"
+    told.args = None
+    return told
