@@ -14,8 +14,8 @@ from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.config import Config, LocalConfig, default_config_path
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
-from agent.credential import find_api_key
 from agent.errors import ConfigError, CredentialRefused
+from agent.key_place import key_place
 
 DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -89,7 +89,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _see_that_there_is_a_key(loaded: Loaded[Config]) -> None:
     try:
-        find_api_key(loaded.config.service.api_key_file).read()
+        key_place(loaded.config.service.api_key_file, loaded.path).read()
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
 
@@ -111,7 +111,7 @@ def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
         screen.table(blank, [_row(value) for value in group])
     screen.blank()
     service = loaded.config.service
-    place = find_api_key(service.api_key_file if service else "").describe()
+    place = key_place(service.api_key_file if service else "", loaded.path).describe()
     screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
         screen.paragraph(f"variable: {ENVIRONMENT_PREFIX}<SECTION>__<KEY>.", "quiet")

@@ -2,7 +2,11 @@
 
 import argparse
 import asyncio
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 from agent.adapters.clock import SystemClock
 from agent.adapters.device_record import DeviceRecordFile
@@ -11,11 +15,13 @@ from agent.adapters.identity import Identity
 from agent.adapters.state import StateDirectory
 from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option, add_json_option
+from agent.cli.screen import Screen
 from agent.config import Config, state_dir
-from agent.credential import find_api_key
-from agent.daemon import load_for_daemon
+from agent.config_file import load
+from agent.credential import ApiKeySource
 from agent.device_setup import device_at_start
-from agent.errors import ServiceError
+from agent.errors import ConfigError, CredentialRefused, ServiceError, StateError
+from agent.key_place import key_place
 from agent.tasks.enroll import Place, explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.tasks.standing import Standing
@@ -31,33 +37,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    config = load_for_daemon(options.config).config
+    """Exit 0 with a binding, 1 when the service gave none, 2 for a wrong configuration."""
+    loaded = load(Config, options.config)
+    config = loaded.config
+    key = _read_key(config, loaded.path)
     state = StateDirectory(state_dir(config.device))
-    state.prepare()
-    with state.hold():
-        record = asyncio.run(_bind(config, state, force=options.force))
+    with acting_as_owner_of(state.path), _held(state):
+        record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
     if options.json:
         sys.stdout.write(record.model_dump_json(indent=2) + "\n")
-        return 0
-    for name, value in (
-        ("instance", record.instance_id),
-        ("binding", record.binding_id),
-        ("organization", record.organization_id),
-        ("location", record.location_id),
-        ("install id", record.legacy_install_id),
-        ("capabilities", ", ".join(record.capabilities)),
-    ):
-        sys.stdout.write(f"{name:14}{value}\n")
+    else:
+        _show(Screen(), record, is_new=is_new)
     return 0
 
 
-async def _bind(config: Config, state: StateDirectory, *, force: bool) -> EnrollmentRecord:
-    """Return the binding held then. Raises ServiceError in words for people, StateError."""
+def _read_key(config: Config, path: Path | None) -> ApiKeySource:
+    """Read the key while this process may: afterwards it acts as the agent's user."""
+    try:
+        key = key_place(config.service.api_key_file, path).read()
+    except CredentialRefused as error:
+        raise ConfigError((str(error),)) from None
+    return ApiKeySource(None, key)
+
+
+@contextlib.contextmanager
+def acting_as_owner_of(directory: Path) -> Iterator[None]:
+    """As root, act as the directory's owner: the daemon has to read what is written here."""
+    if sys.platform == "win32" or os.geteuid() != 0 or not directory.exists():
+        yield
+        return
+    owner, was_group = directory.stat(), os.getegid()
+    os.setegid(owner.st_gid)
+    os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(was_group)
+
+
+@contextlib.contextmanager
+def _held(state: StateDirectory) -> Iterator[None]:
+    state.prepare()
+    if state.holder() is not None:
+        raise StateError("the agent runs, and enrolls by itself: stop it first to do it by hand")
+    with state.hold():
+        yield
+
+
+def _show(screen: Screen, record: EnrollmentRecord, *, is_new: bool) -> None:
+    if is_new:
+        screen.line(("enrolled", "good"))
+    else:
+        screen.line(("enrolled before", "good"), ("  --force makes a new binding", "quiet"))
+    for name, value in (
+        ("device", str(record.instance_id)),
+        ("binding", str(record.binding_id)),
+        ("organization", record.organization_id),
+        ("location", record.location_id),
+        ("install id", record.legacy_install_id),
+        ("capabilities", ", ".join(record.capabilities) or "none"),
+    ):
+        screen.fact(name, value)
+
+
+async def _bind(
+    config: Config, api_key: ApiKeySource, state: StateDirectory, *, force: bool
+) -> tuple[EnrollmentRecord, bool]:
+    """Return the binding held then, and whether it is new. Raises ServiceError, StateError."""
     identity, file = Identity(state), DeviceRecordFile(state)
     record = device_at_start(config, file, identity).record
     if record.binding is not None and not record.is_revoked and not force:
-        return record.binding.record
-    facade = Facade(config.service, find_api_key(config.service.api_key_file), SystemClock())
+        return record.binding.record, False
+    facade = Facade(config.service, api_key, SystemClock())
     place = Place(config.service.location_id, capabilities_of(config), config.enrollment)
     key = identity.load_or_create()
     try:
@@ -67,4 +119,4 @@ async def _bind(config: Config, state: StateDirectory, *, force: bool) -> Enroll
     finally:
         await facade.close()
     Standing(file, record, base_url=config.service.base_url).adopt(bound, place.location_id)
-    return bound
+    return bound, True

@@ -9,10 +9,11 @@ from pathlib import Path
 from agent.adapters.state import StateDirectory
 from agent.config import Config, LocalConfig, state_dir
 from agent.config_file import guessed_state_dir, load
-from agent.credential import ApiKeySource, find_api_key
+from agent.credential import ApiKeySource
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 from agent.errors import ConfigError, CredentialRefused
+from agent.key_place import key_place
 
 OTHERS: int = stat.S_IRWXO
 GROUP_OR_OTHERS: int = stat.S_IRWXG | stat.S_IRWXO
@@ -74,7 +75,8 @@ def printers(evidence: Evidence) -> Finding:
 
 def _key_source(evidence: Evidence) -> ApiKeySource:
     service = evidence.config.service if evidence.config else None
-    return find_api_key(service.api_key_file if service else "", evidence.environment)
+    named = service.api_key_file if service else ""
+    return key_place(named, evidence.config_path, evidence.environment)
 
 
 def _too_open(path: Path, mask: int) -> str | None:

@@ -15,7 +15,7 @@ from agent.adapters.facade import Facade
 from agent.adapters.identity import SigningKey
 from agent.adapters.machine import service_platform
 from agent.config import Config
-from agent.credential import find_api_key
+from agent.credential import ApiKeySource
 from agent.doctor.answer import Answer
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
@@ -171,8 +171,7 @@ async def _asked(
     question: Callable[[Facade], Awaitable[EnrollmentRecord | None]],
 ) -> EnrollmentRecord | None:
     impatient = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
-    key = find_api_key(config.service.api_key_file, evidence.environment)
-    facade = Facade(impatient, key, SystemClock())
+    facade = Facade(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
     try:
         return await question(facade)
     finally:
