@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     home.mkdir(parents=True, mode=0o700)
     _say(console, _scope_in_words(lan=options.lan))
     with _service(home) as base_url:
-        _say(console, f"service on {base_url}")
+        _say(console, f"service on {base_url}, its console on {base_url}/")
         key = _make_key(home)
         _write_config(home, base_url, lan=options.lan)
         with _process([*_agent(), "run", "--config", str(home / "config.toml")], home, "agent"):
@@ -68,9 +68,11 @@ def run(options: argparse.Namespace) -> int:
             control = _Control(base_url, key)
             outcomes = [_show_report(console, control, binding, kind, home) for kind in KINDS]
             _say(console, f"reports, pages, logs and state are in {home}")
-            _say(console, f"console: {base_url}/  API key: {home / 'api-key'}")
             if options.keep or (sys.stdin.isatty() and sys.stdout.isatty()):
+                _say(console, f"console: {base_url}/  API key: {home / 'api-key'}")
                 _wait_for_the_person(console)
+            else:
+                _say(console, "service and agent end now; --keep leaves them and the console")
     return 0 if all(outcome in {"completed", "partial"} for outcome in outcomes) else 1
 
 
@@ -172,7 +174,7 @@ class _Control:
 def _show_report(
     console: Console, control: _Control, binding: BindingStatus, kind: str, home: Path
 ) -> str:
-    _say(console, f"requesting a {kind} report ...")
+    _say(console, f"requesting the {kind} report ...")
     began = time.monotonic()
     detail_text = control.report(control.report_id(binding.instance_id, kind))
     (home / f"{kind}.json").write_text(detail_text)
