@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from itertools import chain, islice
 from typing import Literal
 
 from collectors.network.local_network import LocalInterface
@@ -19,7 +20,7 @@ PRIVATE_RANGES = tuple(
 )
 LINK_LOCAL_RANGE = IPv4Network("169.254.0.0/16")
 SHARED_RANGE = IPv4Network("100.64.0.0/10")
-_BLOCK_ADDRESSES = 256
+_BLOCK_PREFIX, _BLOCK_ADDRESSES = 24, 256
 _POINT_TO_POINT_PREFIX = 31  # RFC 3021: both addresses are hosts
 _VIRTUAL_NAMES = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "cni", "podman")
 
@@ -101,7 +102,8 @@ def select_targets(
         ranges = _configured_ranges(interfaces, subnets, limitations)
     else:
         ranges = _own_ranges(interfaces, limitations)
-    wanted = list(_ordered(interfaces, ranges, first, excluded, max_hosts))
+    ranges = _distinct(ranges)
+    wanted = list(islice(_ordered(interfaces, ranges, first, excluded), max_hosts + 1))
     targets = tuple(wanted[:max_hosts])
     total = _count(ranges)
     if len(wanted) <= max_hosts:
@@ -117,48 +119,40 @@ def _ordered(
     ranges: Sequence[_Range],
     first: Iterable[str],
     excluded: Sequence[IPv4Network],
-    max_hosts: int,
 ) -> Iterator[Target]:
-    """Yield distinct targets, one more than ``max_hosts`` at most."""
+    """Yield distinct targets, best first."""
     own = {t.address: t for t in select_own_addresses(interfaces).targets}
-    seen: set[str] = set()
     preferred = (_target(address, ranges) for address in first)
-    for target in (
-        *own.values(),
-        *(target for target in preferred if target),
-        *_nearest_first(ranges, max_hosts + len(own) + _excluded_addresses(excluded, ranges) + 1),
-    ):
+    seen: set[str] = set()
+    for target in chain(own.values(), filter(None, preferred), _nearest_first(ranges, excluded)):
         if target.address in seen:
             continue
         seen.add(target.address)
         address = IPv4Address(target.address)
-        if target.way != "local" and any(address in network for network in excluded):
-            continue
-        yield own.get(target.address, target)
-        if len(seen) > max_hosts + _excluded_addresses(excluded, ranges):
-            return
+        if target.way == "local" or not any(address in network for network in excluded):
+            yield target
 
 
-def _excluded_addresses(excluded: Sequence[IPv4Network], ranges: Sequence[_Range]) -> int:
-    return sum(
-        min(network.num_addresses, covered.network.num_addresses)
-        for network in excluded
-        for covered in ranges
-        if network.overlaps(covered.network)
-    )
-
-
-def _nearest_first(ranges: Sequence[_Range], limit: int) -> Iterator[Target]:
-    """Yield up to ``limit`` addresses, blocks of 256 by their distance from our own address."""
+def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> Iterator[Target]:
+    """Yield all addresses, blocks of 256 by their distance from our own address."""
     streams = [_blocks(covered, rank) for rank, covered in enumerate(ranges)]
-    count = 0
     for _distance, rank, start in heapq.merge(*streams):
+        block = IPv4Network((start, _BLOCK_PREFIX))
+        # Skipped whole, since an excluded network may hold millions of addresses.
+        if any(block.subnet_of(network) for network in excluded):
+            continue
         covered = ranges[rank]
         for address in _block_addresses(covered.network, start):
             yield Target(str(address), covered.way, covered.interface_name)
-            count += 1
-            if count >= limit:
-                return
+
+
+def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
+    """Leave out ranges inside one that came before, such as that of a second address."""
+    kept: list[_Range] = []
+    for each in ranges:
+        if not any(each.network.subnet_of(other.network) for other in kept):
+            kept.append(each)
+    return kept
 
 
 def _blocks(covered: _Range, rank: int) -> Iterator[tuple[int, int, int]]:

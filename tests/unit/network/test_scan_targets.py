@@ -91,6 +91,18 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
     assert found.networks == ()
 
 
+def test_two_addresses_in_one_subnet_cover_it_once() -> None:
+    found = select(local("10.0.0.5/22"), local("10.0.1.5/22"), max_hosts=1022)
+    assert len(found.targets) == 1022
+    assert not found.truncated
+
+
+def test_an_excluded_network_of_millions_costs_nothing() -> None:
+    found = select(local("10.200.0.5/8"), exclude=("10.128.0.0/9",), max_hosts=50)
+    assert len(found.targets) == 50
+    assert all(a == "10.200.0.5" or int(a.split(".")[1]) < 128 for a in addresses(found))
+
+
 def test_configured_subnets_replace_the_own_ones() -> None:
     found = select(local("192.168.1.20/24"), subnets=("10.9.0.0/30", "192.168.1.8/30"))
     assert {(t.address, t.way) for t in found.targets} == {
