@@ -52,8 +52,12 @@ class Gathered:
 
     @property
     def own_addresses(self) -> frozenset[str]:
-        loopback = (a.address for each in self.local.interfaces for a in each.interface.addresses)
-        return frozenset(loopback)
+        """All addresses of this machine, loopback too."""
+        return frozenset(
+            address.address
+            for local in self.local.interfaces
+            for address in local.interface.addresses
+        )
 
     def hostnames(self) -> dict[str, str]:
         """Return the mDNS name of each address that has one."""
@@ -80,9 +84,10 @@ class Gathered:
 
     def contacts(self) -> tuple[PortContact, ...]:
         """Return how each port that was tried ended, this machine's own left out."""
+        own = self.own_addresses
         contacts: list[PortContact] = []
         for host in self.scan.hosts:
-            if host.address in self.own_addresses:
+            if host.address in own:
                 continue
             contacts += (PortContact(host.address, port, "open") for port in host.open_ports)
             contacts += (PortContact(host.address, port, "refused") for port in host.refused_ports)
