@@ -34,6 +34,7 @@ class State(StrEnum):
 
 class Event(StrEnum):
     ACCEPTED = "accepted"  # the service took our acknowledgement
+    CAME_AGAIN = "came-again"  # the service has lost our acknowledgement
     STARTED = "started"  # about to start the child
     STOPPED = "stopped"  # the agent was asked to stop meanwhile
     RETRIED = "retried"  # found running at start: the agent had died
@@ -60,6 +61,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
         (State.RECEIVED, Event.ACCEPTED): State.ACKNOWLEDGED,
         (State.RECEIVED, Event.RAN_OUT): State.EXPIRED,
         (State.RECEIVED, Event.REFUSED): State.REJECTED,
+        (State.ACKNOWLEDGED, Event.CAME_AGAIN): State.RECEIVED,
         (State.ACKNOWLEDGED, Event.STARTED): State.RUNNING,
         (State.ACKNOWLEDGED, Event.RAN_OUT): State.EXPIRED,
         (State.ACKNOWLEDGED, Event.REFUSED): State.REJECTED,

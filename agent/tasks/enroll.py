@@ -15,7 +15,7 @@ from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.config import Enrollment as EnrollmentConfig
-from agent.errors import Refused, ServiceError, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules import retry
 from agent.rules.standing import Verdict, judge
 from agent.tasks.health_board import HealthBoard
@@ -69,10 +69,12 @@ class Enrollment:
         else:
             await self._confirm(is_doubted=self._standing.is_revoked)
         while True:
-            self._settled.set()
             if self._standing.is_revoked:
+                self._settled.set()
                 await self._wait_out_the_revocation()
-            await self._doubt.wait()
+            if not self._doubt.is_set():
+                self._settled.set()
+                await self._doubt.wait()
             self._doubt.clear()
             await self._confirm(is_doubted=True)
 
@@ -91,7 +93,11 @@ class Enrollment:
         binding = self._standing.binding
         if binding is None:
             return
-        current = await self._link.call(self._facade.current)
+        try:
+            current = await self._link.call(self._facade.current)
+        except (Refused, BodyRejected, BodyTooLarge) as error:
+            self._go_by_the_calls(f"`current` is refused: {error}", is_doubted=is_doubted)
+            return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
         if verdict is Verdict.ADOPT and current is not None:
@@ -101,14 +107,20 @@ class Enrollment:
             self._standing.confirm()
         elif verdict is Verdict.SHARED:
             self._health.report("credential-shared", "`current` answers with another device")
-            if is_doubted:
-                self._revoked("calls are refused, and the API key belongs to another device")
-            else:
-                self._standing.confirm()
+            why = "the API key belongs to another device"
+            self._go_by_the_calls(why, is_doubted=is_doubted)
+            return
         else:
             self._revoked("the service knows no binding of this device")
         if self._standing.may_work:
-            self._health.clear({"revoked", "not-enrolled"})
+            self._health.clear({"revoked", "not-enrolled", "credential-shared"})
+
+    def _go_by_the_calls(self, why: str, *, is_doubted: bool) -> None:
+        """`current` says nothing of this device: what its calls are answered decides."""
+        if is_doubted:
+            self._revoked(f"calls are refused, and {why}")
+        else:
+            self._standing.confirm()
 
     def _revoked(self, why: str) -> None:
         self._standing.revoke()
@@ -135,7 +147,7 @@ class Enrollment:
                 delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
                 self._health.report("not-enrolled", explain(error))
-                await self._clock.sleep(delay_s)
+                await self._link.wait_for_another_key(delay_s)
                 continue
             log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
             self._health.clear({"not-enrolled", "revoked"})

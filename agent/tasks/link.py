@@ -57,6 +57,8 @@ class Link:
         self._api_key = api_key
         self._probe = asyncio.Lock()
         self._failures = 0
+        self._tries = 0
+        self._was_refused = False
         self._generation = 0
         self._open_at = 0.0
         self._refused_key: str | None = None
@@ -76,12 +78,20 @@ class Link:
             if answered:
                 return answer  # type: ignore[return-value]  # set whenever answered is true
 
+    async def wait_for_another_key(self, at_most_s: float) -> None:
+        """Wait, but no longer than until the key has changed: for a key that lacks a grant."""
+        known = self._present_key()
+        until = self._clock.monotonic() + at_most_s
+        while (left := until - self._clock.monotonic()) > 0 and self._present_key() == known:
+            await self._clock.sleep(min(left, KEY_CHECK_S))
+
     async def _try(self, ask: Callable[[], Awaitable[Answer]]) -> tuple[bool, Answer | None]:
-        if self.is_up:
-            return await self._attempt(ask)
-        async with self._probe:
-            await self._wait_for_the_gate()
-            return await self._attempt(ask)
+        if not self.is_up:
+            async with self._probe:
+                if not self.is_up:
+                    await self._wait_for_the_gate()
+                    return await self._attempt(ask)
+        return await self._attempt(ask)
 
     async def _attempt(self, ask: Callable[[], Awaitable[Answer]]) -> tuple[bool, Answer | None]:
         generation = self._generation
@@ -101,14 +111,18 @@ class Link:
     def _note_failure(self, error: Unavailable | CredentialRefused) -> None:
         self._failures += 1
         self._generation += 1
+        is_refused = isinstance(error, CredentialRefused)
+        # Each kind of trouble grows its own waits: the first 401 after a long outage is the first.
+        self._tries = self._tries + 1 if is_refused is self._was_refused else 1
+        self._was_refused = is_refused
         code = "credential-refused" if isinstance(error, CredentialRefused) else error.cause
         if isinstance(error, CredentialRefused):
-            delay_s = retry.CREDENTIAL.delay_s(self._failures, self._rng)
+            delay_s = retry.CREDENTIAL.delay_s(self._tries, self._rng)
             self._refused_key = self._present_key()
         elif isinstance(error, Throttled):
-            delay_s = retry.throttled_delay_s(error.retry_after_s, self._failures, self._rng)
+            delay_s = retry.throttled_delay_s(error.retry_after_s, self._tries, self._rng)
         else:
-            delay_s = retry.UNAVAILABLE.delay_s(self._failures, self._rng)
+            delay_s = retry.UNAVAILABLE.delay_s(self._tries, self._rng)
         self._open_at = self._clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s; next try in %.1f s", self._failures, CONDITIONS[code].title, error,
@@ -121,6 +135,7 @@ class Link:
         if not self.is_up:
             log.info("the service answers again, after %d failed tries", self._failures)
         self._failures = 0
+        self._tries = 0
         self._generation += 1
         self._refused_key = None
         self._health.clear(_TROUBLES)

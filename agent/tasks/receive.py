@@ -1,5 +1,6 @@
 """Takes commands from the service into the journal: by stream, or by asking again and again."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from agent.adapters.facade import CommandStream, Facade
 from agent.adapters.journal import Journal
 from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
 from agent.rules.command_frames import Frame
+from agent.rules.lifecycle import Event, State
 from agent.rules.retry import Backoff
 from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
@@ -81,15 +83,31 @@ class Receiver:
     async def _listen(self) -> bool:
         """Take one answer of `onCommands` to its end; tell whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
+            loss = asyncio.create_task(self._standing.wait_for_loss())
+            connection.callback(loss.cancel)
             answer = await self._link.call(lambda: self._open(connection))
             self.now_by = "stream" if answer.is_lasting else "poll"
-            try:
-                async for frame in answer.frames:
-                    self.take(frame)
-            except Unavailable as error:
-                # The gate did open: the next call shows whether the service is still there.
-                log.info("the command stream broke: %s", error)
+            await self._take_all(answer, loss)
             return answer.is_lasting
+
+    async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
+        """Take frames until they end; a stream of a binding that is lost is left."""
+        taking = asyncio.create_task(self._take_frames(answer))
+        try:
+            await asyncio.wait((taking, loss), return_when=asyncio.FIRST_COMPLETED)
+            if taking.done():
+                taking.result()
+        finally:
+            taking.cancel()
+            await asyncio.wait((taking,))
+
+    async def _take_frames(self, answer: CommandStream) -> None:
+        try:
+            async for frame in answer.frames:
+                self.take(frame)
+        except Unavailable as error:
+            # The gate did open: the next call shows whether the service is still there.
+            log.info("the command stream broke: %s", error)
 
     async def _open(self, connection: contextlib.AsyncExitStack) -> CommandStream:
         wants_stream = self._delivery != "poll"
@@ -119,7 +137,16 @@ class Receiver:
             log.info("request %s: %s report wanted", command.request_id, command.kind)
         else:
             log.info("request %s came again", command.request_id)
+            self._acknowledge_again(command)
         self._wake()
+
+    def _acknowledge_again(self, command: Command) -> None:
+        """A request that the service still calls queued has lost its acknowledgement."""
+        entry = self._journal.get(command.request_id)
+        if entry is None or command.status != "queued":
+            return
+        if entry.state is State.ACKNOWLEDGED:
+            self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
 
     def _ignore(self, why: str) -> None:
         self.ignored += 1

@@ -1,19 +1,29 @@
-"""A clock of virtual time: `sleep` returns at once, and the time has passed."""
+"""A clock of virtual time: it moves on when everybody waits, to whoever wakes first."""
 
 import asyncio
+import heapq
+import itertools
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
+IDLE_TURNS = 30
+"""After so many turns of the event loop without I/O, every task waits for something."""
 
 
 class FakeClock:
-    """``slept`` holds each wait in seconds. After ``limit_s`` in all, sleeping never ends."""
+    """``slept`` holds each wait that came to its end, in seconds.
+
+    At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
+    """
 
     def __init__(self, limit_s: float = 7 * 86_400.0) -> None:
         self.elapsed_s = 0.0
         self.limit_s = limit_s
         self.slept: list[float] = []
         self.is_at_limit = asyncio.Event()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._mover: asyncio.Task[None] | None = None
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.elapsed_s)
@@ -22,12 +32,29 @@ class FakeClock:
         return 1000.0 + self.elapsed_s
 
     def advance(self, seconds: float) -> None:
+        """Let time pass at once, as a long call does."""
         self.elapsed_s += seconds
 
     async def sleep(self, seconds: float) -> None:
-        if self.elapsed_s + seconds > self.limit_s:
-            self.is_at_limit.set()
-            await asyncio.Event().wait()
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        until = self.elapsed_s + max(seconds, 0.0)
+        heapq.heappush(self._sleepers, (until, next(self._numbers), woken))
+        if self._mover is None or self._mover.done():
+            self._mover = asyncio.create_task(self._move())
+        await woken
         self.slept.append(seconds)
-        self.advance(seconds)
-        await asyncio.sleep(0)
+
+    async def _move(self) -> None:
+        while True:
+            for _ in range(IDLE_TURNS):
+                await asyncio.sleep(0)
+            while self._sleepers and self._sleepers[0][2].done():
+                heapq.heappop(self._sleepers)  # nobody waits for it any more
+            if not self._sleepers:
+                return
+            if self._sleepers[0][0] > self.limit_s:
+                self.is_at_limit.set()
+                return
+            until, _, woken = heapq.heappop(self._sleepers)
+            self.elapsed_s = max(self.elapsed_s, until)
+            woken.set_result(None)

@@ -11,6 +11,7 @@ STEPS = """
 received      accepted       acknowledged
 received      ran-out        expired
 received      refused        rejected
+acknowledged  came-again     received
 acknowledged  started        running
 acknowledged  ran-out        expired
 acknowledged  refused        rejected

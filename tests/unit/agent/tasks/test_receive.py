@@ -1,0 +1,220 @@
+"""Commands reach the journal, however they come, once."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.facade import CommandStream
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.rules.command_frames import Frame
+from agent.rules.lifecycle import Event, State
+from agent.wire.device_operations import Command
+from tests.fakes.fake_facade import at_once, for_ever
+from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
+from tests.unit.agent.tasks.house import House, house, running, settle, until
+
+
+def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
+    return Frame(commands, rejected)
+
+
+def polled(*frames: Frame | Exception) -> CommandStream:
+    return CommandStream(False, at_once(*frames))
+
+
+def streamed(*frames: Frame | Exception) -> CommandStream:
+    return CommandStream(True, at_once(*frames))
+
+
+def lasting(*frames: Frame) -> CommandStream:
+    return CommandStream(True, for_ever(*frames))
+
+
+def known(home: House) -> list[int]:
+    return [entry.request_id.int for entry in home.journal.in_state(State.RECEIVED)]
+
+
+@pytest.mark.parametrize("answer", [polled, streamed, lasting])
+async def test_commands_are_written_down(home: House, answer: object) -> None:
+    home.facade.script["onCommands"].append(
+        answer(frame(command(1), command(2)), frame(), frame(command(3)))  # type: ignore[operator]
+    )
+
+    async with running(home.receiver.run):
+        await until(lambda: home.receiver.received == 3)
+
+    assert known(home) == [1, 2, 3]
+    assert home.receiver.ignored == 0
+    assert home.codes() == set()
+
+
+async def test_a_command_that_comes_again_is_known(home: House) -> None:
+    for _ in range(3):
+        home.receiver.take(frame(command(1)))
+
+    assert home.receiver.received == 1
+    assert known(home) == [1]
+
+
+async def test_a_request_that_lost_its_acknowledgement_is_acknowledged_again(home: House) -> None:
+    home.requested(Event.ACCEPTED)
+
+    home.receiver.take(frame(command(1)))
+
+    assert home.entry().state is State.RECEIVED
+
+
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ((Event.ACCEPTED,), "received"),
+        ((Event.ACCEPTED, Event.STARTED), "queued"),
+        ((Event.ACCEPTED, Event.STARTED, Event.REPORT_SEALED), "queued"),
+        ((Event.ACCEPTED, Event.STARTED, Event.REPORT_SEALED, Event.REPORT_TAKEN), "queued"),
+        ((Event.RAN_OUT,), "queued"),
+        ((Event.REFUSED,), "queued"),
+    ],
+)
+async def test_a_request_is_never_run_again(
+    home: House, events: tuple[Event, ...], status: str
+) -> None:
+    before = home.requested(*events)
+
+    home.receiver.take(frame(command(1).model_copy(update={"status": status})))
+
+    assert home.entry() == before
+
+
+async def test_what_is_not_for_us_is_counted_and_said(home: House) -> None:
+    home.receiver.take(
+        frame(command(1, binding_id=OTHER_BINDING), command(2), rejected=("kind: unknown",))
+    )
+
+    assert known(home) == [2]
+    assert home.receiver.ignored == 2
+    (problem,) = home.health.problems()
+    assert problem.condition.code == "commands-ignored"
+    assert problem.detail.startswith("2 so far; the last one: request 0000")
+    assert str(OTHER_BINDING) in problem.detail
+
+
+async def test_the_acknowledger_is_woken(home: House) -> None:
+    async with running(home.acknowledger.run):
+        await settle()
+        home.receiver.take(frame(command(1)))
+        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+
+    assert home.facade.named("acknowledge")[0].binding_id == BINDING
+
+
+async def test_polling_keeps_its_period(home: House) -> None:
+    home.clock.limit_s = 600
+    async with running(home.receiver.run):
+        await home.clock.is_at_limit.wait()
+
+    assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
+    assert len(set(home.clock.slept)) > 10, "jittered"
+    assert home.receiver.now_by == "poll"
+    assert home.facade.open_streams == 0
+
+
+@pytest.mark.parametrize(("delivery", "asks"), [("auto", True), ("stream", True), ("poll", False)])
+async def test_what_is_asked_for(tmp_path: Path, delivery: str, asks: bool) -> None:
+    with house(tmp_path, delivery=delivery) as home:
+        async with running(home.receiver.run):
+            await until(lambda: bool(home.facade.calls))
+
+        assert home.facade.calls[0] == ("onCommands", asks)
+
+
+async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: House) -> None:
+    home.facade.always["onCommands"] = lambda _: streamed()
+    home.clock.limit_s = 600
+    async with running(home.receiver.run):
+        await home.clock.is_at_limit.wait()
+
+    waits = home.clock.slept
+    for wait, most in zip(waits, (0.5, 1, 2, 4, 8, 15, 15), strict=False):
+        assert most / 2 <= wait <= most
+    assert len([True for wait in waits if wait < 7.5]) <= 6
+    assert home.receiver.now_by == "stream"
+
+
+async def test_a_stream_that_lasted_is_opened_again_at_once(home: House) -> None:
+    def long(_: object) -> CommandStream:
+        home.clock.advance(3600)
+        return streamed()
+
+    home.facade.always["onCommands"] = long
+    async with running(home.receiver.run):
+        await until(lambda: len(home.clock.slept) >= 20)
+
+    assert all(wait <= 0.5 for wait in home.clock.slept[:20])
+
+
+async def test_a_stream_that_breaks_keeps_what_came(home: House) -> None:
+    broken = streamed(frame(command(1)), Unavailable("connection-lost", "cut"))
+    home.facade.script["onCommands"].extend([broken, streamed(frame(command(2)))])
+
+    async with running(home.receiver.run):
+        await until(lambda: home.receiver.received == 2)
+
+    assert known(home) == [1, 2]
+    assert home.link.is_up
+
+
+async def test_an_outage_is_waited_out(home: House) -> None:
+    home.facade.script["onCommands"].extend(
+        [Unavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
+    )
+
+    async with running(home.receiver.run):
+        await until(lambda: home.receiver.received == 1)
+
+    assert home.codes() == set()
+
+
+@pytest.mark.parametrize(
+    "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
+)
+async def test_a_refusal_is_no_reason_to_hurry(home: House, error: ServiceError) -> None:
+    home.facade.always["onCommands"] = error
+    home.clock.limit_s = 600
+    async with running(home.receiver.run, home.enrollment.run):
+        await home.clock.is_at_limit.wait()
+
+    assert len(home.facade.calls) <= 30 * 10
+    assert len(home.facade.named("onCommands")) <= 46
+    if isinstance(error, Refused):
+        assert len(home.facade.named("current")) > 5, "each refusal raises a doubt"
+
+
+async def test_nobody_listens_without_a_binding(stranger: House) -> None:
+    async with running(stranger.receiver.run):
+        await settle()
+
+    assert stranger.facade.calls == []
+
+
+async def test_the_stream_of_a_lost_binding_is_left(home: House) -> None:
+    home.facade.always["onCommands"] = lambda _: lasting()
+    async with running(home.receiver.run):
+        await until(lambda: home.facade.open_streams == 1)
+        home.standing.revoke()
+        await until(lambda: home.facade.open_streams == 0)
+        await settle()
+        assert len(home.facade.calls) == 1, "revoked: nobody listens"
+        home.standing.confirm()
+        await until(lambda: home.facade.open_streams == 1)
+
+    assert len(home.facade.calls) == 2
+    assert home.facade.open_streams == 0
+
+
+async def test_a_bug_while_taking_is_not_hidden(home: House) -> None:
+    home.facade.always["onCommands"] = lambda _: streamed(KeyError("a bug"))
+
+    with pytest.raises(KeyError):
+        await home.receiver.run()
+
+    assert home.facade.open_streams == 0
