@@ -4,13 +4,13 @@ import hashlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from agent import __version__
 from agent.adapters.clock import Clock
-from agent.adapters.database import Database
+from agent.adapters.database import Database, set_database_aside
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
@@ -26,7 +26,9 @@ from agent.config import Config, LocalConfig
 from agent.config_file import Loaded
 from agent.credential import find_api_key
 from agent.device_setup import device_at_start
+from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
+from agent.tasks.disk_floor import DiskFloor
 from agent.tasks.enroll import Enrollment, Place
 from agent.tasks.execute import Executor
 from agent.tasks.health_board import HealthBoard
@@ -37,6 +39,7 @@ from agent.tasks.schedule import Scheduler
 from agent.tasks.standing import Standing
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
+from agent.tasks.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     from agent.tasks.collection import Collection
@@ -86,16 +89,32 @@ class App:
         """Find out what device this is, and open journal and outbox."""
         state, service = self._around.state, self._config.service
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
-        device = device_at_start(self._config, record_file, self._identity)
+        device = device_at_start(
+            self._config, record_file, self._identity, leave_journal=self._leave_journal
+        )
         self.standing = Standing(record_file, device.record, base_url=service.base_url)
         self._database = Database(state)
         self._journal = Journal(self._database, state)
+        self._database.on_row_set_aside = self._note_row_set_aside
         self._outbox = Outbox(self._database)
+        self._outbox.set_unreadable_aside()
         self._ledger = Ledger(self._database, self._journal, self._outbox)
         if device.is_clone:
             self.health.report("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.report("state-quarantined", f"see {state.quarantine_path}")
+
+    def _leave_journal(self) -> None:
+        """Keep the journal of another device or for another service where support finds it."""
+        unsent = set_database_aside(self._around.state)
+        if unsent:
+            where = self._around.state.quarantine_path
+            self.health.report("place-changed", f"{unsent} unsent reports, kept in {where}")
+
+    def _note_row_set_aside(self) -> None:
+        rows = self._database.counters().get("rows_quarantined", 0)
+        where = self._around.state.quarantine_path
+        self.health.report("state-quarantined", f"{rows} rows so far, see {where}")
 
     def _meet_the_service(self) -> None:
         """Build what talks to the service as this device."""
@@ -177,10 +196,12 @@ class App:
         )
 
     def _make_timers(self) -> None:
+        floor = DiskFloor(self._around.state, self.health, self._executor.schedule)
+        self._timekeeper = Timekeeper(self._around.clock, self._time_jumped)
         self._scheduler = Scheduler(
             beat=self._beat,
             interval_s=self._config.heartbeat.interval_seconds,
-            want_report=self._executor.schedule,
+            want_report=floor.want,
             schedule=self._config.schedule,
         )
 
@@ -188,6 +209,7 @@ class App:
         """Return the loops that make the daemon, by name, in the order of their start."""
         return {
             "status": self.status.run,
+            "time": self._timekeeper.run,
             "enroll": self.enrollment.run,
             "heartbeat": self._first_heartbeat,
             "receive": self._receiver.run,
@@ -219,6 +241,13 @@ class App:
             await self.standing.wait_to_work()
             await self._beat()
             await self.standing.wait_for_loss()
+
+    def _time_jumped(self, jump: TimeJump) -> None:
+        """Trust no timer and no connection from before."""
+        self._scheduler.plan_anew()
+        self._link.look_again()
+        self._receiver.reconnect()
+        self._outbox.keep_young(timedelta(seconds=max(0.0, jump.stepped_s)))
 
     async def _beat(self) -> None:
         await self._heartbeat.beat()

@@ -1,6 +1,7 @@
 """What this device is at start: the stored record, or a new one, and what speaks against it."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.adapters import machine
@@ -20,12 +21,19 @@ class DeviceAtStart:
 
 
 def device_at_start(
-    config: Config, file: DeviceRecordFile, identity: Identity, fingerprint: str | None = None
+    config: Config,
+    file: DeviceRecordFile,
+    identity: Identity,
+    fingerprint: str | None = None,
+    *,
+    leave_journal: Callable[[], None] = lambda: None,
 ) -> DeviceAtStart:
     """Load or begin the device record. Raises StateError.
 
     The key is kept whatever happens to the record, since the instance id follows from it; only
-    on a disk copied to another machine both are begun anew.
+    on a disk copied to another machine both are begun anew. ``leave_journal`` is called when the
+    requests and reports on this disk are another device's or for another service; it comes before
+    the record forgets them, so that a crash in between is made up for.
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored = file.load()
@@ -37,9 +45,12 @@ def device_at_start(
     )
     if is_clone:
         log.warning("this disk was copied from another machine: a new identity is made")
+        leave_journal()
         if identity.exists():
             identity.set_aside()
         stored = None
+    elif stored is not None and _was_elsewhere(stored, config):
+        leave_journal()
     record = stored or DeviceRecord(legacy_install_id=new_install_id())
     record = _as_configured(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
@@ -47,6 +58,11 @@ def device_at_start(
     if record != stored:
         file.save(record)
     return DeviceAtStart(record, is_clone)
+
+
+def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:
+    """Tell whether the record's binding is one at another service."""
+    return record.binding is not None and record.binding.base_url != config.service.base_url
 
 
 def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:

@@ -1,6 +1,7 @@
 """Time: the wall clock for what people and the service read, the monotonic one for durations."""
 
 import asyncio
+import sys
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -12,7 +13,10 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds that never jump; only differences mean anything."""
+        """Return seconds that never jump and go on while the machine sleeps.
+
+        Only differences mean anything.
+        """
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -25,7 +29,14 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        # time.monotonic() stands still in suspend on Linux (clock_gettime(2)) and on macOS
+        # (mach_absolute_time); on Windows it goes on.
+        if sys.platform == "linux":
+            return time.clock_gettime(time.CLOCK_BOOTTIME)
+        elif sys.platform == "darwin":  # noqa: RET505 - mypy knows platforms by branches
+            return time.clock_gettime(time.CLOCK_MONOTONIC)
+        else:
+            return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

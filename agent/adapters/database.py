@@ -6,11 +6,12 @@ is begun: a machine nobody visits must start.
 """
 
 import contextlib
+import json
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from agent.adapters import moments
 from agent.adapters.moments import Moment
@@ -30,6 +31,8 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
     }
 )  # fmt: skip
 """Errors of opening that a new file would meet as well: the old one must not be given up."""
+
+_ROW_NAMES: Final = {"requests": "journal", "outbox": "outbox"}
 
 _SCHEMA: Final = """
 CREATE TABLE requests (
@@ -71,6 +74,9 @@ class Database:
     def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME
         self._busy_timeout_s = busy_timeout_s
+        self._state = state
+        self.on_row_set_aside: Callable[[], None] = lambda: None
+        """Called after a row that could not be read was put into the quarantine."""
         self.was_quarantined = False
         try:
             self._connection = self._open()
@@ -134,6 +140,17 @@ class Database:
         """Read outside a transaction."""
         return self._connection.execute(sql, parameters).fetchall()
 
+    def set_row_aside(
+        self, table: Literal["requests", "outbox"], key: str, row: sqlite3.Row
+    ) -> None:
+        """Keep a row that cannot be read in the quarantine; ``key`` names its column of ids."""
+        wreck = json.dumps(dict(row), default=repr).encode()
+        self._state.keep_wreck(f"{_ROW_NAMES[table]}-row.json", wreck)
+        with self.transaction(Moment.ROW_SET_ASIDE) as connection:
+            connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
+        self.count("rows_quarantined")
+        self.on_row_set_aside()
+
     def count(self, name: str, by: int = 1) -> None:
         """Add to a lasting counter."""
         with self.transaction(Moment.COUNTED) as connection:
@@ -155,3 +172,21 @@ def _primary_code(error: sqlite3.Error) -> int | None:
     """Return SQLite's own code (sqlite.org/rescode.html); None for an error raised here."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
+
+
+def set_database_aside(state: StateDirectory) -> int:
+    """Put the whole file into the quarantine: what is in it belongs to another device or service.
+
+    Returns how many reports in it were not sent. Raises StateError.
+    """
+    path = state.path / NAME
+    if not path.exists():
+        return 0
+    database = Database(state)
+    unsent = int(database.query("SELECT count(*) FROM outbox")[0][0])
+    database.close()
+    try:
+        state.set_aside(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
+    except OSError as error:
+        raise StateError(f"{path} cannot be set aside: {error.strerror}") from None
+    return unsent

@@ -24,7 +24,7 @@ from agent.adapters.moments import Moment
 from agent.config import Service
 from agent.credential import ApiKeySource
 from agent.errors import ConfigError, Unavailable, UnavailableCause
-from agent.rules.clock_skew import ClockSkew
+from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 from agent.rules.replies import error_of, http_date
 from agent.wire import routes
@@ -71,16 +71,26 @@ class CommandStream:
 
 
 class Facade:
-    """The device's side of remoteControl. ``skew`` follows the Date header of each reply."""
+    """The device's side of remoteControl. Its Date headers tell the service's time, except those
+    of answers that are not the service's own (portals, proxies, gateways)."""
 
     def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
-        self.skew = ClockSkew()
         self.last_contact_at: datetime | None = None
+        self._service_clock: ServiceClock | None = None
         self._api_key = api_key
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
         self._client = _client(service)
+
+    @property
+    def skew(self) -> ClockSkew:
+        """The service's clock against this machine's, as both are now; none before a reply."""
+        if self._service_clock is None:
+            return ClockSkew()
+        return self._service_clock.skew(
+            local_time=self._clock.now(), monotonic_s=self._clock.monotonic()
+        )
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -172,17 +182,19 @@ class Facade:
         }
 
     async def _check(self, response: httpx2.Response) -> None:
-        """Note the service's time; raise the error that the status stands for."""
-        now = self._clock.now()
-        if service_time := http_date(response.headers.get("date")):
-            self.skew = ClockSkew.observed(service_time=service_time, local_time=now)
+        """Raise the error that the status stands for; note the service's time, if it was it."""
+        shown = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise Unavailable("bad-reply", "the answer is compressed, which was not asked for")
         body = b"" if response.is_success else await _body(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        if (error := error_of(response.status_code, headers, body, now)) is not None:
+        # A date in Retry-After is one of the service's clock, like the one in Date.
+        error = error_of(response.status_code, headers, body, shown or self._clock.now())
+        if shown is not None and not isinstance(error, Unavailable):
+            self._service_clock = ServiceClock(shown, self._clock.monotonic())
+        if error is not None:
             raise error
-        self.last_contact_at = now
+        self.last_contact_at = self._clock.now()
 
     async def _single(self, response: httpx2.Response) -> AsyncIterator[Frame]:
         with _as_unavailable():

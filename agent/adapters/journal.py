@@ -4,7 +4,6 @@ A finished row stays as a tombstone, so that a request delivered again is known.
 a row by one step of the table, inside the caller's transaction or one of its own.
 """
 
-import json
 import logging
 import sqlite3
 from collections.abc import Iterator
@@ -24,6 +23,8 @@ log = logging.getLogger(__name__)
 
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
+PRUNED_EVERY: Final = 500
+"""Requests taken between two prunings: the journal's size is bounded, however long it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Entry:
 class Journal:
     def __init__(self, database: Database, state: StateDirectory) -> None:
         self._database = database
-        self._state = state
+        self._taken = 0
 
     def add(self, command: Command, now: datetime) -> bool:
         """Write a new request down. Returns False, and changes nothing, when it is known."""
@@ -66,7 +67,11 @@ class Journal:
                     now.isoformat(),
                 ),
             )
-            return cursor.rowcount == 1
+            is_new = cursor.rowcount == 1
+        self._taken += is_new
+        if is_new and self._taken % PRUNED_EVERY == 0:
+            self.prune(now)
+        return is_new
 
     def get(self, request_id: UUID) -> Entry | None:
         rows = self._select("WHERE request_id = ?", (str(request_id),))
@@ -83,6 +88,12 @@ class Journal:
         return tuple(
             self._select(f"WHERE state NOT IN ({marks}) ORDER BY received_at", tuple(sorted(FINAL)))
         )
+
+    def waiting(self) -> int:
+        """Return how many requests have not ended."""
+        marks = ", ".join("?" for _ in FINAL)
+        sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
+        return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
 
     def latest(self, limit: int) -> tuple[Entry, ...]:
         """Return the newest entries, newest first."""
@@ -153,10 +164,7 @@ class Journal:
 
     def _set_aside(self, row: sqlite3.Row, error: ValueError) -> None:
         log.error("a journal row cannot be read (%s): it is set aside", error)
-        self._state.keep_wreck("journal-row.json", json.dumps(dict(row), default=repr).encode())
-        with self._database.transaction(Moment.ROW_SET_ASIDE) as connection:
-            connection.execute("DELETE FROM requests WHERE request_id = ?", (row["request_id"],))
-        self._database.count("rows_quarantined")
+        self._database.set_row_aside("requests", "request_id", row)
 
 
 def _entry(row: sqlite3.Row) -> Entry:

@@ -22,6 +22,7 @@ class Moment(StrEnum):
     REPORT_GIVEN_UP = "report-given-up"
     REPORT_RESEALED = "report-resealed"
     ROW_SET_ASIDE = "row-set-aside"
+    REPORTS_KEPT_YOUNG = "reports-kept-young"
     JOURNAL_PRUNED = "journal-pruned"
     COUNTED = "counted"
     # calls

@@ -1,6 +1,8 @@
 """The outbox: sealed reports until the service has them. Bounded by bytes and age."""
 
+import logging
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
@@ -12,6 +14,9 @@ from agent.wire.vocabulary import Kind, Outcome
 
 if TYPE_CHECKING:
     from agent.rules.sealing import Report, Sealed
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,29 @@ class Outbox:
             ),
         )
 
-    def oldest(self) -> Item | None:
-        """Return the report to send next."""
-        rows = self._database.query("SELECT * FROM outbox ORDER BY created_at LIMIT 1")
-        return _item(rows[0]) if rows else None
+    def set_unreadable_aside(self) -> None:
+        """Put every row that cannot be read into the quarantine."""
+        for row in self._database.query("SELECT report_id FROM outbox"):
+            self._get(row["report_id"])
+
+    def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
+        """Return the report to send next, none of ``skip``."""
+        for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
+            if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
+                return item
+        return None
+
+    def keep_young(self, by: timedelta) -> None:
+        """Make every report younger by ``by``: the clock was set forward, nothing grew older."""
+        if not by:
+            return
+        with self._database.transaction(Moment.REPORTS_KEPT_YOUNG) as connection:
+            for row in connection.execute("SELECT report_id, created_at FROM outbox").fetchall():
+                created_at = datetime.fromisoformat(row["created_at"]) + by
+                connection.execute(
+                    "UPDATE outbox SET created_at = ? WHERE report_id = ?",
+                    (created_at.isoformat(), row["report_id"]),
+                )
 
     def replace(self, item: Item, sealed: "Sealed") -> None:
         """Put another seal of the same report in the place of the present one."""
@@ -97,12 +121,18 @@ class Outbox:
                 break
             leaving.append(row)
             total -= row["size"]
-        return tuple(self._get(row["report_id"]) for row in leaving)
+        items = (self._get(row["report_id"]) for row in leaving)
+        return tuple(item for item in items if item is not None)
 
-    def _get(self, report_id: str) -> Item:
-        return _item(
-            self._database.query("SELECT * FROM outbox WHERE report_id = ?", (report_id,))[0]
-        )
+    def _get(self, report_id: str) -> Item | None:
+        """Return a report; one that cannot be read is set aside."""
+        row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
+        try:
+            return _item(row)
+        except ValueError as error:
+            log.error("a report in the outbox cannot be read (%s): it is set aside", error)
+            self._database.set_row_aside("outbox", "report_id", row)
+            return None
 
 
 def _item(row: sqlite3.Row) -> Item:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from agent.errors import StateError
 LOCK_NAME = "agent.lock"
 QUARANTINE_NAME = "quarantine"
 QUARANTINE_MAX_FILES = 50
+QUARANTINE_MAX_BYTES = 128 * 2**20
 PRIVATE_DIRECTORY = 0o700
 
 
@@ -92,9 +94,17 @@ class StateDirectory:
         return target
 
     def _trim_quarantine(self) -> None:
-        files = sorted(self.quarantine_path.iterdir())
-        for old in files[:-QUARANTINE_MAX_FILES]:
-            old.unlink(missing_ok=True)
+        """Drop the oldest files over the bounds; the newest one stays, whatever its size."""
+        newest_first = sorted(self.quarantine_path.iterdir(), reverse=True)
+        total = 0
+        for number, file in enumerate(newest_first):
+            total += file.stat().st_size
+            if number and (number >= QUARANTINE_MAX_FILES or total > QUARANTINE_MAX_BYTES):
+                file.unlink(missing_ok=True)
+
+    def free_bytes(self) -> int:
+        """Return how much room there is for an unprivileged user on the state's disk."""
+        return shutil.disk_usage(self.path).free
 
 
 def read_pid(state_dir: Path) -> int | None:

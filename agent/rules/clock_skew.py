@@ -19,10 +19,14 @@ class ClockSkew:
     offset: timedelta = timedelta(0)
 
     @classmethod
+    def of(cls, offset: timedelta) -> "ClockSkew":
+        """Return the skew for a measured difference; a small one is none."""
+        return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
+
+    @classmethod
     def observed(cls, *, service_time: datetime, local_time: datetime) -> "ClockSkew":
         """Return the skew between two aware moments taken together."""
-        offset = service_time - local_time
-        return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
+        return cls.of(service_time - local_time)
 
     def service_time(self, local_time: datetime) -> datetime:
         """Return what the service's clock shows at the local moment ``local_time``."""
@@ -32,3 +36,21 @@ class ClockSkew:
         """Tell whether ``moment``, given by the service, has passed on the service's clock."""
         # Differences only: a service that believes in the year 9999 must not overflow a sum.
         return local_time - moment >= -self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceClock:
+    """The service's clock as it was seen once: ``shown_at`` is a moment of the monotonic clock.
+
+    From then on it goes with the monotonic clock, so that nobody who sets this machine's clock
+    makes a request run out, or keeps one alive.
+    """
+
+    shown: datetime
+    shown_at: float
+
+    def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
+        """Return how far the local clock, as it is now, is from the service's."""
+        passed = timedelta(seconds=monotonic_s - self.shown_at)
+        # Differences only, as in `is_past`.
+        return ClockSkew.of(self.shown - local_time + passed)

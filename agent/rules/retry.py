@@ -36,6 +36,8 @@ REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 
 RETRY_AFTER_MIN_S: Final = 2.0
 """Nor may it make the agent ask more often than 30 times a minute."""
+RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
+"""A service that wishes for less, again and again, does not mean it."""
 RETRY_AFTER_MAX_S: Final = 3600.0
 """No service may silence the agent for longer than this."""
 
@@ -44,5 +46,6 @@ def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) ->
     """Return the wait after 429 or 503: the service's wish within bounds, plus up to a tenth."""
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)
-    wish = min(max(retry_after_s, RETRY_AFTER_MIN_S), RETRY_AFTER_MAX_S)
+    least = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S
+    wish = min(max(retry_after_s, least), RETRY_AFTER_MAX_S)
     return wish * rng.uniform(1.0, 1.1)

@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from agent.adapters.clock import Clock
 from agent.adapters.facade import Facade
 from agent.adapters.journal import Entry, Journal
-from agent.errors import BodyRejected, BodyTooLarge, Refused
+from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
 from agent.rules.lifecycle import Event, State
 from agent.tasks.enroll import Enrollment
 from agent.tasks.link import Link
@@ -16,6 +17,12 @@ from agent.wire.device_operations import AcknowledgeRequest
 from agent.wire.vocabulary import AcknowledgedStatus
 
 log = logging.getLogger(__name__)
+
+ALONE_MAX: Final = 4
+"""An acknowledgement at which the service fails so often lets the others go first."""
+PUT_OFF_S: Final = 30.0
+REFUSED_PAUSE_S: Final = 5.0
+"""A service that refuses every request is not asked about all of them in one second."""
 
 
 class Acknowledger:
@@ -49,10 +56,18 @@ class Acknowledger:
         while True:
             await self._standing.wait_to_work()
             self._work.clear()
+            put_off = 0
             for entry in self._journal.in_state(State.RECEIVED):
-                await self._acknowledge_received(entry)
+                try:
+                    await self._acknowledge_received(entry)
+                except (Unavailable, CredentialRefused) as error:
+                    log.warning("request %s is acknowledged later: %s", entry.request_id, error)
+                    put_off += 1
             self._wake_executor()
-            await self._work.wait()
+            if put_off:
+                await self._clock.sleep(PUT_OFF_S)
+            else:
+                await self._work.wait()
 
     async def _acknowledge_received(self, entry: Entry) -> None:
         now = self._clock.now()
@@ -68,14 +83,18 @@ class Acknowledger:
         else:
             log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
             self._journal.move(entry, Event.REFUSED, now, detail=refusal)
+            await self._clock.sleep(REFUSED_PAUSE_S)
 
     async def tell(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
-        """Acknowledge ``entry``; return None once accepted, or why the service refuses."""
+        """Acknowledge ``entry``; return None once accepted, or why the service refuses.
+
+        Raises Unavailable or CredentialRefused when the service fails at this and not at others.
+        """
         request = AcknowledgeRequest(
             request_id=entry.request_id, binding_id=entry.binding_id, status=status
         )
         try:
-            await self._link.call(lambda: self._facade.acknowledge(request))
+            await self._link.call(lambda: self._facade.acknowledge(request), alone_max=ALONE_MAX)
         except Refused as error:
             self._enrollment.doubt()
             return str(error)

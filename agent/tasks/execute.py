@@ -5,13 +5,16 @@ report; in between, a crash means that the collection is lost, never the request
 """
 
 import asyncio
+import contextlib
 import logging
+import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
 from agent.adapters.journal import Entry, Journal
 from agent.adapters.ledger import Ledger
+from agent.errors import CredentialRefused, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.tasks.acknowledge import Acknowledger
@@ -59,6 +62,7 @@ class Executor:
         self._on_activity = on_activity
         self._work = asyncio.Event()
         self._scheduled: dict[Kind, None] = {}
+        self._unsaved: tuple[Entry | None, Finished] | None = None
         self.activity = IDLE
 
     def wake(self) -> None:
@@ -72,6 +76,9 @@ class Executor:
     async def run(self) -> None:
         """Run what is runnable, for ever."""
         await self._standing.wait_to_work()
+        if self._unsaved is not None:
+            # The disk was full: what was collected has waited here for room.
+            self._hand_over(*self._unsaved)
         self._recover()
         while True:
             await self._standing.wait_to_work()
@@ -116,7 +123,8 @@ class Executor:
             finished = await self._collect(entry.kind, running)
         except asyncio.CancelledError:
             # A clean stop: the collection is begun anew at the next start, and not counted.
-            self._journal.move(running, Event.STOPPED, self._clock.now())
+            with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
+                self._journal.move(running, Event.STOPPED, self._clock.now())
             raise
         self._hand_over(running, finished)
 
@@ -125,7 +133,7 @@ class Executor:
         try:
             async with asyncio.timeout(RUNNING_TOLD_WITHIN_S):
                 refusal = await self._acknowledger.tell(entry, "running")
-        except TimeoutError:
+        except (TimeoutError, Unavailable, CredentialRefused):
             return None
         if refusal is None:
             self._journal.note_running_acknowledged(entry.request_id)
@@ -142,7 +150,9 @@ class Executor:
 
     def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
         report, sealed = finished.report, finished.sealed
+        self._unsaved = (entry, finished)
         self._ledger.hand_over(entry, report, sealed, self._clock.now())
+        self._unsaved = None
         request = "on schedule" if entry is None else f"for request {entry.request_id}"
         log.info(
             "report %s %s: %s, %d bytes", report.report_id, request, sealed.outcome,

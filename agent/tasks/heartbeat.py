@@ -47,12 +47,14 @@ class Heartbeat:
         try:
             reply = await self._link.call(lambda: self._facade.heartbeat(request))
         except Refused as error:
-            log.warning("the heartbeat is refused: %s", error)
+            # If it is revoked, `current` says so, and that is what is shown.
+            self._health.report("heartbeat-rejected", str(error))
             self._enrollment.doubt()
             return
         except (BodyRejected, BodyTooLarge) as error:
-            self._health.report("bad-reply", f"the heartbeat is rejected: {error}")
+            self._health.report("heartbeat-rejected", str(error))
             return
+        self._health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at
         self._judge_clock(self._facade.skew)
 

@@ -3,13 +3,17 @@
 While the service does not answer, one caller at a time tries, after growing jittered waits; all
 others wait behind it and go on at once when it gets through. However many tasks want something,
 the number of attempts stays that of one.
+
+A service may also answer some calls and fail at one of them. Such a call waits by itself, longer
+each time, and holds nobody up.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
-from typing import Final, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.credential import ApiKeySource
@@ -24,6 +28,8 @@ Answer = TypeVar("Answer")
 
 KEY_CHECK_S: Final = 5.0
 """How often a refused key's file is looked at for another key."""
+ALONE_WORTH_SAYING: Final = 3
+"""A call that fails so often while others are answered is said to be in trouble."""
 
 _TROUBLES: Final = frozenset(
     {
@@ -32,6 +38,19 @@ _TROUBLES: Final = frozenset(
         "credential-refused",
     }
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered(Generic[Answer]):
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """``is_alone``: the service had answered the call before this one."""
+
+    error: Unavailable | CredentialRefused
+    is_alone: bool
 
 
 class Caller(Protocol):
@@ -62,21 +81,46 @@ class Link:
         self._generation = 0
         self._open_at = 0.0
         self._refused_key: str | None = None
+        self._look_at_the_gate = asyncio.Event()
+        self._failing_alone = 0
 
     @property
     def is_up(self) -> bool:
         """True unless the last call to the service failed."""
         return self._failures == 0
 
-    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def call(
+        self, ask: Callable[[], Awaitable[Answer]], *, alone_max: int | None = None
+    ) -> Answer:
         """Return the service's answer, however long it takes to get one.
 
-        Raises Refused, BodyRejected and BodyTooLarge: these are answers.
+        Raises Refused, BodyRejected and BodyTooLarge: these are answers. With ``alone_max``,
+        raises Unavailable or CredentialRefused after so many failures of this call while the
+        service answered others: for a caller that has something else to do meanwhile.
         """
-        while True:
-            answered, answer = await self._try(ask)
-            if answered:
-                return answer  # type: ignore[return-value]  # set whenever answered is true
+        failures_alone = 0
+        try:
+            while True:
+                tried = await self._try(ask)
+                if isinstance(tried, _Answered):
+                    return tried.answer
+                if not tried.is_alone:
+                    continue
+                failures_alone += 1
+                if failures_alone == ALONE_WORTH_SAYING:
+                    self._note_failing_alone(1)
+                if failures_alone == alone_max:
+                    raise tried.error
+                await self._wait_alone(failures_alone)
+        finally:
+            if failures_alone >= ALONE_WORTH_SAYING:
+                self._note_failing_alone(-1)
+
+    def look_again(self) -> None:
+        """Try now: the machine slept, or its clock was set, and the network may be another."""
+        if not self._health.holds("throttled"):
+            self._open_at = self._clock.monotonic()
+        self._look_at_the_gate.set()
 
     async def wait_for_another_key(self, at_most_s: float) -> None:
         """Wait, but no longer than until the key has changed: for a key that lacks a grant."""
@@ -85,7 +129,7 @@ class Link:
         while (left := until - self._clock.monotonic()) > 0 and self._present_key() == known:
             await self._clock.sleep(min(left, KEY_CHECK_S))
 
-    async def _try(self, ask: Callable[[], Awaitable[Answer]]) -> tuple[bool, Answer | None]:
+    async def _try(self, ask: Callable[[], Awaitable[Answer]]) -> "_Answered[Answer] | _Failed":
         if not self.is_up:
             async with self._probe:
                 if not self.is_up:
@@ -93,20 +137,21 @@ class Link:
                     return await self._attempt(ask)
         return await self._attempt(ask)
 
-    async def _attempt(self, ask: Callable[[], Awaitable[Answer]]) -> tuple[bool, Answer | None]:
+    async def _attempt(self, ask: Callable[[], Awaitable[Answer]]) -> "_Answered[Answer] | _Failed":
         generation = self._generation
+        is_alone = self.is_up
         try:
             answer = await ask()
         except (Unavailable, CredentialRefused) as error:
             # Calls that were under way together fail together: they count as one failure.
             if generation == self._generation:
                 self._note_failure(error)
-            return False, None
+            return _Failed(error, is_alone)
         except ServiceError:
             self._note_answer()
             raise
         self._note_answer()
-        return True, answer
+        return _Answered(answer)
 
     def _note_failure(self, error: Unavailable | CredentialRefused) -> None:
         self._failures += 1
@@ -140,13 +185,39 @@ class Link:
         self._refused_key = None
         self._health.clear(_TROUBLES)
 
+    async def _wait_alone(self, failures_alone: int) -> None:
+        """Wait before the next try of a call that failed while the service answered others.
+
+        The first failure of a call may be the first one of all: for that the gate is enough.
+        """
+        if failures_alone > 1:
+            await self._clock.sleep(retry.UNAVAILABLE.delay_s(failures_alone, self._rng))
+
+    def _note_failing_alone(self, change: int) -> None:
+        self._failing_alone += change
+        if self._failing_alone:
+            self._health.report("partly-failing", f"{self._failing_alone} calls are affected")
+        else:
+            self._health.clear({"partly-failing"})
+
     async def _wait_for_the_gate(self) -> None:
         while not self.is_up and (left := self._open_at - self._clock.monotonic()) > 0:
             if self._health.holds("credential-refused"):
                 if self._present_key() != self._refused_key:
                     return
                 left = min(left, KEY_CHECK_S)
-            await self._clock.sleep(left)
+            await self._sleep_at_the_gate(left)
+
+    async def _sleep_at_the_gate(self, seconds: float) -> None:
+        """Sleep, unless somebody asks to look again."""
+        self._look_at_the_gate.clear()
+        sleep = asyncio.ensure_future(self._clock.sleep(seconds))
+        looked = asyncio.ensure_future(self._look_at_the_gate.wait())
+        try:
+            await asyncio.wait((sleep, looked), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            looked.cancel()
 
     def _present_key(self) -> str | None:
         try:

@@ -27,7 +27,15 @@ Delivery = Literal["auto", "stream", "poll"]
 STREAM_WORTH_S: Final = 10.0
 """A stream that ends sooner is asked for again only after a growing wait."""
 
+STREAM_RENEWED_AFTER_S: Final = 1800.0
+"""However lively a stream looks, a proxy may have kept it alive for nobody."""
+
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
+REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
+"""Between two questions that are refused, where the period of polling is shorter."""
+BREAKS_WORTH_SAYING: Final = 3
+WAITING_MAX: Final = 1000
+"""Requests that wait to be run; more are left with the service until there is room."""
 
 
 class Receiver:
@@ -60,6 +68,9 @@ class Receiver:
         self._rng = rng
         self._wake = wake
         self._short_streams = 0
+        self._rejections = 0
+        self._breaks = 0
+        self._renew = asyncio.Event()
         self.now_by: Literal["stream", "poll"] | None = None
         self.received = 0
         self.ignored = 0
@@ -71,14 +82,14 @@ class Receiver:
             began = self._clock.monotonic()
             try:
                 is_lasting = await self._listen()
-            except Refused as error:
-                log.warning("commands are refused: %s", error)
-                self._enrollment.doubt()
-                is_lasting = False
-            except (BodyRejected, BodyTooLarge) as error:
-                self._health.report("bad-reply", f"onCommands is rejected: {error}")
+            except (Refused, BodyRejected, BodyTooLarge) as error:
+                self._note_rejection(error)
                 is_lasting = False
             await self._pause(is_lasting, self._clock.monotonic() - began)
+
+    def reconnect(self) -> None:
+        """Leave the present stream for a new one: it may be dead without a sign."""
+        self._renew.set()
 
     async def _listen(self) -> bool:
         """Take one answer of `onCommands` to its end; tell whether it was a stream."""
@@ -87,27 +98,49 @@ class Receiver:
             connection.callback(loss.cancel)
             answer = await self._link.call(lambda: self._open(connection))
             self.now_by = "stream" if answer.is_lasting else "poll"
+            self._rejections = 0
+            self._health.clear({"commands-rejected"})
             await self._take_all(answer, loss)
             return answer.is_lasting
 
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
-        """Take frames until they end; a stream of a binding that is lost is left."""
+        """Take frames until they end; a stream of a binding that is lost, or old, is left."""
+        self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
+        old = asyncio.create_task(self._clock.sleep(STREAM_RENEWED_AFTER_S))
+        renew = asyncio.create_task(self._renew.wait())
         try:
-            await asyncio.wait((taking, loss), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((taking, loss, old, renew), return_when=asyncio.FIRST_COMPLETED)
             if taking.done():
                 taking.result()
         finally:
-            taking.cancel()
-            await asyncio.wait((taking,))
+            for task in (taking, old, renew):
+                task.cancel()
+            await asyncio.wait((taking, old, renew))
 
     async def _take_frames(self, answer: CommandStream) -> None:
         try:
             async for frame in answer.frames:
                 self.take(frame)
+                await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
         except Unavailable as error:
             # The gate did open: the next call shows whether the service is still there.
-            log.info("the command stream broke: %s", error)
+            self._note_break(error)
+        else:
+            self._breaks = 0
+            self._health.clear({"stream-broken"})
+
+    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge) -> None:
+        self._rejections += 1
+        self._health.report("commands-rejected", str(error))
+        if isinstance(error, Refused):
+            self._enrollment.doubt()
+
+    def _note_break(self, error: Unavailable) -> None:
+        log.info("the answer to onCommands broke: %s", error)
+        self._breaks += 1
+        if self._breaks >= BREAKS_WORTH_SAYING:
+            self._health.report("stream-broken", str(error))
 
     async def _open(self, connection: contextlib.AsyncExitStack) -> CommandStream:
         wants_stream = self._delivery != "poll"
@@ -116,7 +149,10 @@ class Receiver:
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
         if not is_lasting:
             self._short_streams = 0
-            await self._clock.sleep(self._poll_interval_s * self._rng.uniform(0.9, 1.1))
+            pause_s = self._poll_interval_s * self._rng.uniform(0.9, 1.1)
+            if self._rejections:
+                pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self._rng))
+            await self._clock.sleep(pause_s)
             return
         self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
         await self._clock.sleep(RECONNECT.delay_s(max(1, self._short_streams), self._rng))
@@ -131,6 +167,8 @@ class Receiver:
     def _take_command(self, command: Command) -> None:
         if command.binding_id != self._standing.binding_id:
             self._ignore(f"request {command.request_id} is for binding {command.binding_id}")
+            return
+        if self._is_full(command):
             return
         if self._journal.add(command, self._clock.now()):
             self.received += 1
@@ -147,6 +185,14 @@ class Receiver:
             return
         if entry.state is State.ACKNOWLEDGED:
             self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
+
+    def _is_full(self, command: Command) -> bool:
+        """Tell whether there is no room for a new request. It stays unacknowledged."""
+        if self._journal.waiting() < WAITING_MAX:
+            self._health.clear({"requests-flooding"})
+            return False
+        self._health.report("requests-flooding", f"{WAITING_MAX} requests wait")
+        return self._journal.get(command.request_id) is None
 
     def _ignore(self, why: str) -> None:
         self.ignored += 1

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from apscheduler.job import Job
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
@@ -20,6 +21,7 @@ JITTER_FRACTION: Final = 0.1
 CRON_JITTER_S: Final = 60
 """A fleet with one schedule must not report in one second."""
 MISSED_GRACE_S: Final = 3600
+HEARTBEAT: Final = "heartbeat"
 
 
 class Scheduler:
@@ -38,7 +40,7 @@ class Scheduler:
         self._scheduler.add_job(
             beat,
             IntervalTrigger(seconds=interval_s, jitter=interval_s * JITTER_FRACTION),
-            id="heartbeat",
+            id=HEARTBEAT,
         )
         crontabs: tuple[tuple[Kind, str], ...] = (
             ("network", schedule.network),
@@ -59,9 +61,19 @@ class Scheduler:
     def start(self) -> None:
         self._scheduler.start()
 
-    def beat_now(self) -> None:
-        """Move the next heartbeat to the present; the period runs on from there."""
-        self._scheduler.modify_job("heartbeat", next_run_time=_now())
+    def plan_anew(self) -> None:
+        """Beat now and find every other job's next time again.
+
+        APScheduler counts on the wall clock, which has just been set or has run on in sleep.
+        """
+        if not self._scheduler.running:
+            return
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=_now() if job.id == HEARTBEAT else self._next_time(job))
+
+    def _next_time(self, job: Job) -> datetime | None:
+        moment: datetime | None = job.trigger.get_next_fire_time(None, _now())
+        return moment
 
     def stop(self) -> None:
         """Stop the timers; a heartbeat under way is cancelled with the event loop's tasks."""

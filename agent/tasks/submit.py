@@ -5,6 +5,7 @@ import logging
 from datetime import timedelta
 from random import Random
 from typing import Final
+from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.facade import Facade
@@ -13,8 +14,9 @@ from agent.adapters.ledger import Ledger
 from agent.adapters.outbox import Item, Outbox
 from agent.adapters.state import StateDirectory
 from agent.config import Limits
-from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
 from agent.rules.lifecycle import State
+from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
@@ -26,6 +28,10 @@ log = logging.getLogger(__name__)
 
 DRAIN_PAUSE_S: Final = 1.0
 """Between two reports of a backlog: a fleet that comes back must not topple the service."""
+NOT_TAKEN: Final = Backoff(base_s=4.0, cap_s=120.0)
+"""After reports that were not taken: a service that takes none must not empty the outbox."""
+ALONE_MAX: Final = 4
+"""A report at which the service fails so often, while it answers others, lets the next go first."""
 
 
 class Submitter:
@@ -60,6 +66,8 @@ class Submitter:
         self._clock = clock
         self._rng = rng
         self._work = asyncio.Event()
+        self._not_taken = 0
+        self._put_off: set[UUID] = set()
 
     def wake(self) -> None:
         """A report was queued: make room for it, and send."""
@@ -71,13 +79,27 @@ class Submitter:
         while True:
             self._work.clear()
             self.keep_bounds()
-            while (item := self._outbox.oldest()) is not None:
+            while (item := self._next()) is not None:
                 await self._standing.wait_to_work()
-                await self._send(item)
-                if self._outbox.oldest() is not None:
-                    await self._clock.sleep(DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0))
+                is_taken = await self._send(item)
+                self._not_taken = 0 if is_taken else self._not_taken + 1
+                if self._next() is not None:
+                    await self._clock.sleep(self._pause_s())
             self._health.clear({"reports-waiting"})
             await self._work.wait()
+
+    def _next(self) -> Item | None:
+        """Return the oldest report; those that were put off come when no other is left."""
+        item = self._outbox.oldest(skip=self._put_off)
+        if item is None and self._put_off:
+            self._put_off.clear()
+            item = self._outbox.oldest()
+        return item
+
+    def _pause_s(self) -> float:
+        if self._not_taken:
+            return NOT_TAKEN.delay_s(self._not_taken, self._rng)
+        return DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0)
 
     def keep_bounds(self) -> None:
         """Give up what there is no room for, and say so."""
@@ -92,21 +114,25 @@ class Submitter:
         if depth.reports > 1:
             self._health.report("reports-waiting", f"{depth.reports} reports")
 
-    async def _send(self, item: Item) -> None:
-        await self._see_that_running_is_known(item)
+    async def _send(self, item: Item) -> bool:
+        """Send a report; return whether the service took it."""
         try:
-            reply = await self._link.call(lambda: self._submit(item))
+            await self._see_that_running_is_known(item)
+            reply = await self._link.call(lambda: self._submit(item), alone_max=ALONE_MAX)
         except BodyTooLarge as error:
             self._shrink(item, str(error))
-            return
         except BodyRejected as error:
             self._replace_rejected(item, str(error))
-            return
         except Refused as error:
             await self._judge_refusal(item, error)
-            return
-        self._ledger.settle(item, self._clock.now())
-        log.info("report %s is at the service: %s", item.report_id, reply.outcome)
+        except (Unavailable, CredentialRefused) as error:
+            log.warning("report %s is put off: %s", item.report_id, error)
+            self._put_off.add(item.report_id)
+        else:
+            self._ledger.settle(item, self._clock.now())
+            log.info("report %s is at the service: %s", item.report_id, reply.outcome)
+            return True
+        return False
 
     async def _submit(self, item: Item) -> SubmitResultReply:
         reply = await self._facade.submit_result(item.body)

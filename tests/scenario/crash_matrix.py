@@ -122,6 +122,7 @@ SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED)
 
 NOT_IN_A_REQUEST = {
     Moment.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
+    Moment.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
     Moment.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
 }
 

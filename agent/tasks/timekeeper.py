@@ -1,0 +1,37 @@
+"""Notices that the machine slept or that its clock was set, and tells who has to know."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from agent.adapters.clock import Clock
+from agent.rules.time_jump import Look, TimeJump, jump_between
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S: Final = 10.0
+
+OnJump = Callable[[TimeJump], None]
+
+
+class Timekeeper:
+    """``on_jump`` is called after each jump."""
+
+    def __init__(self, clock: Clock, on_jump: OnJump) -> None:
+        self._clock = clock
+        self._on_jump = on_jump
+
+    async def run(self) -> None:
+        """Compare the clocks, for ever."""
+        before = self._look()
+        while True:
+            await self._clock.sleep(LOOK_EVERY_S)
+            after = self._look()
+            jump = jump_between(before, after, meant_s=LOOK_EVERY_S)
+            before = after
+            if jump is not None:
+                log.warning("%s: timers and connections are begun anew", jump.in_words())
+                self._on_jump(jump)
+
+    def _look(self) -> Look:
+        return Look(self._clock.now(), self._clock.monotonic())
