@@ -1,7 +1,8 @@
 """A collector that tells a little, at once: `python -m tests.fakes.quick_collector KIND`.
 
 It speaks the protocol of `collectors/contract.py`.
-QUICK_COLLECTOR_LOG beside it for every run, so that a test can count the collections.
+"""
+
 import json
 import sys
 from dataclasses import asdict
