@@ -94,7 +94,7 @@ class Proof:
         assert shown("ActiveState") == "inactive", shown("ActiveState")
         assert shown("UnitFileState") == "enabled", shown("UnitFileState")
         assert "stopped" in agent("service", "status", expect=1)
-        verified = run("systemd-analyze", "verify", f"/usr/lib/systemd/system/{UNIT}")
+        verified = run("systemd-analyze", "verify", "--man=no", f"/usr/lib/systemd/system/{UNIT}")
         assert "venue-agent" not in verified.stderr, verified.stderr
         say(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
 
@@ -126,6 +126,22 @@ class Proof:
         say(
             f"enrolled; the manager shows {shown('StatusText')!r}; a second install changes nothing"
         )
+
+    def plug_in(self) -> None:
+        """Give the machine a network that leads nowhere, and a disk of its own for /home."""
+        run("ip", "link", "add", "venue0", "type", "veth", "peer", "name", "venue1")
+        run("ip", "address", "add", "10.99.0.2/29", "dev", "venue0")
+        run("ip", "link", "set", "venue1", "up")
+        run("ip", "link", "set", "venue0", "up", "multicast", "on")
+        disk = Path("/mnt/disk")
+        disk.mkdir()
+        run("mount", "-t", "tmpfs", "-o", "size=48m", "disk", str(disk))
+        for name in ("lower", "upper", "work"):
+            (disk / name).mkdir()
+        layers = f"lowerdir={disk}/lower,upperdir={disk}/upper,workdir={disk}/work"
+        run("mount", "-t", "overlay", "-o", layers, "home", "/home")
+        run("systemctl", "restart", UNIT)
+        self.wait_for_life()
 
     def collect(self) -> None:
         for kind in ("application", "network"):
@@ -265,6 +281,7 @@ def main() -> int:
             proof.install_the_package,
             proof.refuse_without_rights,
             proof.begin,
+            proof.plug_in,
             proof.collect,
             *([proof.collect_outside] if "--facts" in sys.argv else []),
             proof.survive_a_kill,

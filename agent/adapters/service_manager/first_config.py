@@ -56,8 +56,8 @@ def config_text(answers: Answers, places: Places) -> str:
         ) from None
     if places.names_the_key_file:
         values["api_key_file"] = str(places.api_key)
-    # A JSON string is a TOML basic string as well.
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    # A JSON string is a TOML basic string as well, but for surrogates: so nothing is escaped.
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     return "\n".join(("# Every key: `venue-agent config schema`.", "[service]", *lines, ""))
 
 

@@ -1,0 +1,168 @@
+"""The service under launchd, against a launchctl that behaves as recorded on macOS 14."""
+
+import plistlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.adapters.service_manager.commands import Output
+from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
+from agent.adapters.service_manager.launchd import TARGET, LaunchdService, parse_print
+from agent.adapters.service_manager.plist import LABEL, daemon_plist, lint
+
+PROGRAM = ("/usr/local/lib/venue-agent/venue-agent",)
+RUNNING = f"""\
+{TARGET} = {{
+	active count = 1
+	path = /Library/LaunchDaemons/{LABEL}.plist
+	type = LaunchDaemon
+	state = running
+
+	program = /usr/local/lib/venue-agent/venue-agent
+	runs = 1
+	pid = 4711
+	immediate reason = speculative
+	last exit code = (never exited)
+	sockets = {{
+	}}
+}}
+"""
+
+
+@dataclass
+class FakeLaunchd:
+    """``looks_until_gone``: how often a service is still seen after `bootout`."""
+
+    looks_until_gone: int = 0
+    is_disabled: bool = False
+    is_loaded: bool = False
+    leaving: int = 0
+    calls: list[str] = field(default_factory=list)
+
+    def run(self, *words: str) -> Output:
+        verb = words[1]
+        self.calls.append(verb)
+        if verb == "print":
+            return self._print()
+        if verb == "enable":
+            self.is_disabled = False
+        elif verb == "bootstrap":
+            if self.is_disabled:
+                return Output(5, stderr="Bootstrap failed: 5: Input/output error\n")
+            self.is_loaded = True
+        elif verb == "bootout":
+            self.leaving = self.looks_until_gone
+            self.is_loaded = self.leaving > 0
+            return Output(36 if self.leaving else 0, stderr="Operation now in progress\n")
+        return Output(0)
+
+    def _print(self) -> Output:
+        if not self.is_loaded:
+            return Output(113, stderr=f'Could not find service "{LABEL}" in domain for system\n')
+        if self.leaving:
+            self.leaving -= 1
+            self.is_loaded = self.leaving > 0
+        return Output(0, RUNNING)
+
+
+def service_in(root: Path, launchd: FakeLaunchd, *, is_root: bool = True) -> LaunchdService:
+    config = root / "etc/venue-agent/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.touch()
+    return LaunchdService(launchd, PROGRAM, lambda s: None, root=root, is_root=lambda: is_root)
+
+
+def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> None:
+    launchd = FakeLaunchd(is_disabled=True)
+    service = service_in(tmp_path, launchd)
+    service.install()
+    service.start()
+    assert launchd.calls.index("enable") < launchd.calls.index("bootstrap")
+    assert service.state().activity == "running"
+    assert service.state().pid == 4711
+
+
+def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: Path) -> None:
+    launchd = FakeLaunchd(looks_until_gone=5)
+    service = service_in(tmp_path, launchd)
+    service.install()
+    service.start()
+    service.uninstall()
+    assert not launchd.is_loaded
+    assert not service.state().is_installed
+    assert service.places.config.exists()
+
+
+def test_a_service_that_does_not_go_is_told(tmp_path: Path) -> None:
+    launchd = FakeLaunchd(looks_until_gone=10_000)
+    service = service_in(tmp_path, launchd)
+    service.install()
+    service.start()
+    with pytest.raises(ServiceManagerError, match="still there after 20 s"):
+        service.stop()
+
+
+def test_everything_may_be_done_twice(tmp_path: Path) -> None:
+    launchd = FakeLaunchd()
+    service = service_in(tmp_path, launchd)
+    for action in (
+        service.stop, service.uninstall, service.install, service.install, service.start,
+        service.start, service.restart, service.stop, service.stop, service.uninstall,
+    ):  # fmt: skip
+        action()
+    assert launchd.calls.count("bootstrap") == 2
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop"])
+def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+    launchd = FakeLaunchd()
+    with pytest.raises(NotPermitted, match="needs root"):
+        getattr(service_in(tmp_path, launchd, is_root=False), action)()
+    assert launchd.calls == []
+
+
+def test_our_property_list_has_only_keys_that_launchd_knows() -> None:
+    document = daemon_plist(PROGRAM, "/etc/venue-agent/config.toml")
+    assert lint(document) == ()
+    assert plistlib.loads(document)["ProgramArguments"][1:3] == ["run", "--config"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"KeepAllive": True}, "KeepAllive: launchd does not know this key"),
+        ({"ThrottleInterval": "10"}, "ThrottleInterval: is of the wrong type, str"),
+        ({"ExitTimeOut": True}, "ExitTimeOut: is of the wrong type, bool"),
+        ({"KeepAlive": {"OnExit": True}}, "KeepAlive.OnExit: not a key of it"),
+        ({"SoftResourceLimits": {"Files": 3}}, "SoftResourceLimits.Files: not a key of it"),
+        ({"OnDemand": False}, "OnDemand: an old key that does nothing now"),
+        ({"ProcessType": "background"}, "ProcessType: not one of its words"),
+        ({"UserName": "venue"}, "UserName: a daemon that is not root needs"),
+        ({"ProgramArguments": ["venue-agent"]}, "Program: an absolute path is required"),
+        ({"Label": ""}, "Label: is required"),
+    ],
+)
+def test_the_lint_finds_what_launchd_ignores(change: dict[str, object], problem: str) -> None:
+    values = plistlib.loads(daemon_plist(PROGRAM, "/etc/venue-agent/config.toml"))
+    found = lint(plistlib.dumps(values | change))
+    assert any(line.startswith(problem) for line in found), found
+
+
+@given(st.binary())
+def test_no_document_breaks_the_lint(document: bytes) -> None:
+    assert lint(document) != ()
+
+
+@given(st.text())
+def test_any_output_of_launchctl_gives_a_state(text: str) -> None:
+    assert parse_print(text, is_installed=True).activity in {"running", "stopped", "failed"}
+
+
+def test_a_daemon_that_ended_badly_is_failed() -> None:
+    ended = RUNNING.replace("state = running", "state = not running")
+    assert parse_print(ended, is_installed=True).activity == "stopped"
+    failed = ended.replace("(never exited)", "2")
+    assert parse_print(failed, is_installed=True).detail == "last exit code 2"

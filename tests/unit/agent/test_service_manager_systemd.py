@@ -1,0 +1,229 @@
+"""The service under systemd, against a systemctl that keeps the state of one unit."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.adapters.service_manager.commands import Output, SystemCommands, checked
+from agent.adapters.service_manager.contract import (
+    NotPermitted,
+    ServiceManagerError,
+    ServiceState,
+)
+from agent.adapters.service_manager.program import reachable_by_a_service
+from agent.adapters.service_manager.systemd import (
+    RESOURCES,
+    UNIT,
+    SystemdService,
+    parse_properties,
+    parse_version,
+    state_of,
+    unit_text,
+)
+
+PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
+
+
+@dataclass
+class FakeSystemd:
+    """Answers as systemctl does; ``root`` is where it looks for units."""
+
+    root: Path
+    version: int = 252
+    is_enabled: bool = False
+    is_active: bool = False
+    breaks_at_start: bool = False
+    calls: list[str] = field(default_factory=list)
+
+    def run(self, *words: str) -> Output:
+        self.calls.append(" ".join(word for word in words if word != "--quiet"))
+        if words[0] == "systemctl":
+            return self._systemctl([word for word in words[1:] if word != "--quiet"])
+        if words[0] == "journalctl":
+            return Output(0, "venue-agent: the configuration is wrong\n")
+        return Output(0)
+
+    @property
+    def is_installed(self) -> bool:
+        places = ("etc/systemd/system", "usr/lib/systemd/system")
+        return any((self.root / place / UNIT).exists() for place in places)
+
+    def _systemctl(self, words: list[str]) -> Output:
+        verb = words[0]
+        if verb == "--version":
+            return Output(0, f"systemd {self.version} ({self.version}.1-1)\n+PAM +AUDIT\n")
+        if verb == "show":
+            return Output(0, self._show())
+        if words[-1] != UNIT:
+            return Output(0)
+        if not self.is_installed and verb in {"start", "stop", "restart", "enable"}:
+            return Output(5, stderr=f"Unit {UNIT} not found.\n")
+        if verb in {"start", "restart"} and self.breaks_at_start:
+            return Output(1, stderr="Job for venue-agent.service failed.\n")
+        self.is_enabled = {"enable": True, "disable": False}.get(verb, self.is_enabled)
+        stops = verb in {"stop", "disable"}
+        self.is_active = (self.is_active or verb in {"start", "restart"}) and not stops
+        return Output(0)
+
+    def _show(self) -> str:
+        return (
+            f"MainPID={77 if self.is_active else 0}\n"
+            f"LoadState={'loaded' if self.is_installed else 'not-found'}\n"
+            f"ActiveState={'active' if self.is_active else 'inactive'}\n"
+            f"UnitFileState={'enabled' if self.is_enabled else ''}\n"
+            "StatusText=enrolled at loc-1; idle\nNRestarts=3\n"
+        )
+
+
+def service_in(systemd: FakeSystemd, *, is_root: bool = True) -> SystemdService:
+    return SystemdService(
+        systemd,
+        PROGRAM,
+        root=systemd.root,
+        is_root=lambda: is_root,
+        give_to_group=lambda path, group: None,
+    )
+
+
+def with_config(root: Path) -> None:
+    (root / "etc/venue-agent").mkdir(parents=True)
+    (root / "etc/venue-agent/config.toml").touch()
+
+
+def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
+    systemd = FakeSystemd(tmp_path)
+    service = service_in(systemd)
+    with_config(tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    assert service.state() == ServiceState(False, detail="enrolled at loc-1; idle", restarts=3)
+    service.install()
+    service.start()
+    assert service.state() == ServiceState(True, True, "running", 77, "enrolled at loc-1; idle", 3)
+    service.stop()
+    assert service.state().activity == "stopped"
+    service.uninstall()
+    assert not service.state().is_installed
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+
+
+def test_everything_may_be_done_twice(tmp_path: Path) -> None:
+    systemd = FakeSystemd(tmp_path)
+    service = service_in(systemd)
+    with_config(tmp_path)
+    for action in (
+        service.uninstall, service.stop, service.install, service.install, service.start,
+        service.start, service.stop, service.stop, service.uninstall, service.uninstall,
+    ):  # fmt: skip
+        action()
+    assert systemd.calls.count("systemctl daemon-reload") == 2
+
+
+def test_a_packaged_unit_is_used_and_never_removed(tmp_path: Path) -> None:
+    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
+    packaged.parent.mkdir(parents=True)
+    packaged.touch()
+    service = service_in(FakeSystemd(tmp_path))
+    service.install()
+    assert not (tmp_path / "etc/systemd/system" / UNIT).exists()
+    service.uninstall()
+    assert packaged.exists()
+
+
+@pytest.mark.parametrize(("version", "has_backoff"), [(252, False), (254, True), (258, True)])
+def test_restarts_back_off_where_systemd_can(
+    tmp_path: Path, version: int, has_backoff: bool
+) -> None:
+    service_in(FakeSystemd(tmp_path, version=version)).install()
+    drop_in = tmp_path / f"etc/systemd/system/{UNIT}.d/10-backoff.conf"
+    assert drop_in.exists() is has_backoff
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop", "restart"])
+def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+    systemd = FakeSystemd(tmp_path)
+    with pytest.raises(NotPermitted, match="needs root"):
+        getattr(service_in(systemd, is_root=False), action)()
+    assert systemd.calls == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_that_fails_tells_the_agents_last_words(tmp_path: Path) -> None:
+    service = service_in(FakeSystemd(tmp_path, breaks_at_start=True))
+    with_config(tmp_path)
+    service.install()
+    with pytest.raises(ServiceManagerError, match="the configuration is wrong"):
+        service.start()
+
+
+def test_a_start_without_configuration_or_installation_says_so(tmp_path: Path) -> None:
+    service = service_in(FakeSystemd(tmp_path))
+    with pytest.raises(ServiceManagerError, match="service install"):
+        service.start()
+    service.install()
+    with pytest.raises(ServiceManagerError, match=r"there is no .*config\.toml"):
+        service.start()
+
+
+def test_a_program_in_a_home_directory_is_refused() -> None:
+    with pytest.raises(ServiceManagerError, match="home directory"):
+        reachable_by_a_service(("/root/.local/pipx/venvs/venue-agent/bin/python", "-m", "agent"))
+    assert reachable_by_a_service(("/usr/bin/true",)) == ("/usr/bin/true",)
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1)))
+def test_only_the_program_differs_in_a_unit_written_here(words: list[str]) -> None:
+    ours, packaged = unit_text((*PROGRAM, *words)), (RESOURCES / UNIT).read_text()
+    differing = [
+        (a, b) for a, b in zip(ours.splitlines(), packaged.splitlines(), strict=True) if a != b
+    ]
+    assert len(differing) == 1
+    assert differing[0][0].startswith("ExecStart=/opt/venue-agent/bin/python -m agent ")
+
+
+@given(st.text())
+def test_any_output_of_systemctl_gives_a_state(text: str) -> None:
+    assert state_of(parse_properties(text)).activity in {
+        "running", "starting", "stopping", "stopped", "failed",
+    }  # fmt: skip
+    assert parse_version(text) >= 0
+
+
+@given(st.integers(0, 10**14))
+def test_absurd_numbers_of_systemctl_are_no_numbers(number: int) -> None:
+    state = state_of({"LoadState": "loaded", "MainPID": str(number)})
+    assert state.pid == (number or None if number < 10**11 else None)
+
+
+def exposure_and_complaints(tmp_path: Path, tool: Callable[..., str]) -> tuple[float, str]:
+    unit = tmp_path / UNIT
+    text = unit_text((sys.executable, "-m", "agent")).replace("Documentation=", "# ")
+    unit.write_text(text)
+    report = tool("security", "--offline=yes", "--no-pager", str(unit))
+    return float(report.rpartition(f"{UNIT}: ")[2].split()[0]), tool("verify", str(unit))
+
+
+def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
+    def tool(*words: str) -> str:
+        done = subprocess.run(
+            ("systemd-analyze", *words), capture_output=True, text=True, check=True
+        )
+        return done.stdout + done.stderr
+
+    exposure, complaints = exposure_and_complaints(tmp_path, tool)
+    assert exposure <= 1.6
+    assert complaints == ""
+
+
+def test_programs_of_this_machine_are_run_and_their_failure_is_told() -> None:
+    commands = SystemCommands()
+    assert commands.run("echo", "hello") == Output(0, "hello\n")
+    with pytest.raises(ServiceManagerError, match="no venue-agent-nonexistent"):
+        commands.run("venue-agent-nonexistent")
+    with pytest.raises(ServiceManagerError, match=r"^ls .*: .*No such file"):
+        checked(commands, "ls", "/nonexistent/venue-agent")
