@@ -56,8 +56,7 @@ def config_text(answers: Answers, places: Places) -> str:
         ) from None
     if places.names_the_key_file:
         values["api_key_file"] = str(places.api_key)
-    # A JSON string is a TOML basic string as well, but for surrogates: so nothing is escaped.
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
     return "\n".join(("# Every key: `venue-agent config schema`.", "[service]", *lines, ""))
 
 
@@ -85,6 +84,11 @@ def write_first_config(answers: Answers, places: Places) -> tuple[Path, ...]:
     except OSError as error:
         raise ServiceManagerError(f"{error.filename} cannot be written: {error.strerror}") from None
     return tuple(written)
+
+
+def _toml_string(text: str) -> str:
+    """A JSON string is a TOML basic string, but for escaped surrogates and a bare DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(file: Path | None) -> str | None:
