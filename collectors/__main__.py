@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
+from collectors.bounds import bind_this_process
 from collectors.contract import (
     ApplicationJob,
     Checkpoint,
@@ -81,7 +82,8 @@ def job_from_json(kind: str, line: bytes) -> Job:
         raise ValueError(f"the job is not of the kind {kind}")
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
     if kind == "application":
-        return ApplicationJob(**{"max_duration_s": 10.0, **values})
+        snapshot_by_hand: dict[str, Any] = {"max_duration_s": 10.0}
+        return ApplicationJob(**{**snapshot_by_hand, **values})
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
     by_hand: dict[str, Any] = {
         "ports": (),
@@ -113,6 +115,7 @@ def main() -> int:
     except (ValueError, TypeError) as error:
         sys.stderr.write(f"the job cannot be read: {error}\n")
         return 2
+    bind_this_process()
     run = ChildRun(sys.stdout.buffer)
     threading.Thread(target=_listen, args=(run,), daemon=True).start()
     try:
