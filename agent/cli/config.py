@@ -135,9 +135,10 @@ def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Itera
             for key, inner in value.model_dump(mode="json").items():
                 origin = origins.get(f"{section}.{key}", DEFAULT)
                 yield Value(section, key, _masked(key, inner), origin)
-        elif value:
-            items = [item.model_dump(mode="json") for item in value]
-            yield Value(section, "", items, file)
+        else:
+            for item in value:
+                inner = item.model_dump(mode="json")
+                yield Value(section, inner.pop("id"), inner, file)
 
 
 def _masked(key: str, value: Any) -> Any:

@@ -7,7 +7,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
+from agent.cli.screen import Screen
 from agent.doctor.catalogue import CHECKS
 from agent.doctor.document import document_of
 from agent.doctor.evidence import Evidence
@@ -40,9 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        from agent.cli.doctor_view import show  # noqa: PLC0415 - rich, for people only
-
-        show(outcomes, duration_s, everything=options.all)
+        show(outcomes, duration_s, Screen(), everything=options.all)
     if options.bundle is not None:
         from agent.doctor.bundle import write_bundle  # noqa: PLC0415
 

@@ -1,65 +1,70 @@
-"""Doctor's findings on a terminal, 80 columns wide."""
+"""Doctor's findings on a terminal, 80 columns wide: what is, then what to do."""
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
+from agent.cli.screen import Screen, Style
 from agent.doctor.check import Outcome, Status
 
-_MARKS: Final[dict[Status, tuple[str, str]]] = {
-    "ok": ("ok", "green"),
-    "warn": ("warn", "bold yellow"),
-    "fail": ("FAIL", "bold red"),
-    "skipped": ("-", "dim"),
+_MARKS: Final[dict[Status, tuple[str, Style]]] = {
+    "ok": ("ok", "good"),
+    "warn": ("warn", "warn"),
+    "fail": ("FAIL", "bad"),
+    "skipped": ("-", "quiet"),
 }
 _WORDS: Final[dict[Status, str]] = {
     "ok": "ok", "warn": "to look at", "fail": "failed", "skipped": "skipped",
 }  # fmt: skip
+_COLUMNS: Final = (" " * 4, " " * 15, "")
+
+Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 
 
 def show(
-    outcomes: Sequence[Outcome],
-    duration_s: float,
-    *,
-    everything: bool = False,
-    console: Console | None = None,
+    outcomes: Sequence[Outcome], duration_s: float, screen: Screen, *, everything: bool = False
 ) -> None:
-    console = console or Console(highlight=False)
-    shown = [o for o in outcomes if everything or o.status != "skipped" or o.because]
-    for group in dict.fromkeys(o.group for o in shown):
-        console.print(Text(group, "bold"))
-        console.print(Padding(_table([o for o in shown if o.group == group]), (0, 0, 1, 0)))
-    console.print(_summary(outcomes, duration_s))
-
-
-def _table(outcomes: Sequence[Outcome]) -> Table:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(width=4)
-    table.add_column(width=15)
-    table.add_column(overflow="fold")
+    """Write everything that was asked; with ``everything`` also each check that was not."""
+    for group, members in groupby(outcomes, key=lambda outcome: outcome.group):
+        if rows := _rows(tuple(members), everything=everything):
+            screen.line((group, "strong"))
+            screen.table(_COLUMNS, rows)
+            screen.blank()
     for outcome in outcomes:
-        mark, style = _MARKS[outcome.status]
-        quiet = "dim" if outcome.status == "skipped" else ""
-        table.add_row(Text(mark, style), Text(outcome.name, quiet), _words(outcome, quiet))
-    return table
+        if outcome.status in {"warn", "fail"}:
+            _show_what_to_do(screen, outcome)
+    _show_counts(screen, outcomes, duration_s)
 
 
-def _words(outcome: Outcome, quiet: str) -> Text:
-    text = Text(outcome.detail, quiet)
-    if outcome.fix:
-        text.append("\n→ ", "bold").append(outcome.fix)
-    return text
+def _rows(outcomes: tuple[Outcome, ...], *, everything: bool) -> list[Row]:
+    rows = [_row(o) for o in outcomes if everything or o.status != "skipped"]
+    if everything:
+        return rows
+    for cause in dict.fromkeys(o.because for o in outcomes if o.because):
+        names = ", ".join(o.name for o in outcomes if o.because == cause)
+        rows.append((("-", "quiet"), ("not asked", "quiet"), (f"{names}: {cause} first", "quiet")))
+    return rows
 
 
-def _summary(outcomes: Sequence[Outcome], duration_s: float) -> Text:
+def _row(outcome: Outcome) -> Row:
+    style: Style = "quiet" if outcome.status == "skipped" else "none"
+    return _MARKS[outcome.status], (outcome.name, style), (outcome.detail, style)
+
+
+def _show_what_to_do(screen: Screen, outcome: Outcome) -> None:
+    screen.paragraph(f"{outcome.name}: {outcome.detail}", _MARKS[outcome.status][1])
+    screen.paragraph(f"→ {outcome.fix}", indent="  ")
+    screen.blank()
+
+
+def _show_counts(screen: Screen, outcomes: Sequence[Outcome], duration_s: float) -> None:
     counts = Counter(outcome.status for outcome in outcomes)
-    parts: list[Text] = []
+    parts: list[tuple[str, Style]] = []
     for status, word in _WORDS.items():
         if counts[status]:
-            parts.append(Text(f"{counts[status]} {word}", _MARKS[status][1]))
-    return Text(", ").join(parts).append(f"  ({duration_s:.1f} s)", "dim")
+            parts += [
+                (", " if parts else "", "none"),
+                (f"{counts[status]} {word}", _MARKS[status][1]),
+            ]
+    screen.line(*parts, (f"  ({duration_s:.1f} s)", "quiet"))

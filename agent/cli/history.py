@@ -12,6 +12,7 @@ from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
 
 SHOWN: Final = 20
+SUBMITTED: Final = "submitted"
 _TONES: Final[dict[str, Style]] = {
     "completed": "good", "partial": "warn", "failed": "bad", "expired": "warn", "rejected": "bad",
 }  # fmt: skip
@@ -42,13 +43,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> None:
     screen.table(
-        ("when (UTC)", "kind", "state", "outcome", "report, or why not"),
+        ("when (UTC)", "kind", "result", "report, or why not"),
         [
             (
-                (row.at[:19].replace("T", " "), "none"),
+                (row.at[:16].replace("T", " "), "none"),
                 (row.kind, "none"),
-                (row.state, _TONES.get(row.state, "none")),
-                (row.outcome or "-", _TONES.get(row.outcome or "", "quiet")),
+                (result_of(row), _TONES.get(result_of(row), "none")),
                 (row.detail or row.report_id or "", "quiet"),
             )
             for row in rows
@@ -56,6 +56,11 @@ def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> No
     )
     if has_more:
         screen.line((f"older ones are left out: see --limit (now {len(rows)})", "quiet"))
+
+
+def result_of(row: HistoryRow) -> str:
+    """Say in one word what came of a request: its outcome once the service has the report."""
+    return row.outcome if row.state == SUBMITTED and row.outcome else row.state
 
 
 def _positive(text: str) -> int:

@@ -18,7 +18,7 @@ EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
-    "run": "the daemon, in the foreground; service managers start exactly this",
+    "run": "the daemon, in the foreground, as service managers start it",
     "enroll": "enroll at the service now and print the record",
     "collect": "collect a report here and now, without a service",
     "status": "what the daemon is doing, and what is wrong",
@@ -64,7 +64,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"venue-agent {__version__}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
     wanted = next((word for word in words if word in VERBS), None)
     for name, summary in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary)

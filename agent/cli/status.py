@@ -9,6 +9,7 @@ from typing import Any, Final
 from agent.adapters.history import HistoryRow, read_history
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import DaemonStatus, ProblemStatus, StatusFile
+from agent.cli.history import result_of
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
@@ -102,9 +103,7 @@ def _show(
     for name, value in _facts(status):
         screen.fact(name, value)
     for at, row in enumerate(requests):
-        end = row.outcome or row.detail or ""
-        words = f"{row.kind} {row.state}{', ' if end else ''}{end}, {ago(row.at)}"
-        screen.fact("" if at else "requests", words)
+        screen.fact("" if at else "requests", f"{row.kind} {result_of(row)}, {ago(row.at)}")
 
 
 def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
