@@ -7,6 +7,7 @@ import logging
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Final
 
 from agent import __version__
 from agent.adapters.clock import SystemClock
+from agent.adapters.database import is_damaged
+from agent.adapters.facade import check_service
 from agent.adapters.notify import Notifier
 from agent.adapters.state import StateDirectory
 from agent.app import App, Surroundings
@@ -30,6 +33,9 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 8.0
 """The loops have this long to end; a service manager kills after ten or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
+WELL_AFTER_S: Final = 600.0
+"""A loop that ran for so long was well, whatever it broke of before."""
+DAMAGE_PAUSE_S: Final = 60.0
 
 
 class Wish(StrEnum):
@@ -40,8 +46,9 @@ class Wish(StrEnum):
 
 
 def load_for_daemon(path: Path | None) -> Loaded[Config]:
-    """Read the configuration and see that a key can be read. Raises ConfigError."""
+    """Read the configuration and see that it can be run with. Raises ConfigError."""
     loaded = load(Config, path)
+    check_service(loaded.config.service)
     try:
         find_api_key(loaded.config.service.api_key_file).read()
     except CredentialRefused as error:
@@ -73,20 +80,43 @@ async def run(
     )
     with state.hold(), _signals(wishes):
         log.info("venue-agent %s, state in %s", __version__, state.path)
-        while await _run_once(loaded, around, wishes) is Wish.RELOAD:
-            loaded = _reloaded(loaded, path, around.notifier)
+        next_one: Loaded[Config] | None = loaded
+        while next_one is not None:
+            next_one = await _run_once(next_one, path, around, wishes)
     log.info("stopped")
 
 
-def _reloaded(loaded: Loaded[Config], path: Path | None, notifier: Notifier) -> Loaded[Config]:
-    """Return the new configuration, or the present one if the new one is wrong."""
+async def _obey(
+    loaded: Loaded[Config], path: Path | None, notifier: Notifier, wishes: asyncio.Queue[Wish]
+) -> Loaded[Config] | None:
+    """Wait for a signal; return the configuration to go on with, or None to stop.
+
+    A configuration that cannot be run with disturbs nothing.
+    """
+    while True:
+        wish = await wishes.get()
+        log.info("asked to %s", wish)
+        if wish is Wish.STOP:
+            notifier.stopping()
+            return None
+        # sd_notify(3) wants CLOCK_MONOTONIC, which our own clock is not everywhere.
+        notifier.reloading(time.monotonic_ns() // 1000)
+        if (new := _reloaded(loaded, path, notifier)) is not None:
+            return new
+        notifier.ready()
+
+
+def _reloaded(
+    loaded: Loaded[Config], path: Path | None, notifier: Notifier
+) -> Loaded[Config] | None:
+    """Return the new configuration, or None if it is wrong."""
     try:
         new = load_for_daemon(path)
     except ConfigError as error:
         for problem in error.problems:
             log.error("not reloaded: %s", problem)
         notifier.status("the new configuration is wrong: running with the old one")
-        return loaded
+        return None
     if state_dir(new.config.device) != state_dir(loaded.config.device):
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
         device = new.config.device.model_copy(
@@ -100,46 +130,48 @@ def _reloaded(loaded: Loaded[Config], path: Path | None, notifier: Notifier) -> 
 
 
 async def _run_once(
-    loaded: Loaded[Config], around: Surroundings, wishes: asyncio.Queue[Wish]
-) -> Wish:
-    """Run the loops until a signal; return what it asked for."""
+    loaded: Loaded[Config], path: Path | None, around: Surroundings, wishes: asyncio.Queue[Wish]
+) -> Loaded[Config] | None:
+    """Run the loops until a signal; return the configuration to go on with, or None to stop."""
     app = App(loaded, around)
     try:
         app.start()
         tasks = [
-            asyncio.create_task(_keep_running(name, loop, app), name=name)
+            asyncio.create_task(_keep_running(name, loop, app, wishes), name=name)
             for name, loop in app.loops().items()
         ]
         tasks.append(asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog"))
         around.notifier.ready()
         gc.collect()
         gc.freeze()
-        wish = await wishes.get()
-        log.info("asked to %s", wish)
-        if wish is Wish.STOP:
-            around.notifier.stopping()
-        else:
-            around.notifier.reloading(int(around.clock.monotonic() * 1e6))
+        next_one = await _obey(loaded, path, around.notifier, wishes)
         app.stop_timers()
         await _end(tasks)
     finally:
         await app.close()
-    return wish
+    return next_one
 
 
-async def _keep_running(name: str, loop: Callable[[], Awaitable[None]], app: App) -> None:
+async def _keep_running(
+    name: str, loop: Callable[[], Awaitable[None]], app: App, wishes: asyncio.Queue[Wish]
+) -> None:
     """Run a loop; one that breaks is recorded and started again, later and later."""
     attempt = 0
     while True:
+        began = time.monotonic()
         try:
             await loop()
         except (StateError, sqlite3.Error, OSError) as error:
             log.error("%s: %s", name, error)
             app.health.report("state-failing", f"{name}: {error}")
+            if is_damaged(error):
+                # Only a new start sets a damaged database aside.
+                await asyncio.sleep(DAMAGE_PAUSE_S)
+                wishes.put_nowait(Wish.RELOAD)
         except Exception as error:
             log.exception("%s broke", name)
             app.health.report("internal-error", f"{name}: {type(error).__name__}: {error}")
-        attempt += 1
+        attempt = 1 if time.monotonic() - began > WELL_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
 

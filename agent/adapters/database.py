@@ -168,6 +168,12 @@ class Database:
         self._connection.close()
 
 
+def is_damaged(error: Exception) -> bool:
+    """Tell whether an error says that the file itself is broken."""
+    codes = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in codes
+
+
 def _primary_code(error: sqlite3.Error) -> int | None:
     """Return SQLite's own code (sqlite.org/rescode.html); None for an error raised here."""
     code = getattr(error, "sqlite_errorcode", None)

@@ -248,6 +248,11 @@ def _read(model: type[Reply], body: bytes) -> Reply:
         raise Unavailable("bad-reply", f"{field}: {first['msg']}") from None
 
 
+def check_service(service: Service) -> None:
+    """See that a client can be built for ``service``. Raises ConfigError."""
+    _client(service)
+
+
 def _client(service: Service) -> httpx2.AsyncClient:
     """Build the client. Raises ConfigError."""
     trust = _trust(service)
