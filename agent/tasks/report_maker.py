@@ -70,7 +70,7 @@ def payload_of(
     """Build the payload of the kind that the facts are of."""
     if isinstance(facts, NetworkFacts) and isinstance(job, NetworkJob):
         return network_report(facts, job, context)
-    if isinstance(facts, ApplicationFacts):
+    if isinstance(facts, ApplicationFacts) and isinstance(job, ApplicationJob):
         return application_report(facts, agent_fields, context)
     raise TypeError(f"facts of the kind {facts.kind} came from a {job.kind} job")
 

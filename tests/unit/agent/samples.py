@@ -1,5 +1,6 @@
 """Records and requests that the tests of the agent share."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -61,13 +62,9 @@ def report(
 
 
 def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: object) -> Config:
-    return Config.model_validate(
-        {
-            **sections,
-            "service": {
-                "base_url": base_url,
-                "location_id": location_id,
-                "request_timeout_seconds": 1.0,
-            },
-        }
-    )
+    service = {
+        "base_url": base_url,
+        "location_id": location_id,
+        "request_timeout_seconds": 1.0,
+    }
+    return Config.model_validate_json(json.dumps({**sections, "service": service}))

@@ -1,0 +1,63 @@
+"""The collector's process as the tasks see it, with outcomes set by the test."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+
+from agent.adapters.collector_process import Collected, OnProgress
+from agent.errors import CollectorError
+from collectors.contract import ApplicationFacts, Facts, Job, NetworkFacts, Progress, SourceState
+
+WELL = SourceState("succeeded")
+
+
+def good_facts(kind: str) -> Facts:
+    """Return facts of a collection in which everything succeeded."""
+    if kind == "application":
+        return ApplicationFacts(started_at="2026-11-20T19:00:00+00:00")
+    return NetworkFacts(
+        scope="device",
+        os_platform="linux",
+        os_version="12",
+        started_at="2026-11-20T19:00:00+00:00",
+        printers=(),
+        interfaces_source=WELL,
+        mdns_source=WELL,
+        scan_source=WELL,
+    )
+
+
+@dataclass(slots=True)
+class FakeCollectors:
+    """``script`` holds an outcome for each run; without one, a collection goes well.
+
+    ``hold`` keeps a run from ending.
+    """
+
+    jobs: list[Job] = field(default_factory=list)
+    script: deque[Collected | Exception] = field(default_factory=deque)
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+    holds: bool = False
+    at_once: int = 0
+    most_at_once: int = 0
+
+    async def collect(
+        self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
+    ) -> Collected:
+        self.jobs.append(job)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            on_progress(Progress("disks", 1, 2))
+            on_progress(Progress("ports", 3))
+            await (self.hold.wait() if self.holds else asyncio.sleep(0))
+        finally:
+            self.at_once -= 1
+        outcome = self.script.popleft() if self.script else Collected(good_facts(job.kind))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def nothing_told() -> CollectorError:
+    return CollectorError("the collector told nothing")

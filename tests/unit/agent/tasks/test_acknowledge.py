@@ -1,0 +1,103 @@
+"""A request is written down first and acknowledged after."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.rules.clock_skew import ClockSkew
+from agent.rules.lifecycle import Event, State
+from tests.unit.agent.samples import BINDING, NOW, command
+from tests.unit.agent.tasks.house import House, running, settle, until
+
+
+def told(home: House) -> list[tuple[int, str]]:
+    return [(sent.request_id.int, sent.status) for sent in home.facade.named("acknowledge")]
+
+
+async def test_what_was_received_is_acknowledged_in_order(home: House) -> None:
+    for number in (1, 2, 3):
+        home.clock.advance(1)
+        home.requested(number=number)
+
+    async with running(home.acknowledger.run):
+        await until(lambda: len(home.journal.in_state(State.ACKNOWLEDGED)) == 3)
+
+    assert told(home) == [(1, "received"), (2, "received"), (3, "received")]
+    assert {sent.binding_id for sent in home.facade.named("acknowledge")} == {BINDING}
+    assert home.executor_wakes >= 3
+
+
+async def test_it_waits_to_be_woken(home: House) -> None:
+    async with running(home.acknowledger.run):
+        await settle()
+        home.requested()
+        await settle()
+        assert told(home) == []
+        home.acknowledger.wake()
+        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+
+
+async def test_a_lost_answer_is_asked_for_again(home: House) -> None:
+    home.requested()
+    home.facade.script["acknowledge"].extend([Unavailable("connection-lost", "cut")] * 3)
+
+    async with running(home.acknowledger.run):
+        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+
+    assert told(home) == [(1, "received")] * 4
+
+
+@pytest.mark.parametrize(
+    "error", [Refused(409, None, "gone by"), BodyRejected(400, "gone by"), BodyTooLarge("gone by")]
+)
+async def test_a_request_that_is_not_wanted_ends(home: House, error: ServiceError) -> None:
+    home.requested()
+    home.facade.script["acknowledge"].append(error)
+
+    async with running(home.acknowledger.run, home.enrollment.run):
+        await until(lambda: home.entry().state is State.REJECTED)
+        await settle()
+
+    assert home.entry().detail == "gone by"
+    asked = 1 + isinstance(error, Refused)  # at the start, and in doubt
+    assert len(home.facade.named("current")) == asked
+    assert home.standing.may_work
+
+
+async def test_a_request_that_ran_out_is_not_acknowledged(home: House) -> None:
+    home.journal.add(command(1, expires_at=NOW), NOW)
+    home.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
+
+    async with running(home.acknowledger.run):
+        await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
+
+    assert home.entry(1).state is State.EXPIRED
+    assert told(home) == [(2, "received")]
+
+
+async def test_the_service_clock_decides_what_ran_out(home: House) -> None:
+    home.facade.skew = ClockSkew(timedelta(hours=-2))
+    home.journal.add(command(1, expires_at=NOW - timedelta(hours=1)), NOW)
+
+    async with running(home.acknowledger.run):
+        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+
+
+async def test_nothing_is_acknowledged_without_a_binding(home: House) -> None:
+    home.requested()
+    home.standing.revoke()
+
+    async with running(home.acknowledger.run):
+        await settle()
+        assert told(home) == []
+        home.standing.confirm()
+        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+
+
+async def test_the_start_of_a_collection_is_told(home: House) -> None:
+    entry = home.requested(Event.ACCEPTED, Event.STARTED)
+
+    assert await home.acknowledger.tell(entry, "running") is None
+
+    assert told(home) == [(1, "running")]

@@ -1,0 +1,460 @@
+"""A request runs once, its report is written with its end, and a start makes good a crash."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.adapters.collector_process import Collected
+from agent.adapters.moments import Moment
+from agent.config import LocalConfig
+from agent.errors import Refused, Unavailable
+from agent.rules.clock_skew import ClockSkew
+from agent.rules.lifecycle import Event, State
+from agent.rules.report_context import environment_of
+from agent.tasks.collection import Collection
+from agent.tasks.execute import IDLE, Executor
+from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
+from agent.wire.application_payload import ApplicationPayload
+from agent.wire.network_payload import NetworkPayload
+from collectors.contract import Failure, Field, Job
+from tests.fakes.fake_collectors import FakeCollectors, good_facts, nothing_told
+from tests.unit.agent.rules.test_network_report import CONTEXT
+from tests.unit.agent.samples import BINDING, NOW, command, config
+from tests.unit.agent.tasks.house import House, house, running, settle, until
+
+ENVIRONMENT = environment_of(
+    agent_version="0.1.0",
+    system="Linux",
+    release="6.1",
+    arch="x86_64",
+    os_platform="linux",
+    capabilities=("network", "application"),
+)
+
+
+@dataclass
+class Workshop:
+    """A house with an executor in it."""
+
+    home: House
+    executor: Executor
+    collectors: FakeCollectors
+    said: list[str]
+    sends: list[int]
+
+    def report(self) -> dict[str, Any]:
+        """Return the report that waits."""
+        item = self.home.outbox.oldest()
+        assert item is not None
+        document: dict[str, Any] = json.loads(item.body)
+        return document
+
+    def told(self) -> list[str]:
+        return [sent.status for sent in self.home.facade.named("acknowledge")]
+
+
+def workshop_in(home: House, settings: LocalConfig) -> Workshop:
+    collectors, said, sends = FakeCollectors(), [], []
+    maker = ReportMaker(
+        config=settings,
+        standing=home.standing,
+        clock=home.clock,
+        environment=ENVIRONMENT,
+        agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
+    )
+
+    def collection() -> Collection:
+        return Collection(
+            collectors=collectors,  # type: ignore[arg-type]
+            maker=maker,
+            health=home.health,
+            clock=home.clock,
+            on_activity=executor.now_doing,
+        )
+
+    executor = Executor(
+        collection=collection,
+        acknowledger=home.acknowledger,
+        standing=home.standing,
+        journal=home.journal,
+        ledger=home.ledger,
+        clock=home.clock,
+        skew=lambda: home.facade.skew,
+        wake_submitter=lambda: sends.append(1),
+        on_activity=lambda: said.append(executor.activity),
+    )
+    return Workshop(home, executor, collectors, said, sends)
+
+
+@pytest.fixture
+async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
+    with house(tmp_path) as home:
+        yield workshop_in(home, config())
+
+
+async def test_a_request_is_run_and_reported(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    entry, report = workshop.home.entry(), workshop.report()
+    assert (entry.attempt, entry.outcome, entry.running_acknowledged) == (1, "completed", True)
+    assert report["reportId"] == str(entry.report_id) == report["report"]["reportId"]
+    assert report["requestId"] == str(entry.request_id)
+    assert report["bindingId"] == str(BINDING)
+    assert report["report"]["identity"] == {
+        "organizationId": "org-0001",
+        "locationId": "loc-0001",
+        "installId": "install-1",
+    }
+    assert workshop.told() == ["running"]
+    assert workshop.collectors.jobs == [network_job(config())]
+    NetworkPayload.model_validate_json(json.dumps(report["report"]))
+
+
+async def test_what_is_done_is_said(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    assert workshop.said == [
+        "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
+    ]  # fmt: skip
+    assert workshop.executor.activity == IDLE
+
+
+async def test_requests_run_one_at_a_time_in_their_order(workshop: Workshop) -> None:
+    async with running(workshop.executor.run):
+        await settle()
+        for number in (1, 2, 3):
+            workshop.home.clock.advance(1)
+            workshop.home.requested(Event.ACCEPTED, number=number)
+        workshop.executor.wake()
+        await until(lambda: len(workshop.home.journal.in_state(State.REPORTED)) == 3)
+
+    assert workshop.collectors.most_at_once == 1
+    reported = workshop.home.facade.named("acknowledge")
+    assert [sent.request_id.int for sent in reported] == [1, 2, 3]
+
+
+async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
+    async with running(workshop.executor.run):
+        await settle()
+        workshop.executor.schedule("application")
+        workshop.executor.schedule("application")
+        await until(lambda: workshop.home.outbox.depth().reports == 1)
+        await settle()
+
+    report = workshop.report()
+    assert "requestId" not in report
+    assert report["kind"] == "application"
+    assert len(workshop.collectors.jobs) == 1, "one that waits is enough"
+    payload = ApplicationPayload.model_validate_json(json.dumps(report["report"]))
+    assert payload.snapshot.fields[0].key == "agent.version"
+
+
+async def test_requests_go_before_the_schedule(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.executor.schedule("application")
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.outbox.depth().reports == 2)
+
+    assert [job.kind for job in workshop.collectors.jobs] == ["network", "application"]
+
+
+async def test_a_request_that_ran_out_is_not_run(workshop: Workshop) -> None:
+    async with running(workshop.executor.run):
+        await settle()
+        workshop.home.requested(Event.ACCEPTED)
+        workshop.home.facade.skew = ClockSkew(timedelta(hours=1))
+        workshop.executor.wake()
+        await until(lambda: workshop.home.entry().state is State.EXPIRED)
+
+    assert workshop.collectors.jobs == []
+
+
+async def test_a_request_that_is_no_longer_wanted_is_not_run(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.home.facade.script["acknowledge"].append(Refused(409, None, "withdrawn"))
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REJECTED)
+
+    assert workshop.home.entry().detail == "withdrawn"
+    assert workshop.collectors.jobs == []
+
+
+async def test_a_silent_service_does_not_delay_the_collection(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.home.facade.always["acknowledge"] = TimeoutError()
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    assert not workshop.home.entry().running_acknowledged
+
+
+async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.collectors.script.append(nothing_told())
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    report = workshop.report()
+    assert (report["outcome"], report["failureReason"]) == ("failed", "collection-failed")
+    assert report["report"] is None
+    assert workshop.home.entry().outcome == "failed"
+    assert workshop.home.codes() == {"collector-failed"}
+
+
+async def test_a_collection_that_broke_off_is_a_partial_report(workshop: Workshop) -> None:
+    broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
+    workshop.collectors.script.append(Collected(broken, "killed"))
+    workshop.home.requested(Event.ACCEPTED)
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+        assert workshop.report()["outcome"] == "partial"
+        assert workshop.home.codes() == {"collector-failed"}
+        workshop.executor.schedule("network")
+        await until(lambda: workshop.home.outbox.depth().reports == 2)
+
+    assert workshop.home.codes() == set()
+
+
+@pytest.mark.parametrize("kind", ["network", "application"])
+async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: Any) -> None:
+    with house(tmp_path) as home:
+        workshop = workshop_in(home, config(**{kind: {"enabled": False}}))
+        home.journal.add(command(1, kind), NOW)
+        home.journal.move(home.entry(), Event.ACCEPTED, NOW)
+        async with running(workshop.executor.run):
+            await until(lambda: home.entry().state is State.REPORTED)
+
+        report = workshop.report()
+        assert workshop.collectors.jobs == []
+        assert report["outcome"] == "completed"
+        assert report["report"]["completeness"] == "limited"
+        (line,) = report["report"]["limitations"]
+        assert "switched off in this machine's configuration" in line
+
+
+async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
+        found = good_facts("application")
+        many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
+        workshop.collectors.script.append(Collected(replace(found, fields=many)))
+        async with running(workshop.executor.run):
+            await settle()
+            workshop.executor.schedule("application")
+            await until(lambda: home.outbox.depth().reports == 1)
+
+        item = home.outbox.oldest()
+        assert item is not None
+        assert len(item.body) <= 10_000
+        assert item.outcome == "failed"
+
+
+# --------------------------------------------------------------- stops and crashes
+
+
+async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.collectors.holds = True
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.collectors.at_once == 1)
+
+    entry = workshop.home.entry()
+    assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
+    assert workshop.home.outbox.depth().reports == 0
+    assert workshop.executor.activity == IDLE
+
+
+async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+
+    async def silence(_: object) -> None:
+        await asyncio.Event().wait()
+
+    workshop.home.facade.always["acknowledge"] = silence
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.told() == ["running"])
+
+    assert (workshop.home.entry().state, workshop.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
+    assert workshop.collectors.jobs == []
+
+
+@pytest.mark.parametrize(
+    ("events", "is_expired", "after", "runs", "outcome"),
+    [
+        ((), False, State.RECEIVED, 0, None),
+        ((), True, State.EXPIRED, 0, None),
+        ((Event.ACCEPTED,), False, State.REPORTED, 1, "completed"),
+        ((Event.ACCEPTED,), True, State.EXPIRED, 0, None),
+        ((Event.ACCEPTED, Event.STARTED), False, State.REPORTED, 1, "completed"),
+        ((Event.ACCEPTED, Event.STARTED), True, State.REPORTED, 0, "failed"),
+        (
+            (Event.ACCEPTED, Event.STARTED, Event.RETRIED, Event.STARTED),
+            False,
+            State.REPORTED,
+            0,
+            "failed",
+        ),
+        ((Event.RAN_OUT,), False, State.EXPIRED, 0, None),
+        ((Event.REFUSED,), True, State.REJECTED, 0, None),
+    ],
+)
+async def test_what_a_start_makes_of_each_row(  # noqa: PLR0917
+    workshop: Workshop,
+    events: tuple[Event, ...],
+    is_expired: bool,
+    after: State,
+    runs: int,
+    outcome: str | None,
+) -> None:
+    workshop.home.requested(*events)
+    if is_expired:
+        workshop.home.facade.skew = ClockSkew(timedelta(hours=1))
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is after)
+        await settle()
+
+    assert workshop.home.entry().state is after
+    assert len(workshop.collectors.jobs) == runs
+    assert workshop.home.outbox.depth().reports == (outcome is not None)
+    if outcome is not None:
+        report = workshop.report()
+        assert report["outcome"] == outcome
+        assert report.get("failureReason") == (
+            "execution-interrupted" if outcome == "failed" else None
+        )
+
+
+async def test_a_report_that_was_written_is_sent_and_never_made_again(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    before = workshop.report()
+    again = workshop_in(workshop.home, config())
+
+    async with running(again.executor.run):
+        await settle()
+
+    assert again.collectors.jobs == []
+    assert again.sends, "the submitter is woken"
+    assert workshop.report() == before
+
+
+async def test_nothing_runs_without_a_binding(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.home.standing.revoke()
+
+    async with running(workshop.executor.run):
+        await settle()
+        assert workshop.collectors.jobs == []
+        workshop.home.standing.confirm()
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+
+async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: Workshop) -> None:
+    """Facts of another kind than the job's are a bug: it must not run for ever."""
+    workshop.home.requested(Event.ACCEPTED)
+    wrong = Collected(good_facts("application"))
+    workshop.collectors.script.extend([wrong, wrong, wrong])
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match="facts of the kind application"):
+            await asyncio.wait_for(workshop.executor.run(), 5)
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    assert workshop.report()["failureReason"] == "execution-interrupted"
+
+
+async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
+    workshop: Workshop,
+) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    with workshop.home.database.transaction(Moment.COUNTED) as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
+        )
+
+    with pytest.raises(sqlite3.Error, match="no room"):
+        await asyncio.wait_for(workshop.executor.run(), 5)
+    assert workshop.home.entry().state is State.RUNNING
+    with workshop.home.database.transaction(Moment.COUNTED) as connection:
+        connection.execute("DROP TRIGGER full")
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    assert workshop.report()["outcome"] == "completed"
+
+
+async def test_an_outage_during_the_collection_does_not_matter(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    workshop.home.facade.script["acknowledge"].extend([Unavailable("timeout", "silence")] * 3)
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+
+# --------------------------------------------------------------- jobs and payloads
+
+
+def test_jobs_are_as_the_configuration_says() -> None:
+    settings = config(
+        network={"ports": [80], "max_hosts": 7, "device_only": True, "subnets": ["10.0.0.0/24"]},
+        printers=[{"id": "bar", "name": "Bar", "transport": "usb"}],
+        application={"watch_processes": ["pos-till"]},
+    )
+
+    network, application = network_job(settings), application_job(settings)
+
+    assert (network.ports, network.max_hosts, network.device_only) == ((80,), 7, True)
+    assert network.subnets == ("10.0.0.0/24",)
+    assert (network.printers[0].id, network.printers[0].transport) == ("bar", "usb")
+    assert application.watch_processes == ("pos-till",)
+    assert application.service_url == "http://127.0.0.1:9"
+    assert application_job(LocalConfig()).service_url == ""
+
+
+@pytest.mark.parametrize(
+    ("job", "kind"),
+    [
+        (application_job(LocalConfig()), "network"),
+        (network_job(LocalConfig()), "application"),
+    ],
+)
+def test_facts_of_another_kind_are_a_bug(job: Job, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"facts of the kind {kind} came from a {job.kind} job"):
+        payload_of(job, good_facts(kind), (), CONTEXT)
+
+
+async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: House) -> None:
+    workshop = workshop_in(stranger, config())
+    maker_has_no_binding = workshop.executor._collection()
+
+    with pytest.raises(RuntimeError, match="without a binding"):
+        await maker_has_no_binding.run("network", None)
+
+
+async def test_every_report_has_an_id_of_its_own(workshop: Workshop) -> None:
+    collection = workshop.executor._collection()
+
+    made = [(await collection.run("application", None)).report for _ in range(3)]
+
+    assert len({report.report_id for report in made}) == 3

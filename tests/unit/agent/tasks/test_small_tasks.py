@@ -1,0 +1,174 @@
+"""The heartbeat, the standing and the health board."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, StateError, Unavailable
+from agent.rules.clock_skew import ClockSkew
+from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
+from tests.unit.agent.tasks.house import House, running, settle, until
+
+
+async def test_a_heartbeat_is_sent_for_the_binding(home: House) -> None:
+    await home.heartbeat.beat()
+
+    (beat,) = home.facade.named("heartbeat")
+    assert (beat.binding_id, beat.foreground) == (BINDING, False)
+    assert home.heartbeat.last_at == home.clock.now()
+
+
+async def test_nobody_beats_without_a_confirmed_binding(home: House, tmp_path: object) -> None:
+    home.standing.revoke()
+
+    await home.heartbeat.beat()
+
+    assert home.facade.calls == []
+    assert home.heartbeat.last_at is None
+
+
+async def test_an_outage_delays_the_beat(home: House) -> None:
+    home.facade.script["heartbeat"].extend([Unavailable("timeout", "silence")] * 3)
+
+    await home.heartbeat.beat()
+
+    assert len(home.facade.named("heartbeat")) == 4
+    assert home.heartbeat.last_at is not None
+
+
+async def test_a_refused_beat_raises_a_doubt(home: House) -> None:
+    home.facade.always["heartbeat"] = Refused(404, None, "unknown binding")
+    async with running(home.enrollment.run):
+        await settle()
+        home.facade.always["current"] = None
+        await home.heartbeat.beat()
+        await until(lambda: home.standing.is_revoked)
+
+    assert "revoked" in home.codes()
+
+
+@pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
+async def test_a_rejected_beat_is_said(home: House, error: ServiceError) -> None:
+    home.facade.script["heartbeat"].append(error)
+
+    await home.heartbeat.beat()
+
+    assert home.codes()
+    assert home.standing.may_work
+    await home.heartbeat.beat()
+    assert home.codes() == set()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [
+        (0, None),
+        (1.9, None),
+        (2, "2 minutes behind the service"),
+        (-90, "90 minutes ahead of the service"),
+    ],
+)
+async def test_a_wrong_clock_is_said(home: House, minutes: float, words: str | None) -> None:
+    home.facade.skew = ClockSkew(timedelta(minutes=minutes))
+
+    await home.heartbeat.beat()
+
+    assert [p.detail for p in home.health.problems()] == ([words] if words else [])
+    home.facade.skew = ClockSkew()
+    await home.heartbeat.beat()
+    assert home.codes() == set()
+
+
+# --------------------------------------------------------------- standing
+
+
+async def test_a_loss_wakes_who_waits_for_it(home: House) -> None:
+    waiting = [asyncio.create_task(home.standing.wait_for_loss()) for _ in range(2)]
+    await settle()
+    assert not any(task.done() for task in waiting)
+
+    home.standing.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
+
+    await asyncio.gather(*waiting)
+    assert home.standing.may_work
+    assert home.standing.binding_id == OTHER_BINDING
+
+
+async def test_a_revocation_is_remembered_and_taken_back(home: House) -> None:
+    home.standing.revoke()
+    home.standing.revoke()
+    saved = home.record_file.load()
+    assert saved is not None
+    assert saved.is_revoked
+    assert not home.standing.may_work
+
+    home.standing.confirm()
+
+    saved = home.record_file.load()
+    assert saved is not None
+    assert not saved.is_revoked
+    assert (await home.standing.wait_to_work()).binding_id == BINDING
+
+
+async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: House) -> None:
+    (stranger.state.path / "device.json").mkdir()
+
+    with pytest.raises(StateError):
+        stranger.standing.adopt(record(), "loc-0001")
+
+    assert stranger.standing.binding is None
+    assert stranger.standing.binding_id is None
+    assert not stranger.standing.may_work
+
+
+async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: House) -> None:
+    stranger.standing.confirm()
+    waiting = asyncio.create_task(asyncio.wait_for(stranger.standing.wait_to_work(), 0.05))
+
+    stranger.standing.adopt(record(instance_id=UUID(int=3)), "loc-0001")
+
+    assert (await waiting).instance_id == UUID(int=3)
+
+
+# --------------------------------------------------------------- health board
+
+
+async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
+    home: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "agent.tasks.health_board")
+    home.health.report("timeout", "no answer")
+    since = home.health.problems()[0].since
+    home.clock.advance(60)
+    for _ in range(5):
+        home.health.report("timeout", "no answer")
+    home.health.report("timeout", "still none")
+
+    (problem,) = home.health.problems()
+    assert (problem.detail, problem.since) == ("still none", since)
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+    assert home.changes == 2
+    assert home.health.holds("timeout")
+
+
+async def test_what_is_cleared_is_gone_and_said_once(
+    home: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "agent.tasks.health_board")
+    home.health.report("clock-skew", "2 minutes")
+    changes = home.changes
+
+    home.health.clear({"clock-skew", "timeout"})
+    home.health.clear({"clock-skew"})
+
+    assert home.changes == changes + 1
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert not home.health.holds("clock-skew")
+
+
+async def test_a_condition_must_be_declared(home: House) -> None:
+    with pytest.raises(KeyError):
+        home.health.report("surprise", "?")

@@ -1,0 +1,253 @@
+"""Reports are sent until the service has them, or has said what is wrong with them."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from agent.adapters.outbox import Item
+from agent.config import Limits
+from agent.errors import BodyRejected, BodyTooLarge, Refused, Throttled, Unavailable
+from agent.rules.lifecycle import Event, State
+from agent.rules.sealing import LAST_TIER, Report, Sealed, report_of, seal
+from agent.wire.device_operations import SubmitResultReply
+from tests.fixtures import payloads
+from tests.unit.agent.samples import BINDING, report
+from tests.unit.agent.tasks.house import House, house, running, settle, until
+
+REPORT_ID = UUID(payloads.REPORT_ID)
+
+
+def queue_large(home: House) -> Item:
+    """Queue a full network report for request 1."""
+    entry = home.requested(Event.ACCEPTED, Event.STARTED)
+    made = Report(
+        REPORT_ID, BINDING, "network", "completed", payloads.small_venue(), entry.request_id
+    )
+    home.ledger.hand_over(entry, made, seal(made, 10**6), home.clock.now())
+    home.journal.note_running_acknowledged(entry.request_id)
+    item = home.outbox.oldest()
+    assert item is not None
+    return item
+
+
+def queue_small(home: House, number: int = 1) -> None:
+    made, sealed = report(number)
+    home.ledger.hand_over(None, made, sealed, home.clock.now())
+
+
+def sent(home: House) -> list[bytes]:
+    return home.facade.named("submitResult")
+
+
+def is_empty(home: House) -> bool:
+    return home.outbox.depth().reports == 0
+
+
+async def test_a_report_is_sent_as_it_was_sealed(home: House) -> None:
+    item = queue_large(home)
+
+    async with running(home.submitter.run):
+        await until(lambda: home.entry().state is State.SUBMITTED)
+
+    assert sent(home) == [item.body]
+    assert is_empty(home)
+
+
+async def test_what_is_queued_later_is_sent_when_woken(home: House) -> None:
+    async with running(home.submitter.run):
+        await settle()
+        queue_small(home)
+        home.submitter.wake()
+        await until(lambda: is_empty(home))
+
+    assert len(sent(home)) == 1
+
+
+async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: House) -> None:
+    for number in range(1, 6):
+        home.clock.advance(1)
+        queue_small(home, number)
+    began = home.clock.elapsed_s
+    home.submitter.keep_bounds()
+    assert home.codes() == {"reports-waiting"}
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+        await settle()
+
+    assert [report_of(body).report_id.int & 0xFF for body in sent(home)] == [1, 2, 3, 4, 5]
+    assert home.clock.elapsed_s - began >= 4 * 0.5
+    assert home.codes() == set()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Unavailable("timeout", "silence"), Throttled("later", 30), Unavailable("server-error", "500")],
+)
+async def test_an_outage_is_waited_out_with_the_same_bytes(home: House, error: Unavailable) -> None:
+    item = queue_large(home)
+    home.facade.script["submitResult"].extend([error] * 5)
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    assert sent(home) == [item.body] * 6
+    assert home.entry().state is State.SUBMITTED
+
+
+async def test_an_answer_about_another_report_is_not_believed(home: House) -> None:
+    item = queue_large(home)
+    other = SubmitResultReply(
+        report_id=UUID(int=5), request_id=None, outcome="completed", tracker_status="sent"
+    )
+    home.facade.script["submitResult"].append(other)
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    assert sent(home) == [item.body] * 2
+
+
+async def test_too_large_is_sent_smaller_until_it_fits(home: House) -> None:
+    item = queue_large(home)
+    most = len(item.body) // 3
+    agree = SubmitResultReply(
+        report_id=REPORT_ID, request_id=UUID(int=1), outcome="failed", tracker_status="sent"
+    )
+    home.facade.always["submitResult"] = lambda body: (
+        BodyTooLarge("too large") if len(body) > most else agree
+    )
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    sizes = [len(body) for body in sent(home)]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert {report_of(body).report_id for body in sent(home)} == {REPORT_ID}
+    assert home.entry().state is State.SUBMITTED
+    assert home.entry().outcome == report_of(sent(home)[-1]).outcome
+    assert home.wrecks() == []
+
+
+async def test_what_is_always_too_large_is_given_up_and_said(home: House) -> None:
+    queue_large(home)
+    home.facade.always["submitResult"] = BodyTooLarge("too large")
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+        await settle()
+
+    assert 2 <= len(sent(home)) <= LAST_TIER + 1
+    assert (home.entry().state, home.entry().detail) == (State.REJECTED, "too large")
+    assert home.codes() == {"reports-dropped"}
+    assert home.database.counters()["reports_dropped"] == 1
+
+
+async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: House) -> None:
+    item = queue_large(home)
+    home.facade.script["submitResult"].append(BodyRejected(400, "endpoints.0.label: too long"))
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    first, second = sent(home)
+    assert first == item.body
+    failed = json.loads(second)
+    assert failed["outcome"] == "failed"
+    assert failed["failureReason"] == "collection-failed"
+    assert failed["report"] is None
+    assert failed["reportId"] == str(REPORT_ID)
+    assert home.wrecks() == [f"rejected-{REPORT_ID}.json"]
+    (wreck,) = home.state.quarantine_path.iterdir()
+    assert wreck.read_bytes() == item.body
+    assert (home.entry().state, home.entry().outcome) == (State.SUBMITTED, "failed")
+
+
+async def test_a_failed_report_that_is_rejected_too_is_given_up(home: House) -> None:
+    queue_large(home)
+    home.facade.always["submitResult"] = BodyRejected(422, "no")
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    assert len(sent(home)) == 2
+    assert home.entry().state is State.REJECTED
+    assert home.codes() == {"reports-dropped"}
+
+
+@pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
+async def test_a_body_that_is_no_report_is_given_up(
+    home: House, error: BodyRejected | BodyTooLarge
+) -> None:
+    made, _ = report()
+    home.ledger.hand_over(None, made, Sealed(b"garbage", 0, "failed"), home.clock.now())
+    home.facade.always["submitResult"] = error
+
+    async with running(home.submitter.run):
+        await until(lambda: is_empty(home))
+
+    assert len(sent(home)) == 1
+    assert home.codes() == {"reports-dropped"}
+
+
+async def test_a_report_that_is_refused_while_we_are_bound_is_kept_aside(home: House) -> None:
+    item = queue_large(home)
+    home.facade.always["submitResult"] = Refused(409, None, "other bytes")
+
+    async with running(home.submitter.run, home.enrollment.run):
+        await until(lambda: is_empty(home))
+
+    assert home.wrecks() == [f"refused-{REPORT_ID}.json"]
+    (wreck,) = home.state.quarantine_path.iterdir()
+    assert wreck.read_bytes() == item.body
+    assert (home.entry().state, home.entry().detail) == (State.REJECTED, "other bytes")
+
+
+async def test_a_report_that_is_refused_after_a_revocation_waits(home: House) -> None:
+    item = queue_large(home)
+    home.facade.script["submitResult"].append(Refused(403, None, "revoked"))
+    home.facade.script["current"].extend([home.facade.record, None, None])
+
+    async with running(home.submitter.run, home.enrollment.run):
+        await until(lambda: home.standing.is_revoked)
+        assert home.outbox.depth().reports == 1
+        await until(lambda: is_empty(home))
+
+    assert sent(home) == [item.body] * 2
+    assert home.entry().state is State.SUBMITTED
+    assert home.wrecks() == []
+
+
+async def test_the_start_is_told_before_the_end(home: House) -> None:
+    entry = home.requested(Event.ACCEPTED, Event.STARTED)
+    made, sealed = report(1, entry.request_id)
+    home.ledger.hand_over(entry, made, sealed, home.clock.now())
+    home.facade.script["acknowledge"].append(Refused(409, None, "too late"))
+
+    async with running(home.submitter.run, home.enrollment.run):
+        await until(lambda: is_empty(home))
+
+    operations = [name for name, _ in home.facade.calls if name != "current"]
+    assert operations == ["acknowledge", "submitResult"]
+    assert home.facade.named("acknowledge")[0].status == "running"
+    assert home.entry().running_acknowledged
+
+
+async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:
+    limits = Limits(outbox_max_bytes=100_000, outbox_max_age_days=1)
+    with house(tmp_path, limits=limits) as home:
+        queue_large(home)
+        home.clock.advance(timedelta(days=1, seconds=1).total_seconds())
+        queue_small(home, 2)
+
+        home.submitter.wake()
+
+        assert home.outbox.depth().reports == 1
+        assert home.codes() == {"reports-dropped"}
+        assert home.entry().state is State.REJECTED
+        async with running(home.submitter.run):
+            await until(lambda: is_empty(home))
+        assert len(sent(home)) == 1
