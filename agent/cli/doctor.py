@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +16,7 @@ from agent.doctor.catalogue import CHECKS
 from agent.doctor.document import document_of
 from agent.doctor.evidence import Evidence
 from agent.doctor.judgement import is_well
-from agent.doctor.runner import examine
+from agent.doctor.runner import THREAD_PREFIX, examine
 
 WELL, UNWELL = 0, 1
 
@@ -48,4 +50,14 @@ def run(options: argparse.Namespace) -> int:
 
         members = write_bundle(options.bundle, evidence, document)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
-    return WELL if is_well(outcomes) else UNWELL
+    code = WELL if is_well(outcomes) else UNWELL
+    _leave_what_hangs(code)
+    return code
+
+
+def _leave_what_hangs(code: int) -> None:
+    """End at once where a check was given up: Python would wait for a resolver's thread."""
+    if any(thread.name.startswith(THREAD_PREFIX) for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

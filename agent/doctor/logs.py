@@ -8,7 +8,7 @@ from typing import Final
 
 LINES: Final = 2000
 LOG_MAX_BYTES: Final = 1_000_000
-READ_WITHIN_S: Final = 5.0
+READ_WITHIN_S: Final = 3.0
 
 FILES: Final = (
     Path("/Library/Logs/venue-agent/venue-agent.log"),

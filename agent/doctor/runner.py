@@ -15,6 +15,7 @@ from agent.doctor.evidence import Evidence
 from agent.doctor.judgement import cause_of, explained
 
 TOTAL_S: Final = 9.0
+THREAD_PREFIX: Final = "check "
 
 OnOutcome = Callable[[Outcome], None]
 
@@ -60,7 +61,7 @@ class _Examination:
             else:
                 self._running[check.name] = (check, time.monotonic())
                 threading.Thread(
-                    target=self._look, args=(check,), name=f"check {check.name}", daemon=True
+                    target=self._look, args=(check,), name=THREAD_PREFIX + check.name, daemon=True
                 ).start()
 
     def _look(self, check: Check) -> None:

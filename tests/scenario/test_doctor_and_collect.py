@@ -1,0 +1,114 @@
+"""`collect` and `doctor` as a person runs them: interrupted, as JSON, with a bundle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.agent_process import environment, write_config
+
+pytestmark = [pytest.mark.lab]
+
+NETWORK = (
+    "ip link set lo up && ip link add till0 type veth peer name wall0"
+    " && ip addr add 192.168.77.2/24 dev till0 && ip link set till0 up && ip link set wall0 up"
+    ' && ip route add default via 192.168.77.1 && exec "$@"'
+)
+
+
+def in_a_venue(*words: str) -> list[str]:
+    """The command line of the agent in a network of its own, where nobody answers."""
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    agent = [sys.executable, "-m", "agent", *words]
+    return ["unshare", *as_root, "--net", "sh", "-c", NETWORK, "sh", *agent]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = write_config(tmp_path, "http://127.0.0.1:9")
+    path.write_text(path.read_text().replace("device_only = true", ""))
+    return path
+
+
+@pytest.fixture
+def collecting(config: Path) -> Iterator[subprocess.Popen[str]]:
+    command = in_a_venue("collect", "network", "--ndjson", "--config", str(config))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        yield process
+        process.kill()
+
+
+def test_ctrl_c_gives_what_has_been_found_so_far(collecting: subprocess.Popen[str]) -> None:
+    assert collecting.stdout is not None
+    first = json.loads(collecting.stdout.readline())
+    assert first["event"] == "progress"
+    collecting.send_signal(signal.SIGINT)
+    output, errors = collecting.communicate(timeout=30)
+    payload = json.loads(output.splitlines()[-1])
+    assert collecting.returncode == 0, errors
+    assert payload["version"] == 2
+    assert payload["completeness"] == "partial"
+    assert payload["networkMap"]["state"] == "cancelled"
+    assert "Traceback" not in errors
+
+
+def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.zip"
+    (tmp_path / "api-key").chmod(0o600)
+    command = in_a_venue("doctor", "--json", "--bundle", str(bundle), "--config", str(config))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=environment()
+    )
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    failed = {c["name"] for c in document["checks"] if c["status"] == "fail"}
+    assert failed >= {"connection"}
+    assert document["ok"] is False
+    assert document["durationSeconds"] < 10
+    with zipfile.ZipFile(bundle) as archive:
+        assert json.loads(archive.read("doctor.json")) == document
+
+
+def test_doctor_ends_in_ten_seconds_when_the_resolver_hangs(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "resolv.conf").write_text("nameserver 192.168.77.99\noptions timeout:30\n")
+    config.write_text(config.read_text().replace("http://127.0.0.1:9", "https://ops.venue.test"))
+    silent = (
+        f"mount --bind {tmp_path / 'resolv.conf'} /etc/resolv.conf &&"
+        ' ip neigh replace 192.168.77.99 lladdr 02:00:00:00:00:99 dev till0 && exec "$@"'
+    )
+    command = in_a_venue("doctor", "--config", str(config))
+    command[command.index("--net") :] = [
+        "--net", "--mount", "sh", "-c", NETWORK.replace('exec "$@"', silent), "sh",
+        *command[command.index("sh", command.index(NETWORK)) + 1 :],
+    ]  # fmt: skip
+    began = time.monotonic()
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=environment()
+    )
+    assert time.monotonic() - began < 10
+    assert done.returncode == 1
+    assert "name-resolution: no end after" in done.stdout
+
+
+def test_doctor_for_people(config: Path) -> None:
+    command = in_a_venue("doctor", "--config", str(config))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=environment()
+    )
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("connection: 127.0.0.1:9 refuses") for line in lines)
+    assert any(line.startswith("  → check service.base_url") for line in lines)
+    assert "failed" in lines[-1]
+    folder = str(config.parent)
+    assert all(len(line) <= 80 for line in lines if folder not in line)
