@@ -71,6 +71,14 @@ deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/__init__.py)
+
+macos-pkg: onedir ## build dist/*.pkg (on a Mac)
+	@packaging/macos/build_pkg.sh $(ONEDIR) $(VERSION) dist
+
+windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
+
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 

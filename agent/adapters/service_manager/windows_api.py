@@ -24,7 +24,8 @@ class Win32ServiceControl:
         self._error: Any = importlib.import_module("pywintypes").error
 
     def is_administrator(self) -> bool:
-        return bool(importlib.import_module("win32com.shell.shell").IsUserAnAdmin())
+        windll: Any = getattr(importlib.import_module("ctypes"), "windll")  # noqa: B009 - Windows only
+        return bool(windll.shell32.IsUserAnAdmin())
 
     def query(self) -> Query | None:
         api = self._service

@@ -1,0 +1,127 @@
+"""The parts of the packages that need no build: scripts, manual, bill of materials, entry."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from agent import __version__
+from agent.cli.main import VERBS
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+
+
+def module(path: str) -> ModuleType:
+    """Load a script of packaging/, which is no package: the name belongs to another project."""
+    spec = importlib.util.spec_from_file_location(f"venue_packaging_{Path(path).stem}",
+                                                  PACKAGING / path)  # fmt: skip
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name.
+    sys.modules[spec.name] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])
+def test_maintainer_scripts_are_plain_shell(name: str) -> None:
+    script = PACKAGING / "deb" / name
+    assert script.read_text().startswith("#!/bin/sh\nset -e\n")
+    subprocess.run(("sh", "-n", str(script)), check=True)
+
+
+def test_the_manual_names_every_verb_and_its_options() -> None:
+    page = module("manual.py").man_page()
+    for verb in VERBS:
+        assert re.search(rf"^\.B {verb}", page, re.MULTILINE), verb
+    assert "service install" in page
+    assert r"\-\-api\-key\-file" in page
+    assert all(line == line.rstrip() for line in page.splitlines())
+
+
+def test_the_completion_completes(tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    script.write_text(module("manual.py").bash_completion())
+
+    def completed(*words: str) -> list[str]:
+        array = " ".join(f"'{word}'" for word in words)
+        program = (
+            f"source {script}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1};"
+            ' _venue_agent; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        done = subprocess.run(("bash", "-c", program), capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert completed("venue-agent", "serv") == ["service"]
+    assert completed("venue-agent", "service", "un") == ["uninstall"]
+    assert completed("venue-agent", "service", "install", "--lo") == ["--location"]
+    assert completed("venue-agent", "collect", "net") == ["network"]
+
+
+def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) -> None:
+    sbom = module("sbom.py")
+    library = tmp_path / "_internal/libssl.so.3"
+    library.parent.mkdir()
+    library.write_bytes(b"\x7fELF")
+    import pydantic  # noqa: PLC0415 - any installed distribution will do
+
+    distributions = sbom.bundled_distributions(frozenset({Path(pydantic.__file__)}))
+    assert [each.name for each in distributions] == ["pydantic"]
+    first = sbom.bill(distributions, tmp_path, __version__)
+    assert first == sbom.bill(distributions, tmp_path, __version__)
+    names = {component["name"] for component in first["components"]}
+    assert names == {"pydantic", "cpython", "libssl.so.3"}
+    library.write_bytes(b"\x7fELF another")
+    assert sbom.bill(distributions, tmp_path, __version__)["serialNumber"] != first["serialNumber"]
+
+
+def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: Path) -> None:
+    newest = module("deb/build_deb.py").newest_glibc
+    (tmp_path / "a.so").write_bytes(b"\x7fELF..GLIBC_2.9\0GLIBC_2.34\0")
+    (tmp_path / "b.so").write_bytes(b"\x7fELF..GLIBC_2.4\0")
+    (tmp_path / "c.txt").write_bytes(b"GLIBC_2.99")
+    assert newest(tmp_path) == "2.34"
+
+
+def test_the_windows_zip_is_the_same_for_the_same_input(tmp_path: Path) -> None:
+    pack = module("windows/build_zip.py").pack
+    onedir = tmp_path / "onedir"
+    (onedir / "_internal").mkdir(parents=True)
+    (onedir / "venue-agent.exe").write_bytes(b"MZ")
+    (onedir / "_internal/a.dll").write_bytes(b"dll")
+    pack(onedir, tmp_path / "1.zip")
+    (onedir / "venue-agent.exe").touch()
+    pack(onedir, tmp_path / "2.zip")
+    assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
+    assert zipfile.ZipFile(tmp_path / "1.zip").namelist() == [
+        "venue-agent/_internal/a.dll", "venue-agent/venue-agent.exe",
+    ]  # fmt: skip
+
+
+def entry(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, str(PACKAGING / "entry.py"), *words),
+        input=stdin, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def test_the_packaged_entry_is_the_agent_or_a_collector() -> None:
+    assert entry("--version").stdout == f"venue-agent {__version__}\n"
+    unreadable = entry("collector", "application", stdin="not a job\n")
+    assert unreadable.returncode == 2
+    assert "the job cannot be read" in unreadable.stderr
+    assert entry("collector", "nonsense").returncode == 2
+
+
+def test_the_package_says_in_one_line_that_it_has_no_demo() -> None:
+    done = entry("demo")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "not part of the package" in done.stderr

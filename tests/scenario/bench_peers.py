@@ -1,0 +1,125 @@
+"""Other agents of the field, as Debian packs them, in a throw-away overlay of this machine.
+
+Each is told to talk to loopback only and runs in the caller's network namespace. Nothing is
+installed on this machine: the overlay goes away with the caller.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """``files`` are written before ``command`` is run in the overlay."""
+
+    package: str
+    command: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+
+
+_ZABBIX = """\
+Server=127.0.0.1
+ServerActive=127.0.0.1
+Hostname=bench
+LogType=file
+LogFile=/tmp/zabbix.log
+PidFile=/tmp/zabbix.pid
+ControlSocket=/tmp/zabbix.sock
+PluginSocket=/tmp/zabbix-plugin.sock
+"""
+_NOBODY = "http://127.0.0.1:9/"
+PEERS = (
+    Peer(
+        "puppet",
+        ("puppet", "agent", "--no-daemonize", "--server", "localhost", "--waitforcert", "60"),
+    ),
+    Peer(
+        "fusioninventory-agent",
+        ("fusioninventory-agent", "--daemon", "--no-fork", "--no-httpd", "--server", _NOBODY),
+    ),
+    Peer(
+        "zabbix-agent2",
+        ("zabbix_agent2", "-f", "-c", "/tmp/zabbix.conf"),
+        (("/tmp/zabbix.conf", _ZABBIX),),
+    ),
+    Peer(
+        "mender-client",
+        ("mender", "daemon"),
+        (
+            ("/etc/mender/mender.conf", '{"ServerURL": "https://127.0.0.1:9"}'),
+            ("/var/lib/mender/device_type", "device_type=bench\n"),
+        ),
+    ),
+)
+
+
+@contextlib.contextmanager
+def overlay(place: Path) -> Iterator[Path]:
+    """Mount a throw-away overlay over `/`, with what programs expect below it."""
+    memory, merged = place / "memory", place / "merged"
+    memory.mkdir()
+    merged.mkdir()
+    with contextlib.ExitStack() as stack:
+        _mount(stack, "-t", "tmpfs", "-o", "size=2g", "bench", str(memory))
+        (memory / "upper").mkdir()
+        (memory / "work").mkdir()
+        layers = f"lowerdir=/,upperdir={memory}/upper,workdir={memory}/work"
+        _mount(stack, "-t", "overlay", "-o", layers, "bench", str(merged))
+        _mount(stack, "--bind", "/dev", str(merged / "dev"))
+        _mount(stack, "-t", "proc", "proc", str(merged / "proc"))
+        policy = merged / "usr/sbin/policy-rc.d"
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+        yield merged
+
+
+def _mount(stack: contextlib.ExitStack, *words: str) -> None:
+    subprocess.run(("mount", *words), check=True)
+    stack.callback(subprocess.run, ("umount", "-l", words[-1]), check=True)
+
+
+def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
+    """Install what can be had in the overlay; return it. This alone needs the package archive."""
+    installed = []
+    for peer in peers:
+        words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)
+        done = subprocess.run(
+            ("chroot", str(root), *words),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            check=False,
+            timeout=300,
+        )
+        if done.returncode == 0:
+            installed.append(peer)
+    return tuple(installed)
+
+
+@contextlib.contextmanager
+def running(root: Path, peer: Peer) -> Iterator[int]:
+    """Run a peer in the overlay and yield its process id; it and its children end with it."""
+    for name, text in peer.files:
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with (root / f"tmp/{peer.package}.out").open("wb") as out:
+        process = subprocess.Popen(
+            ("chroot", str(root), *peer.command),
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield process.pid
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
