@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
+import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +16,7 @@ from urllib.parse import urlsplit
 from agent.doctor.check import Outcome
 from tests.fakes.http_server import HttpServer, Reply, Request
 from tests.fakes.tls_front import make_authority, server_context, tls_front
-from tests.scenario.agent_process import running_agent, write_config
+from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.doctor_world import NOBODY, World, run
 
 Outcomes = tuple[Outcome, ...]
@@ -61,17 +63,7 @@ async def healthy(world: World) -> Outcomes:
 
 @situation(None)
 async def a_real_agent_runs(world: World) -> Outcomes:
-    world.is_running = False
-    config = write_config(world.home, world.base_url)
-    async with running_agent(config) as agent:
-        await world.service.until(lambda: world.service.heartbeats > 1)
-        await world.service.until(lambda: "onCommands" in world.service.calls)
-        async with asyncio.timeout(10):
-            while not agent.status().get("delivery"):  # noqa: ASYNC110 - a file is watched
-                await asyncio.sleep(0.02)
-        outcomes = await world.doctor()
-        await agent.stop()
-    return outcomes
+    return await _doctor_of_a_real_agent(world)
 
 
 @situation(None)
@@ -422,6 +414,35 @@ async def a_device_that_was_never_enrolled(world: World) -> Outcomes:
     return await world.doctor()
 
 
+# ------------------------------------------------------------------------------ the real service
+
+
+@situation(None)
+async def the_reference_service(world: World) -> Outcomes:
+    async with _reference_service(world, "--write", "--location", "loc-1"):
+        return await _doctor_of_a_real_agent(world)
+
+
+@situation("write-grant", says="only reads", fix="write grant")
+async def a_key_of_the_reference_service_that_only_reads(world: World) -> Outcomes:
+    async with _reference_service(world, "--location", "loc-1"):
+        world.is_enrolled = False
+        return await world.doctor()
+
+
+@situation("location", says="'loc-1'", fix="service.location_id")
+async def a_key_of_the_reference_service_for_another_location(world: World) -> Outcomes:
+    async with _reference_service(world, "--write", "--location", "loc-2"):
+        world.is_enrolled = False
+        return await world.doctor()
+
+
+@situation("binding", says="revoked", fix="enroll --force")
+async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
+    async with _reference_service(world, "--write", "--location", "loc-1") as control:
+        return await _doctor_of_a_real_agent(world, control)
+
+
 # ------------------------------------------------------------------------------ applications
 
 
@@ -454,6 +475,62 @@ def _always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
         return reply
 
     return answer
+
+
+@contextlib.asynccontextmanager
+async def _reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
+    """Run the control plane with one key; yield the variables that `venue-control` takes."""
+    database = ("--database", f"sqlite:///{world.home / 'service.db'}")
+    log = world.home / "service.log"
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "controlplane", "serve", "--port", "0", *database,
+            stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        async with asyncio.timeout(30):
+            while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
+                await asyncio.sleep(0.02)
+        world.base_url = log.read_text().partition("listening on ")[2].split()[0]
+        key = (await _control("keys", "create", *grants, *database)).split()[0]
+        write_config(world.home, world.base_url)
+        (world.home / "api-key").write_text(key + "\n")
+        yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _control(*words: str, **variables: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "controlplane", *words,
+        stdout=asyncio.subprocess.PIPE, env={**os.environ, **variables},
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    return output.decode()
+
+
+async def _doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
+    """Look at an agent that is enrolled and heard; first have the service revoke it, if wanted."""
+    world.is_running = world.is_enrolled = False
+    async with running_agent(write_config(world.home, world.base_url)) as agent:
+        async with asyncio.timeout(30):
+            while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
+                await asyncio.sleep(0.02)
+        if revoke is not None:
+            instance_id = _status_of(agent)["binding"]["instance_id"]
+            await _control("revoke", instance_id, **revoke)
+        outcomes = await world.doctor()
+        await agent.stop()
+    return outcomes
+
+
+def _status_of(agent: AgentProcess) -> dict[str, Any]:
+    try:
+        return agent.status()
+    except FileNotFoundError:
+        return {}
 
 
 def _name_server(world: World, address: str) -> None:

@@ -1,0 +1,72 @@
+"""`enroll` by hand: the record, a second time, by force, as root for the agent's user."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.cli.enroll import acting_as_owner_of
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import run_agent, running_agent, write_config
+
+
+async def test_prints_the_record_and_does_not_enroll_twice(tmp_path: Path) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        code, output, errors = await run_agent(config, "enroll")
+        assert (code, errors) == (0, "")
+        assert output.startswith("enrolled\n")
+        assert f"binding      {service.binding_id}\n" in output
+        code, output, _ = await run_agent(config, "enroll", "--json")
+        assert code == 0
+        assert json.loads(output)["bindingId"] == service.binding_id
+        assert service.calls.count("enroll") == 1
+        code, output, _ = await run_agent(config, "enroll", "--force")
+        assert (code, service.calls.count("enroll")) == (0, 2)
+    assert service.violations == []
+
+
+async def test_says_in_one_line_why_the_service_refuses(tmp_path: Path) -> None:
+    problem = json.dumps({"status": 403, "code": "read_only_key", "detail": "it only reads"})
+    async with StrictService() as service:
+        service.overrides["challenge"] = lambda: Reply(403, problem.encode())
+        code, output, errors = await run_agent(write_config(tmp_path, service.base_url), "enroll")
+    assert (code, output) == (1, "")
+    assert errors == (
+        "venue-agent: not enrolled: this key has no write grant: it only reads (status 403)\n"
+    )
+
+
+async def test_leaves_a_running_agent_alone(tmp_path: Path) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        async with running_agent(config) as agent:
+            await service.until(lambda: service.heartbeats > 0)
+            code, _, errors = await run_agent(config, "enroll", "--force")
+            assert await agent.stop() == 0
+    assert code == 1
+    assert "stop it first" in errors
+
+
+async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:9")
+    (tmp_path / "api-key").unlink()
+    code, _, errors = await run_agent(config, "enroll")
+    assert code == 2
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_root_writes_as_the_owner_of_the_state_directory(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    os.chown(state, 65534, 65534)
+    with acting_as_owner_of(state):
+        (state / "file").write_text("x")
+    assert (state / "file").stat().st_uid == 65534
+    assert (os.geteuid(), os.getegid()) == (0, 0)
