@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.database import Database
+from agent.adapters.database import Database, set_database_aside
 from agent.adapters.journal import Journal
 from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
@@ -210,3 +210,26 @@ def test_a_failure_that_sqlite_undid_itself_is_the_one_that_is_told(database: Da
         fail_after(database, "ROLLBACK")  # as SQLite does when the disk is full
 
     database.count("a")
+
+
+def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> None:
+    assert set_database_aside(state) == 0
+    filled(state, 3)
+    with (
+        contextlib.closing(Database(state)) as database,
+        database.transaction(Moment.COUNTED) as connection,
+    ):
+        connection.execute("INSERT INTO outbox VALUES ('r', NULL, 'b', 'k', 'o', 0, 'c', x'00')")
+
+    assert set_database_aside(state) == 1
+
+    assert known(state) == (0, False)
+    assert NAME in set_aside(state)
+
+
+def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> None:
+    filled(state, 1)
+    state.quarantine_path.write_text("in the way")
+
+    with pytest.raises(StateError, match="cannot be set aside"):
+        set_database_aside(state)

@@ -182,3 +182,33 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
 def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
     assert all(machine.system_release_arch())
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "change", "leaves"),
+    [
+        (HERE, {}, 0),
+        (HERE, {"location_id": "loc-2"}, 0),
+        (HERE, {"base_url": "http://127.0.0.1:10"}, 1),
+        (THERE, {}, 1),
+    ],
+)
+def test_requests_of_another_device_or_service_are_left(
+    state: StateDirectory,
+    file: DeviceRecordFile,
+    fingerprint: str,
+    change: dict[str, str],
+    leaves: int,
+) -> None:
+    file.save(BOUND)
+    left: list[int] = []
+
+    device_at_start(
+        config(**change),
+        file,
+        Identity(state),
+        fingerprint,
+        leave_journal=lambda: left.append(1),
+    )
+
+    assert len(left) == leaves

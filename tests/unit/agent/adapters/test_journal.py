@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from agent.adapters.database import Database
-from agent.adapters.journal import TOMBSTONE_AGE, TOMBSTONES_MAX, Journal
+from agent.adapters.journal import PRUNED_EVERY, TOMBSTONE_AGE, TOMBSTONES_MAX, Journal
 from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.rules.lifecycle import Event, LifecycleError, State
@@ -176,3 +176,15 @@ def test_tombstones_are_bounded_in_number(journal: Journal, database: Database) 
     assert tuple(rows[0]) == (TOMBSTONES_MAX + 5, 5)
     assert journal.get(UUID(int=TOMBSTONES_MAX + 19)) is not None
     assert journal.get(UUID(int=6)) is None
+
+
+def test_it_is_pruned_while_it_grows(journal: Journal) -> None:
+    journal.add(command(1), NOW)
+    journal.move(journal.in_state(State.RECEIVED)[0], Event.REFUSED, NOW)
+    assert journal.waiting() == 0
+
+    for number in range(2, PRUNED_EVERY + 1):
+        journal.add(command(number), NOW + TOMBSTONE_AGE + timedelta(seconds=1))
+
+    assert journal.get(REQUEST) is None
+    assert journal.waiting() == PRUNED_EVERY - 1

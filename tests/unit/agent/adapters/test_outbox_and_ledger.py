@@ -243,3 +243,33 @@ def test_there_is_no_history_before_the_first_start(state: StateDirectory) -> No
     (state.path / "agent.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(StateError, match=r"agent\.db cannot be read"):
         read_history(state)
+
+
+def test_a_report_that_cannot_be_read_is_set_aside(
+    outbox: Outbox, ledger: Ledger, database: Database, state: StateDirectory
+) -> None:
+    told: list[int] = []
+    database.on_row_set_aside = lambda: told.append(1)
+    for number in (1, 2, 3):
+        queue(ledger, number, 10, NOW + timedelta(seconds=number))
+    with database.transaction(Moment.COUNTED) as connection:
+        connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
+        connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
+
+    outbox.set_unreadable_aside()
+
+    item = outbox.oldest()
+    assert item is not None
+    assert numbers([item.report_id]) == [3]
+    assert outbox.depth().reports == 1
+    assert len(told) == len(list(state.quarantine_path.iterdir())) == 2
+    assert outbox.oldest(skip={item.report_id}) is None
+
+
+def test_reports_do_not_age_by_a_clock_that_is_set(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10, NOW)
+
+    outbox.keep_young(timedelta(0))
+    outbox.keep_young(timedelta(days=30))
+
+    assert outbox.depth().oldest_at == NOW + timedelta(days=30)

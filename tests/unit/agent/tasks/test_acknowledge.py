@@ -7,6 +7,7 @@ import pytest
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
+from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest
 from tests.unit.agent.samples import BINDING, NOW, command
 from tests.unit.agent.tasks.house import House, running, settle, until
 
@@ -101,3 +102,28 @@ async def test_the_start_of_a_collection_is_told(home: House) -> None:
     assert await home.acknowledger.tell(entry, "running") is None
 
     assert told(home) == [(1, "running")]
+
+
+async def test_a_request_at_which_the_service_fails_is_put_off(home: House) -> None:
+    for number in (1, 2):
+        home.clock.advance(1)
+        home.requested(number=number)
+    left = [9]
+
+    def answer(request: AcknowledgeRequest) -> object:
+        if request.request_id.int == 1 and left[0]:
+            left[0] -= 1
+            return Unavailable("server-error", "500")
+        return AcknowledgeReply(accepted=True, status=request.status)
+
+    home.facade.always["acknowledge"] = answer
+
+    async def beat() -> None:
+        while True:
+            await home.heartbeat.beat()
+            await home.clock.sleep(0.2)
+
+    async with running(home.acknowledger.run, beat):
+        await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
+        assert home.entry(1).state is State.RECEIVED
+        await until(lambda: home.entry(1).state is State.ACKNOWLEDGED)

@@ -302,3 +302,60 @@ async def test_the_command_line_asks_once(home: House) -> None:
         await DirectCaller().call(ask)
 
     assert await DirectCaller().call(ask) == "answer"
+
+
+async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> None:
+    """The service answers others meanwhile: nobody waits with it."""
+    failing, fine = Service(home, *[DOWN] * 5), Service(home)
+    others = asyncio.create_task(_ask_for_ever(home, fine))
+
+    assert await home.link.call(failing.ask) == "answer"
+
+    others.cancel()
+    assert sum(failing.waits()) >= 0.5 + 1 + 2
+    assert len(fine.asked_at) > 5
+    assert home.codes() == set()
+
+
+async def _ask_for_ever(home: House, service: Service) -> None:
+    while True:
+        await home.link.call(service.ask)
+        await home.clock.sleep(0.1)
+
+
+async def test_a_call_that_fails_alone_may_be_put_off(home: House) -> None:
+    failing = Service(home, *[DOWN] * 99)
+    others = asyncio.create_task(_ask_for_ever(home, Service(home)))
+
+    with pytest.raises(Unavailable):
+        await home.link.call(failing.ask, alone_max=4)
+
+    others.cancel()
+    assert "partly-failing" not in home.codes(), "nobody tries any more"
+
+
+async def test_after_a_sleep_the_gate_is_tried_at_once(home: House) -> None:
+    home.clock.limit_s = 100
+    service = Service(home, *[DOWN] * 20)
+    calling = asyncio.create_task(home.link.call(service.ask))
+    await home.clock.is_at_limit.wait()
+    asked = len(service.asked_at)
+
+    home.link.look_again()
+    await until(lambda: len(service.asked_at) > asked)
+
+    assert service.asked_at[-1] <= 100
+    calling.cancel()
+
+
+async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
+    home.clock.limit_s = 100
+    service = Service(home, *[Throttled("later", 3600)] * 3)
+    calling = asyncio.create_task(home.link.call(service.ask))
+    await home.clock.is_at_limit.wait()
+
+    home.link.look_again()
+    await settle()
+
+    assert len(service.asked_at) == 1
+    calling.cancel()

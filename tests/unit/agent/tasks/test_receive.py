@@ -1,13 +1,16 @@
 """Commands reach the journal, however they come, once."""
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from agent.adapters.facade import CommandStream
+from agent.adapters.moments import Moment
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
+from agent.tasks.receive import STREAM_RENEWED_AFTER_S, WAITING_MAX
 from agent.wire.device_operations import Command
 from tests.fakes.fake_facade import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
@@ -218,3 +221,59 @@ async def test_a_bug_while_taking_is_not_hidden(home: House) -> None:
         await home.receiver.run()
 
     assert home.facade.open_streams == 0
+
+
+async def test_an_old_stream_is_renewed(home: House) -> None:
+    home.facade.always["onCommands"] = lambda _: lasting()
+    async with running(home.receiver.run):
+        await until(lambda: len(home.facade.calls) >= 3)
+
+    assert home.clock.elapsed_s >= 2 * STREAM_RENEWED_AFTER_S
+    assert home.facade.open_streams == 0
+
+
+async def test_a_stream_that_may_be_dead_is_left_at_once(home: House) -> None:
+    home.facade.always["onCommands"] = lambda _: lasting()
+    async with running(home.receiver.run):
+        await until(lambda: home.facade.open_streams == 1)
+        home.clock.limit_s = home.clock.elapsed_s + 60
+        home.receiver.reconnect()
+        await until(lambda: len(home.facade.calls) == 2)
+
+
+async def test_streams_that_break_again_and_again_are_said(home: House) -> None:
+    cut = Unavailable("connection-lost", "cut")
+    home.facade.script["onCommands"].extend([streamed(cut) for _ in range(10)])
+
+    async with running(home.receiver.run):
+        await until(lambda: "stream-broken" in home.codes())
+        await until(lambda: "stream-broken" not in home.codes())
+
+
+async def test_a_rejection_is_said_until_it_is_over(home: House) -> None:
+    home.facade.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
+
+    async with running(home.receiver.run):
+        await until(lambda: "commands-rejected" in home.codes())
+        await until(lambda: "commands-rejected" not in home.codes())
+
+
+async def test_a_flood_is_not_taken_and_said(home: House) -> None:
+    with home.database.transaction(Moment.REQUEST_ADDED) as connection:
+        connection.executemany(
+            "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
+            " updated_at) VALUES (?, ?, 'network', ?, 'received', ?, ?)",
+            [
+                (str(UUID(int=n)), str(BINDING), *[home.clock.now().isoformat()] * 3)
+                for n in range(WAITING_MAX)
+            ],
+        )
+
+    home.receiver.take(frame(command(999_999), command(1)))
+
+    assert home.journal.get(UUID(int=999_999)) is None
+    assert home.codes() == {"requests-flooding"}
+    home.journal.move(home.entry(1), Event.REFUSED, home.clock.now())
+    home.receiver.take(frame(command(999_999)))
+    assert home.journal.get(UUID(int=999_999)) is not None
+    assert home.codes() == set()

@@ -251,3 +251,38 @@ async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:
         async with running(home.submitter.run):
             await until(lambda: is_empty(home))
         assert len(sent(home)) == 1
+
+
+async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home: House) -> None:
+    queue_large(home)
+    home.clock.advance(1)
+    queue_small(home, 2)
+    failing = Unavailable("server-error", "500")
+
+    def answer(body: bytes) -> object:
+        sent_report = report_of(body)
+        is_poison = sent_report.report_id == REPORT_ID and len(sent(home)) < 12
+        return failing if is_poison else agreeing(sent_report)
+
+    home.facade.always["submitResult"] = answer
+
+    async def beat() -> None:
+        while True:
+            await home.heartbeat.beat()
+            await home.clock.sleep(0.2)
+
+    async with running(home.submitter.run, beat):
+        await until(lambda: is_empty(home))
+
+    order = [report_of(body).report_id == REPORT_ID for body in sent(home)]
+    assert order.index(False) < len(order) - 1, "the small one went before the poison was taken"
+    assert home.entry().state is State.SUBMITTED
+
+
+def agreeing(sent_report: Report) -> SubmitResultReply:
+    return SubmitResultReply(
+        report_id=sent_report.report_id,
+        request_id=sent_report.request_id,
+        outcome=sent_report.outcome,
+        tracker_status="disabled",
+    )

@@ -1,0 +1,185 @@
+"""The timers, the status file's writer, the time's keeper and the disk's floor."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.notify import Notifier
+from agent.adapters.state import StateDirectory
+from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
+from agent.config import Schedule
+from agent.rules.time_jump import TimeJump
+from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
+from agent.tasks.schedule import Scheduler
+from agent.tasks.status import StatusWriter, in_words
+from agent.tasks.timekeeper import Timekeeper
+from agent.wire.vocabulary import Kind
+from tests.fakes.fake_clock import FakeClock
+from tests.unit.agent.tasks.house import House, running, settle, until
+
+STATUS = DaemonStatus(
+    version="0.1.0", pid=1, phase="running", started_at="", written_at="", config_path=None
+)
+BOUND = BindingStatus(
+    instance_id="i", binding_id="b", organization_id="o", location_id="loc-0001", base_url="u"
+)
+PROBLEM = ProblemStatus(code="c", severity="error", title="broken", detail="d", fix="f", since="s")
+
+
+# --------------------------------------------------------------- schedule
+
+
+class Beats:
+    def __init__(self) -> None:
+        self.count = 0
+        self.third = asyncio.Event()
+
+    async def beat(self) -> None:
+        self.count += 1
+        if self.count == 3:
+            self.third.set()
+
+
+def scheduler(beats: Beats, interval_s: float, **crontabs: str) -> tuple[Scheduler, list[Kind]]:
+    wanted: list[Kind] = []
+    made = Scheduler(
+        beat=beats.beat,
+        interval_s=interval_s,
+        want_report=wanted.append,
+        schedule=Schedule(**crontabs),
+    )
+    return made, wanted
+
+
+async def test_the_heart_beats_until_it_is_stopped() -> None:
+    beats = Beats()
+    timers, _ = scheduler(beats, 0.02)
+
+    timers.start()
+    await asyncio.wait_for(beats.third.wait(), 5)
+    timers.stop()
+    timers.stop()
+    count = beats.count
+    await settle()
+
+    assert beats.count == count
+
+
+async def test_after_a_jump_everything_is_planned_anew() -> None:
+    beats = Beats()
+    timers, wanted = scheduler(beats, 3600, network="0 4 * * *", application="*/5 * * * *")
+    timers.plan_anew()  # not started: nothing to plan
+    timers.start()
+
+    for _ in range(3):
+        before = beats.count
+        timers.plan_anew()
+        while beats.count == before:  # noqa: ASYNC110 - APScheduler's own timer wakes it
+            await asyncio.sleep(0.001)
+    timers.stop()
+
+    assert beats.count == 3
+    assert wanted == []
+
+
+# --------------------------------------------------------------- status
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "enrolling"),
+        ({"binding": BOUND}, "enrolled at loc-0001; idle"),
+        ({"binding": BOUND, "activity": "collecting"}, "enrolled at loc-0001; collecting"),
+        ({"binding": BOUND, "problems": (PROBLEM,)}, "idle; broken: d"),
+    ],
+)
+def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
+    assert in_words(STATUS.model_copy(update=changes)) == words
+
+
+async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
+    clock, looks = FakeClock(), []
+
+    def look() -> DaemonStatus:
+        looks.append(clock.elapsed_s)
+        return STATUS
+
+    file = StatusFile(StateDirectory(tmp_path))
+    writer = StatusWriter(file, Notifier({}), clock, look)
+    async with running(writer.run):
+        await settle()
+        assert looks == []
+        for _ in range(5):
+            writer.changed()
+        await until(lambda: len(looks) == 1)
+        await settle()
+        assert len(looks) == 1
+        writer.changed()
+        await until(lambda: len(looks) == 2)
+
+    assert file.read() == STATUS
+
+
+async def test_a_status_that_cannot_be_written_is_no_reason_to_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = StatusFile(StateDirectory(tmp_path / "none"))
+    writer = StatusWriter(file, Notifier({}), FakeClock(), lambda: STATUS)
+
+    writer.write_now()
+
+    assert "the status file cannot be written: No such file or directory" in caplog.text
+
+
+# --------------------------------------------------------------- time and disk
+
+
+class JumpyClock(FakeClock):
+    """A clock whose machine sleeps as told, after so many looks."""
+
+    def __init__(self, slept_s: list[float]) -> None:
+        super().__init__()
+        self.left = slept_s
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        if self.left:
+            self.advance(self.left.pop(0))
+
+
+async def test_a_sleep_of_the_machine_is_noticed_once() -> None:
+    clock = JumpyClock([0, 5, 600, 0, 0])
+    clock.limit_s = 900
+    jumps: list[TimeJump] = []
+
+    async with running(Timekeeper(clock, jumps.append).run):
+        await clock.is_at_limit.wait()
+
+    assert jumps == [TimeJump(slept_s=600)]
+
+
+class Disk(StateDirectory):
+    free = 0
+
+    def free_bytes(self) -> int:
+        return self.free
+
+
+async def test_scheduled_reports_leave_the_last_room_to_requests(home: House) -> None:
+    disk, wanted = Disk(home.state.path), []
+    floor = DiskFloor(disk, home.health, wanted.append)
+
+    floor.want("network")
+    floor.want("application")
+    assert wanted == []
+    (problem,) = home.health.problems()
+    assert problem.condition.code == "disk-scarce"
+    assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
+
+    disk.free = DISK_FLOOR_BYTES
+    floor.want("network")
+    assert wanted == ["network"]
+    assert home.codes() == set()
+    assert home.state.free_bytes() > 0
