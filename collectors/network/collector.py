@@ -16,8 +16,7 @@ from collectors.network.background import Background
 from collectors.network.evidence import Enrichment, KnownPrinters, MdnsFindings, OpenPort
 from collectors.network.gathered import Gathered, facts_of, join
 from collectors.network.local_network import LocalNetwork
-from collectors.network.printer_contacts import printer_targets
-from collectors.network.printers.configured import configured_printer
+from collectors.network.printer_contacts import printer_host, printer_targets
 from collectors.network.scan import ScanFindings, late_answers_by_s, merge, with_neighbour_table
 from collectors.network.sources import Sources
 from collectors.network.targets import TargetSelection, select_own_addresses, select_targets
@@ -90,7 +89,7 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local = self._gathered.local
-        printer_hosts = (configured_printer(entry).host for entry in self._job.printers)
+        printer_hosts = (printer_host(entry.address) for entry in self._job.printers)
         table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
         return select_targets(
             local.in_use,

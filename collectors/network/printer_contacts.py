@@ -43,6 +43,15 @@ def printer_targets(
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
 
 
+def printer_host(address: str | None) -> str | None:
+    """Return the literal IPv4 address in the ``host:port`` or host of a configured printer."""
+    host = (address or "").partition(":")[0].strip()
+    try:
+        return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return None
+
+
 def _untried(
     printer: KnownPrinter, address: str, tried: Collection[tuple[str, int]]
 ) -> tuple[int, ...]:

@@ -1,11 +1,14 @@
-"""The sources of a network report, as functions that a test can replace one by one."""
+"""The sources of a network report, as functions that a test can replace one by one.
+
+mDNS, printers and enrichment are imported where they are first called: their libraries take
+longer to load than all the rest, and that time passes while the scan waits for answers.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from collectors.contract import ConfiguredPrinter, Interface, Run
-from collectors.network.enrichment import enrich
 from collectors.network.evidence import (
     Enrichment,
     KnownPrinter,
@@ -14,10 +17,8 @@ from collectors.network.evidence import (
     OpenPort,
 )
 from collectors.network.local_network import LocalNetwork, read_local_network
-from collectors.network.mdns import browse
 from collectors.network.neighbours import read_neighbour_table
 from collectors.network.operating_system import read_os_version
-from collectors.network.printers import read_known_printers, resolve_hosts
 from collectors.network.rtnetlink import LinkNeighbour
 from collectors.network.scan import ScanFindings, look_again, scan, take_late
 from collectors.network.targets import Target
@@ -64,6 +65,55 @@ class Enrich(Protocol):
     ) -> Enrichment: ...
 
 
+def _browse(
+    interfaces: Sequence[Interface],
+    *,
+    extra_types: Sequence[str],
+    max_services: int,
+    deadline_s: float,
+    run: Run,
+) -> MdnsFindings:
+    from collectors.network.mdns import browse  # noqa: PLC0415
+
+    return browse(
+        interfaces,
+        extra_types=extra_types,
+        max_services=max_services,
+        deadline_s=deadline_s,
+        run=run,
+    )
+
+
+def _read_known_printers(
+    configured: Sequence[ConfiguredPrinter], deadline_s: float
+) -> KnownPrinters:
+    from collectors.network.printers import read_known_printers  # noqa: PLC0415
+
+    return read_known_printers(configured, deadline_s)
+
+
+def _resolve_hosts(known: Sequence[KnownPrinter], deadline_s: float) -> tuple[KnownPrinter, ...]:
+    from collectors.network.printers import resolve_hosts  # noqa: PLC0415
+
+    return resolve_hosts(known, deadline_s)
+
+
+def _enrich(
+    open_ports: Sequence[OpenPort],
+    deadline_s: float,
+    run: Run,
+    device_only: bool = False,
+    *,
+    interfaces: Sequence[Interface] = (),
+    nameless: Sequence[str] = (),
+) -> Enrichment:
+    from collectors.network.enrichment import enrich  # noqa: PLC0415
+
+    return enrich(
+        open_ports, deadline_s, run, device_only, interfaces=interfaces, nameless=nameless
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the facts come from; the defaults are the real ones."""
@@ -71,14 +121,14 @@ class Sources:
     read_local_network: Callable[[], LocalNetwork] = read_local_network
     read_neighbour_table: Callable[[], tuple[LinkNeighbour, ...]] = read_neighbour_table
     read_os_version: Callable[[], str | None] = read_os_version
-    browse: Browse = browse
+    browse: Browse = _browse
     scan: Scan = scan
     look_again: LookAgain = look_again
     take_late: TakeLate = take_late
     read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
-        read_known_printers
+        _read_known_printers
     )
     resolve_hosts: Callable[[Sequence[KnownPrinter], float], tuple[KnownPrinter, ...]] = (
-        resolve_hosts
+        _resolve_hosts
     )
-    enrich: Enrich = enrich
+    enrich: Enrich = _enrich

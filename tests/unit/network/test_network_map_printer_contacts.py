@@ -1,7 +1,7 @@
 """Which addresses of known printers are contacted beside the scan."""
 
 from collectors.network.evidence import KnownPrinter
-from collectors.network.printer_contacts import PRINTERS_MAX, printer_targets
+from collectors.network.printer_contacts import PRINTERS_MAX, printer_host, printer_targets
 from collectors.network.targets import Target
 
 
@@ -65,3 +65,10 @@ def test_their_number_is_bounded_and_said() -> None:
     targets, limitations = printer_targets(known, tried=set(), own=(), exclude=())
     assert len(targets) == PRINTERS_MAX
     assert limitations == ("3 addresses of printers beyond 64 were not tried",)
+
+
+def test_the_literal_address_of_a_configured_printer() -> None:
+    assert printer_host("10.0.0.9:9100") == "10.0.0.9"
+    assert printer_host("10.0.0.9") == "10.0.0.9"
+    for other in ("printer.local:9100", "/dev/ttyS0", "02:00:00:00:00:09", "", None):
+        assert printer_host(other) is None
