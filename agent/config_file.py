@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
-from agent.config_problems import fields_below, problems_of, syntax_problem
 from agent.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "VENUE_AGENT_"
@@ -47,6 +46,8 @@ def load(
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        from agent.config_problems import syntax_problem  # noqa: PLC0415 - for what is wrong only
+
         raise ConfigError((syntax_problem(name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}
     for variable, section, key, value in _overrides(model, environment):
@@ -58,6 +59,8 @@ def load(
     try:
         config = model.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
+        from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
+
         raise ConfigError(problems_of(model, error, name, text, origins)) from None
     return Loaded(config, source, origins)
 
@@ -108,6 +111,8 @@ def _overrides(
 
 def _value_of(model: type[BaseModel], section: str, key: str, text: str) -> Any:
     """Read a variable as a TOML value where the key is not a string; else as it stands."""
+    from agent.config_problems import fields_below  # noqa: PLC0415 - where a variable is set
+
     field = fields_below(model, (section,)).get(key)
     if field is not None and (isinstance(field.default, str) or field.annotation is str):
         return text

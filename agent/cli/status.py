@@ -6,10 +6,8 @@ import os
 import sys
 from typing import Any, Final
 
-from agent.adapters.history import HistoryRow, read_history
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import DaemonStatus, ProblemStatus, StatusFile
-from agent.cli.history import result_of
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
@@ -34,13 +32,12 @@ def run(options: argparse.Namespace) -> int:
     pid = state.holder()
     status = StatusFile(state).read()
     verdict = NOT_RUNNING if pid is None else _judge(status)
-    requests = _recent(state)
     if options.json:
         sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
     elif pid is None or status is None:
         _show_absent(Screen(), state, pid, status)
     else:
-        _show(Screen(), status, requests, verdict)
+        _show(Screen(), status, _recent(state), verdict)
     return verdict
 
 
@@ -53,11 +50,16 @@ def _judge(status: DaemonStatus | None) -> int:
     return UNHEALTHY if status is None or status.problems or status.is_revoked else HEALTHY
 
 
-def _recent(state: StateDirectory) -> tuple[HistoryRow, ...]:
+def _recent(state: StateDirectory) -> list[str]:
+    """Say what became of the last requests."""
+    from agent.adapters.history import read_history  # noqa: PLC0415 - for people only
+    from agent.cli.history import result_of  # noqa: PLC0415
+
     try:
-        return read_history(state, RECENT_REQUESTS)
+        rows = read_history(state, RECENT_REQUESTS)
     except StateError:
-        return ()
+        return []
+    return [f"{row.kind} {result_of(row)}, {ago(row.at)}" for row in rows]
 
 
 def _document(
@@ -88,9 +90,7 @@ def _show_absent(
     screen.paragraph("→ start it: `venue-agent service start`, or by hand `venue-agent run`")
 
 
-def _show(
-    screen: Screen, status: DaemonStatus, requests: tuple[HistoryRow, ...], verdict: int
-) -> None:
+def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: int) -> None:
     count = len(status.problems)
     headline: tuple[str, Style] = ("healthy", "good")
     if verdict != HEALTHY:
@@ -102,8 +102,8 @@ def _show(
     screen.blank()
     for name, value in _facts(status):
         screen.fact(name, value)
-    for at, row in enumerate(requests):
-        screen.fact("" if at else "requests", f"{row.kind} {result_of(row)}, {ago(row.at)}")
+    for at, words in enumerate(requests):
+        screen.fact("" if at else "requests", words)
 
 
 def _show_problem(screen: Screen, problem: ProblemStatus) -> None:

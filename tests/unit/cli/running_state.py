@@ -24,7 +24,7 @@ PROBLEM = ProblemStatus(
     title="the service's address refuses connections",
     detail="127.0.0.1:9",
     fix="check service.base_url and that no firewall rejects the connection",
-    since=(datetime.now(UTC) - timedelta(minutes=3)).isoformat(),
+    since=(datetime.now(UTC) - timedelta(hours=3, minutes=1)).isoformat(),
 )
 
 

@@ -40,7 +40,7 @@ def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str
     output = capsys.readouterr().out
     assert output.startswith("1 problem")
     assert "error: the service's address refuses connections" in output
-    assert "(since 3 min ago)" in output
+    assert "(since 3 h ago)" in output
     assert "→ check service.base_url" in output
     assert "2 reports waiting, 4 KiB" in output
     assert narrow(output)
