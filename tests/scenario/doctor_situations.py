@@ -1,22 +1,26 @@
 """Broken situations, made for real, and what doctor must name in each: that and nothing else."""
 
-import asyncio
 import contextlib
 import json
-import os
 import socket
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-from typing import Any
-from urllib.parse import urlsplit
+from datetime import timedelta
 
 from agent.doctor.check import Outcome
-from tests.fakes.http_server import HttpServer, Reply, Request
-from tests.fakes.tls_front import make_authority, server_context, tls_front
-from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+from tests.fakes.http_server import HttpServer, Reply
+from tests.scenario.agent_process import running_agent, write_config
+from tests.scenario.doctor_breakage import (
+    always,
+    clock_shifted,
+    doctor_of_a_real_agent,
+    open_tunnel,
+    over_tls,
+    proxy,
+    reference_service,
+    silence,
+    use_name_server,
+)
 from tests.scenario.doctor_world import NOBODY, World, run
 
 Outcomes = tuple[Outcome, ...]
@@ -63,18 +67,18 @@ async def healthy(world: World) -> Outcomes:
 
 @situation(None)
 async def a_real_agent_runs(world: World) -> Outcomes:
-    return await _doctor_of_a_real_agent(world)
+    return await doctor_of_a_real_agent(world)
 
 
 @situation(None)
 async def trusted_by_the_configured_authority(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=True):
+    async with over_tls(world, trusted=True):
         return await world.doctor()
 
 
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=True), _proxy(_open_tunnel) as port:
+    async with over_tls(world, trusted=True), proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
         return await world.doctor()
 
@@ -101,7 +105,7 @@ async def no_key_file(world: World) -> Outcomes:
 async def a_broken_ca_file(world: World) -> Outcomes:
     broken = world.home / "ca.pem"
     broken.write_text("not a certificate")
-    async with _over_tls(world, trusted=False):
+    async with over_tls(world, trusted=False):
         world.sections["service"] = f'ca_file = "{broken}"'
         return await world.doctor()
 
@@ -241,7 +245,7 @@ async def port_5353_taken_exclusively(world: World) -> Outcomes:
 
 @situation("name-resolution", says="cannot be resolved", fix="DNS")
 async def no_dns(world: World) -> Outcomes:
-    _name_server(world, "127.0.0.1")
+    use_name_server(world, "127.0.0.1")
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
@@ -249,15 +253,15 @@ async def no_dns(world: World) -> Outcomes:
 @situation("gateway", says="no default route", fix="DHCP")
 async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
-    _name_server(world, "203.0.113.53")
+    use_name_server(world, "203.0.113.53")
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
 
 @situation("name-resolution", says="no end after", fix="")
 async def a_silent_dns_server(world: World) -> Outcomes:
-    _silence(NOBODY)
-    _name_server(world, NOBODY)
+    silence(NOBODY)
+    use_name_server(world, NOBODY)
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
@@ -270,7 +274,7 @@ async def a_refused_connection(world: World) -> Outcomes:
 
 @situation("connection", says="no answer in time", fix="firewall")
 async def packets_that_vanish(world: World) -> Outcomes:
-    _silence(NOBODY)
+    silence(NOBODY)
     world.base_url = f"https://{NOBODY}"
     return await world.doctor()
 
@@ -284,7 +288,7 @@ async def a_dead_proxy(world: World) -> Outcomes:
 
 @situation("proxy", says="403", fix="have the proxy allow ops.venue.test:443")
 async def a_refusing_proxy(world: World) -> Outcomes:
-    async with _proxy(lambda _: Reply(403, b"no", "text/plain")) as port:
+    async with proxy(lambda _: Reply(403, b"no", "text/plain")) as port:
         world.base_url = "https://ops.venue.test"
         world.environment["HTTPS_PROXY"] = f"http://127.0.0.1:{port}"
         return await world.doctor()
@@ -292,7 +296,7 @@ async def a_refusing_proxy(world: World) -> Outcomes:
 
 @situation("proxy", says="407", fix="user and password")
 async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
-    async with _proxy(lambda _: Reply(407, b"", "text/plain")) as port:
+    async with proxy(lambda _: Reply(407, b"", "text/plain")) as port:
         world.base_url = "https://ops.venue.test"
         world.sections["service"] = f'proxy = "http://127.0.0.1:{port}"'
         return await world.doctor()
@@ -300,25 +304,25 @@ async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
 
 @situation("certificate", says="Venue Test Authority", fix="service.ca_file")
 async def an_unknown_authority(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=False):
+    async with over_tls(world, trusted=False):
         return await world.doctor()
 
 
 @situation("certificate", says="Zscaler, which inspects TLS", fix="service.ca_file")
 async def inspected_tls(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=False, authority="Zscaler Intermediate CA"):
+    async with over_tls(world, trusted=False, authority="Zscaler Intermediate CA"):
         return await world.doctor()
 
 
 @situation("certificate", says="expired on", fix="renewed")
 async def an_expired_certificate(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=True, ends=timedelta(days=-3)):
+    async with over_tls(world, trusted=True, ends=timedelta(days=-3)):
         return await world.doctor()
 
 
 @situation("certificate", says="not for this address", fix="service.base_url")
 async def a_certificate_for_another_name(world: World) -> Outcomes:
-    async with _over_tls(world, trusted=True, host="other.venue.test"):
+    async with over_tls(world, trusted=True, host="other.venue.test"):
         return await world.doctor()
 
 
@@ -330,15 +334,15 @@ async def plain_http_where_tls_is_expected(world: World) -> Outcomes:
 
 @situation("clock", says="2 h behind", fix="timedatectl")
 async def a_clock_two_hours_behind(world: World) -> Outcomes:
-    async with _shifted(world, timedelta(hours=2)):
+    async with clock_shifted(world, timedelta(hours=2)):
         return await world.doctor()
 
 
 @situation("clock", says="days behind", fix="timedatectl")
 async def a_clock_before_the_certificate(world: World) -> Outcomes:
     async with (
-        _shifted(world, timedelta(days=40)),
-        _over_tls(world, trusted=True, begins=timedelta(days=20)),
+        clock_shifted(world, timedelta(days=40)),
+        over_tls(world, trusted=True, begins=timedelta(days=20)),
     ):
         return await world.doctor()
 
@@ -349,7 +353,7 @@ async def a_clock_before_the_certificate(world: World) -> Outcomes:
 @situation("captive-portal", says="web page", fix="sign in")
 async def a_captive_portal(world: World) -> Outcomes:
     page = Reply(200, b"<html>Welcome, guest</html>", "text/html; charset=utf-8")
-    async with HttpServer(_always(page)) as portal:
+    async with HttpServer(always(page)) as portal:
         world.base_url = portal.base_url
         return await world.doctor()
 
@@ -357,7 +361,7 @@ async def a_captive_portal(world: World) -> Outcomes:
 @situation("captive-portal", says="redirected", fix="sign-in page")
 async def a_redirect(world: World) -> Outcomes:
     away = Reply(302, b"", None, {"Location": "http://portal.venue.test/"})
-    async with HttpServer(_always(away)) as portal:
+    async with HttpServer(always(away)) as portal:
         world.base_url = portal.base_url
         return await world.doctor()
 
@@ -419,28 +423,28 @@ async def a_device_that_was_never_enrolled(world: World) -> Outcomes:
 
 @situation(None)
 async def the_reference_service(world: World) -> Outcomes:
-    async with _reference_service(world, "--write", "--location", "loc-1"):
-        return await _doctor_of_a_real_agent(world)
+    async with reference_service(world, "--write", "--location", "loc-1"):
+        return await doctor_of_a_real_agent(world)
 
 
 @situation("write-grant", says="only reads", fix="write grant")
 async def a_key_of_the_reference_service_that_only_reads(world: World) -> Outcomes:
-    async with _reference_service(world, "--location", "loc-1"):
+    async with reference_service(world, "--location", "loc-1"):
         world.is_enrolled = False
         return await world.doctor()
 
 
 @situation("location", says="'loc-1'", fix="service.location_id")
 async def a_key_of_the_reference_service_for_another_location(world: World) -> Outcomes:
-    async with _reference_service(world, "--write", "--location", "loc-2"):
+    async with reference_service(world, "--write", "--location", "loc-2"):
         world.is_enrolled = False
         return await world.doctor()
 
 
 @situation("binding", says="revoked", fix="enroll --force")
 async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
-    async with _reference_service(world, "--write", "--location", "loc-1") as control:
-        return await _doctor_of_a_real_agent(world, control)
+    async with reference_service(world, "--write", "--location", "loc-1") as control:
+        return await doctor_of_a_real_agent(world, control)
 
 
 # ------------------------------------------------------------------------------ applications
@@ -454,7 +458,7 @@ async def a_dead_kiosk_port(world: World) -> Outcomes:
 
 @situation("kiosk", says="no browser's DevTools", fix="kiosk_debug_url")
 async def another_program_on_the_kiosk_port(world: World) -> Outcomes:
-    async with HttpServer(_always(Reply(200, b"{}"))) as other:
+    async with HttpServer(always(Reply(200, b"{}"))) as other:
         world.sections["application"] = f'kiosk_debug_url = "{other.base_url}"'
         return await world.doctor()
 
@@ -465,170 +469,3 @@ async def a_dead_spooler(world: World) -> Outcomes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left_behind:
         left_behind.bind("/run/cups/cups.sock")
     return await world.doctor()
-
-
-# ------------------------------------------------------------------------------ how they are made
-
-
-def _always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
-    async def answer(_: Request) -> Reply:
-        return reply
-
-    return answer
-
-
-@contextlib.asynccontextmanager
-async def _reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
-    """Run the control plane with one key; yield the variables that `venue-control` takes."""
-    database = ("--database", f"sqlite:///{world.home / 'service.db'}")
-    log = world.home / "service.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "controlplane", "serve", "--port", "0", *database,
-            stdout=output, stderr=output,
-        )  # fmt: skip
-    try:
-        async with asyncio.timeout(30):
-            while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
-                await asyncio.sleep(0.02)
-        world.base_url = log.read_text().partition("listening on ")[2].split()[0]
-        key = (await _control("keys", "create", *grants, *database)).split()[0]
-        write_config(world.home, world.base_url)
-        (world.home / "api-key").write_text(key + "\n")
-        yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _control(*words: str, **variables: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "controlplane", *words,
-        stdout=asyncio.subprocess.PIPE, env={**os.environ, **variables},
-    )  # fmt: skip
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
-
-
-async def _doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
-    """Look at an agent that is enrolled and heard; first have the service revoke it, if wanted."""
-    world.is_running = world.is_enrolled = False
-    async with running_agent(write_config(world.home, world.base_url)) as agent:
-        async with asyncio.timeout(30):
-            while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
-                await asyncio.sleep(0.02)
-        if revoke is not None:
-            instance_id = _status_of(agent)["binding"]["instance_id"]
-            await _control("revoke", instance_id, **revoke)
-        outcomes = await world.doctor()
-        await agent.stop()
-    return outcomes
-
-
-def _status_of(agent: AgentProcess) -> dict[str, Any]:
-    try:
-        return agent.status()
-    except FileNotFoundError:
-        return {}
-
-
-def _name_server(world: World, address: str) -> None:
-    file = world.home / "resolv.conf"
-    file.write_text(f"nameserver {address}\n")
-    run("mount", "--bind", str(file), "/etc/resolv.conf")
-
-
-def _silence(address: str) -> None:
-    """Have packets for ``address`` sent to a device that is not there."""
-    run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", "till0")
-
-
-@contextlib.asynccontextmanager
-async def _over_tls(
-    world: World, *, trusted: bool, authority: str = "Venue Test Authority", **validity: Any
-) -> AsyncIterator[None]:
-    issuer = make_authority(world.home, authority)
-    context = server_context(world.home, issuer, **validity)
-    async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
-        world.base_url = f"https://127.0.0.1:{port}"
-        world.sections["service"] = f'ca_file = "{issuer.file}"' if trusted else ""
-        yield
-
-
-@contextlib.asynccontextmanager
-async def _shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
-    """Put a relay before the service that sets every Date ahead, and passes all else on."""
-
-    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        port = urlsplit(real).port
-        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = next(
-                (int(h[15:]) for h in head.lower().split(b"\r\n") if h[:15] == b"content-length:"),
-                0,
-            )
-            inner_writer.write(head + await reader.readexactly(length))
-            answer = await inner_reader.readuntil(b"\r\n\r\n")
-            date = format_datetime(datetime.now(UTC) + ahead, usegmt=True)
-            lines = [h for h in answer.split(b"\r\n") if not h.lower().startswith(b"date:")]
-            lines.insert(1, f"Date: {date}\r\nConnection: close".encode())
-            writer.write(b"\r\n".join(lines))
-            size = next((int(h[15:]) for h in lines if h[:15].lower() == b"content-length:"), 0)
-            writer.write(await inner_reader.readexactly(size))
-            await writer.drain()
-        except (asyncio.IncompleteReadError, OSError):
-            pass
-        finally:
-            inner_writer.close()
-            writer.close()
-
-    real = world.base_url
-    server = await asyncio.start_server(relay, "127.0.0.1", 0)
-    world.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
-        yield
-    finally:
-        server.close()
-
-
-@contextlib.asynccontextmanager
-async def _proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]:
-    """A proxy on loopback; where ``decide`` returns None it opens the tunnel."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            method, target, _ = head.split(" ", 2)
-            reply = decide(Request(method, target, {}, b""))
-            if reply is not None:
-                writer.write(f"HTTP/1.1 {reply.status} X\r\nContent-Length: 0\r\n\r\n".encode())
-                await writer.drain()
-                return
-            host, _, port = target.rpartition(":")
-            inner_reader, inner_writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"HTTP/1.1 200 X\r\n\r\n")
-            await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
-        except (asyncio.IncompleteReadError, OSError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-
-
-def _open_tunnel(_: Request) -> None:
-    return None
-
-
-async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while chunk := await source.read(65536):
-            sink.write(chunk)
-            await sink.drain()
-        sink.close()
