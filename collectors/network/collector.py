@@ -47,6 +47,7 @@ class _Collection:
         self._sources = sources
         self._deadline_s = started_s + job.max_duration_s - _RESERVE_S
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
+        self._grace_ends_s: float | None = None
         self._gathered = Gathered(
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             os_platform=sys.platform,
@@ -242,9 +243,11 @@ class _Collection:
 
     def _taken(self, background: Background[T]) -> T:
         """Wait for a step beside this one. Raises TimeoutError when it is not done in time."""
-        background.wait(self._deadline_s, lambda: self._run.cancelled)
-        # A cancelled step ends by itself, within the time it may take to look.
-        background.wait(time.monotonic() + _GRACE_S, lambda: False)
+        if not background.wait(self._deadline_s, lambda: self._run.cancelled):
+            # A cancelled step ends by itself; all together are given some time to notice.
+            if self._grace_ends_s is None:
+                self._grace_ends_s = time.monotonic() + _GRACE_S
+            background.wait(self._grace_ends_s, lambda: False)
         return background.result()
 
     def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], T]) -> T:
