@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test check lint types imports format clean
+.PHONY: help environment demo test check lint types imports format test-crash screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -85,8 +85,16 @@ test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)
 
-clean: ## remove what the targets made
-	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+# ---------------------------------------------------------------------------- proofs and pictures
 
 test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/test_crash.py $(ARGS)
+
+screenshots: $(STAMP) ## take the pictures of the documents from real runs
+	@$(BIN)/python -m tests.scenario.screenshots
+
+bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
+	@$(BIN)/python -m tests.lab.bench_network $(ARGS)
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -28,6 +28,9 @@ PRIVATE_NETWORKS = tuple(
 )
 
 
+SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
+
+
 def is_loopback_host(host: str) -> bool:
     """Tell whether a URL's host never leaves this machine."""
     if host == "localhost":
@@ -278,9 +281,11 @@ def default_config_path() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/config.toml"
     if is_privileged():
-        return Path("/etc/venue-agent/config.toml")
+        return SYSTEM_CONFIG
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "venue-agent/config.toml"
+    own = Path(base) / "venue-agent/config.toml"
+    # A person who looks after the machine's agent has no configuration of their own.
+    return own if own.exists() or not SYSTEM_CONFIG.exists() else SYSTEM_CONFIG
 
 
 def state_dir(device: DeviceSection) -> Path:

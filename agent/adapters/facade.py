@@ -7,6 +7,7 @@ Replies are bounded in bytes and in time, never decompressed, never followed to 
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -283,7 +284,8 @@ def _trust(service: Service) -> ssl.SSLContext | bool:
         try:
             context.load_verify_locations(service.ca_file)
         except (OSError, ssl.SSLError) as error:
-            reason = getattr(error, "strerror", None) or "it holds no PEM certificate"
+            is_tls = isinstance(error, ssl.SSLError)
+            reason = "it holds no PEM certificate" if is_tls else error.strerror
             raise ConfigError((f"service.ca_file {service.ca_file}: {reason}",)) from None
     return context
 
@@ -330,5 +332,12 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
 
 
 def _innermost(error: BaseException) -> str:
-    text = str([*_chain(error)][-1]) or str(error) or type(error).__name__
-    return text[:300]
+    """Say the first cause in the system's own words, without its numbers."""
+    cause = [*_chain(error)][-1]
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
+        if isinstance(cause, socket.gaierror):
+            return cause.strerror or str(cause)
+        return os.strerror(cause.errno)
+    return (str(cause) or str(error) or type(error).__name__)[:300]
