@@ -23,7 +23,7 @@ from collectors.network.evidence import (
 )
 from collectors.network.local_network import LocalNetwork
 from collectors.network.matching import match
-from collectors.network.matching_sight import gather_sight, identify
+from collectors.network.matching_sight import PRINT_SERVICES, gather_sight, identify
 from collectors.network.network_map import Sighted, assemble_endpoints, assemble_hosts
 from collectors.network.scan import ScanFindings
 from collectors.network.targets import TargetSelection
@@ -64,14 +64,27 @@ class Gathered:
         named = ((address, s.hostname) for s in self.mdns.services for address in s.addresses)
         return {address: hostname for address, hostname in named if hostname}
 
+    def announced_queues(self) -> dict[tuple[str, int], tuple[str, ...]]:
+        """Return the print queues that mDNS announced for each address and port (``rp`` in TXT,
+        Bonjour Printing Specification 1.2.1, section 9.2)."""
+        queues: dict[tuple[str, int], dict[str, None]] = {}
+        for service in self.mdns.services:
+            queue = dict(service.txt).get("rp", "").strip("/")
+            if queue and service.type in PRINT_SERVICES and service.port:
+                for address in service.addresses:
+                    queues.setdefault((address, service.port), {})[queue] = None
+        return {place: tuple(found) for place, found in queues.items()}
+
     def open_ports(self) -> tuple[OpenPort, ...]:
         """Return the open ports that may be asked what they are.
 
         This machine's own spooler is not among them: its queues are read as what they are.
         """
-        names, own = self.hostnames(), self.own_addresses
+        names, own, queues = self.hostnames(), self.own_addresses, self.announced_queues()
         return tuple(
-            OpenPort(host.address, port, names.get(host.address))
+            OpenPort(
+                host.address, port, names.get(host.address), queues.get((host.address, port), ())
+            )
             for host in self.scan.hosts
             for port in host.open_ports
             if not (port == _SPOOLER_PORT and host.address in own)

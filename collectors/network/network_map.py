@@ -137,6 +137,16 @@ def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:
             place = places.setdefault(gateway, _Place(gateway))
             place.sources.add("gateway")
             place.interface_name = place.interface_name or local.interface.name
+    for place in places.values():
+        if _is_loopback(place.address):
+            place.sources.add("local")
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _place_order(place: _Place) -> tuple[int, int, int]:
