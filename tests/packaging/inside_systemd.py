@@ -151,6 +151,9 @@ class Proof:
             assert report["payload"] is not None
             failures = report["payload"]["failures"]
             say(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
+        page = self.home / "page.html"
+        agent("collect", "application", "--html", str(page))
+        assert "<html" in page.read_text()
 
     def collect_outside(self) -> None:
         """Collect the same by hand, as root and as the service's user, for docs/sandbox.md."""
@@ -232,6 +235,16 @@ class Proof:
         self.wait_for_life()
         say("a key file that is written anew is taken up by itself")
 
+    def enroll_anew_by_hand(self) -> None:
+        """What `status` advises after a revocation: stop, enroll as root, start."""
+        agent("service", "stop")
+        os.environ["VENUE_AGENT_API_KEY"] = self.service.api_key
+        agent("enroll", "--force")
+        agent("service", "start")
+        self.device = self.service.enrolled_device()
+        self.wait_for_life()
+        say("enrolled anew by root's hand: the service goes on with it")
+
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
         self.wait_for_life()
@@ -288,6 +301,7 @@ def main() -> int:
             proof.be_ended_by_the_watchdog,
             proof.stop_in_time,
             proof.take_a_new_key,
+            proof.enroll_anew_by_hand,
             proof.survive_an_upgrade,
             proof.keep_state_when_uninstalled,
             proof.leave_nothing,

@@ -49,10 +49,10 @@ PEERS = (
     ),
     Peer(
         "mender-client",
-        ("mender", "daemon"),
+        ("mender", "--data", "/tmp/mender", "daemon"),
         (
             ("/etc/mender/mender.conf", '{"ServerURL": "https://127.0.0.1:9"}'),
-            ("/var/lib/mender/device_type", "device_type=bench\n"),
+            ("/tmp/mender/device_type", "device_type=bench\n"),
         ),
     ),
 )
