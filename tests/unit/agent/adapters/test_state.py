@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.state import QUARANTINE_MAX_FILES, StateDirectory, read_pid
+from agent.adapters.state import (
+    QUARANTINE_MAX_BYTES,
+    QUARANTINE_MAX_FILES,
+    StateDirectory,
+    read_pid,
+)
 from agent.errors import StateError
 
 HOLDER = """
@@ -125,3 +130,17 @@ def test_wreckage_is_kept_together_and_bounded(state: StateDirectory) -> None:
     assert len(list(state.quarantine_path.iterdir())) == QUARANTINE_MAX_FILES
     assert not target.exists()
     assert state.quarantine_path.stat().st_mode & 0o777 == 0o700
+
+
+def test_wreckage_is_bounded_in_bytes_and_the_newest_stays(state: StateDirectory) -> None:
+    for name in ("a", "b", "c"):
+        with (state.path / name).open("wb") as file:
+            file.truncate(QUARANTINE_MAX_BYTES // 2 + 1)  # sparse: no disk is used
+        state.set_aside(state.path / name)
+
+    assert [path.name[-2:] for path in state.quarantine_path.iterdir()] == ["-c"]
+    with (state.path / "d").open("wb") as file:
+        file.truncate(QUARANTINE_MAX_BYTES + 1)
+    state.set_aside(state.path / "d")
+
+    assert [path.name[-2:] for path in state.quarantine_path.iterdir()] == ["-d"]

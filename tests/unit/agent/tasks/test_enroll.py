@@ -104,6 +104,7 @@ async def test_a_key_with_the_grant_is_tried_at_once(stranger: House) -> None:
     stranger.facade.always["challenge"] = NO
     async with running(stranger.enrollment.run):
         await until(lambda: len(stranger.facade.named("challenge")) >= 8)
+        await settle(10)  # it has been answered, and waits
         del stranger.facade.always["challenge"]
         changed_at = stranger.clock.elapsed_s
         stranger.key_file.write_text("key-2")
@@ -254,9 +255,11 @@ async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: House) -> N
         await settle()
         home.enrollment.doubt()
         await until(lambda: operations(home) == ["current"] * 2)  # it is under way
+        home.facade.script["current"].extend([home.facade.record, None])
         await home.enrollment.settle_doubt()
 
         assert operations(home) == ["current"] * 3
+        assert home.standing.is_revoked
 
 
 async def test_a_doubt_during_the_revocation_is_settled_at_once(home: House) -> None:

@@ -369,6 +369,37 @@ async def test_nothing_runs_without_a_binding(workshop: Workshop) -> None:
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
 
+async def test_a_revocation_while_idle_stops_the_work(workshop: Workshop) -> None:
+    async with running(workshop.executor.run):
+        await settle()
+        workshop.home.standing.revoke()
+        workshop.home.requested(Event.ACCEPTED)
+        workshop.executor.wake()
+        await settle()
+        first = workshop.home.entry().state
+        workshop.home.requested(Event.ACCEPTED, number=2)
+        workshop.executor.wake()
+        await settle()
+
+    assert first is State.ACKNOWLEDGED
+    assert workshop.collectors.jobs == []
+
+
+async def test_what_was_handed_over_is_not_handed_over_again(workshop: Workshop) -> None:
+    workshop.home.requested(Event.ACCEPTED)
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    item = workshop.home.outbox.oldest()
+    assert item is not None
+    workshop.home.ledger.settle(item, NOW)
+
+    async with running(workshop.executor.run):
+        await settle()
+
+    assert workshop.home.entry().state is State.SUBMITTED
+    assert workshop.home.outbox.oldest() is None
+
+
 async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: Workshop) -> None:
     """Facts of another kind than the job's are a bug: it must not run for ever."""
     workshop.home.requested(Event.ACCEPTED)

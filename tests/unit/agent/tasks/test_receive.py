@@ -143,6 +143,16 @@ async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: Hou
     assert home.receiver.now_by == "stream"
 
 
+async def test_polling_in_between_ends_the_growth(home: House) -> None:
+    answers = [*[streamed() for _ in range(5)], polled(), streamed(), lasting()]
+    home.facade.script["onCommands"].extend(answers)
+    async with running(home.receiver.run):
+        await until(lambda: len(home.clock.slept) == 7)
+
+    assert home.clock.slept[4] >= 4
+    assert home.clock.slept[6] <= 0.5
+
+
 async def test_a_stream_that_lasted_is_opened_again_at_once(home: House) -> None:
     def long(_: object) -> CommandStream:
         home.clock.advance(3600)
@@ -187,7 +197,7 @@ async def test_a_refusal_is_no_reason_to_hurry(home: House, error: ServiceError)
         await home.clock.is_at_limit.wait()
 
     assert len(home.facade.calls) <= 30 * 10
-    assert len(home.facade.named("onCommands")) <= 46
+    assert len(home.facade.named("onCommands")) <= 15, "ever more slowly"
     if isinstance(error, Refused):
         assert len(home.facade.named("current")) > 5, "each refusal raises a doubt"
 
@@ -203,6 +213,7 @@ async def test_the_stream_of_a_lost_binding_is_left(home: House) -> None:
     home.facade.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: home.facade.open_streams == 1)
+        home.clock.limit_s = home.clock.elapsed_s + 60
         home.standing.revoke()
         await until(lambda: home.facade.open_streams == 0)
         await settle()
