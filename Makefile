@@ -98,3 +98,9 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time (a minute or two)
+	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/test_hostile.py $(ARGS)
+
+test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
+	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)

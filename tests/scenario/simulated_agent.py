@@ -1,0 +1,150 @@
+"""The whole agent in this process, on virtual time: everything real but the child and the clock."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from agent import daemon
+from agent.adapters.collector_process import Collected, OnProgress
+from agent.adapters.journal import Entry
+from agent.adapters.notify import Notifier
+from agent.adapters.state import StateDirectory
+from agent.app import App, Surroundings
+from agent.capabilities import capabilities_of
+from agent.config import Config
+from agent.config_file import Loaded
+from agent.reporting import agent_fields, environment_here
+from agent.rules.lifecycle import FINAL
+from agent.tasks.collection import Collection
+from agent.tasks.report_maker import ReportMaker
+from collectors.contract import Job
+from tests.fakes.quick_collector import _facts as facts_of
+from tests.fakes.strict_service import API_KEY
+from tests.fakes.virtual_clock import VirtualClock
+
+
+class QuickCollectors:
+    """Tells the facts of the quick collector without a process; ``runs`` counts."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+
+    async def collect(
+        self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
+    ) -> Collected:
+        self.runs += 1
+        await self.may_end.wait()
+        return Collected(facts_of(job.kind))
+
+
+class SimulatedApp(App):
+    """An app whose collections are quick, and whose heartbeats follow the virtual clock."""
+
+    def __init__(self, loaded: Loaded[Config], around: Surroundings) -> None:
+        super().__init__(loaded, around)
+        self.collectors = QuickCollectors()
+        self._virtual_clock = around.clock
+        self.conditions_seen: set[str] = set()
+        """The code of every condition that has been shown so far."""
+        self.health._on_change = self._note_conditions
+
+    def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        return {**super().loops(), "beats": self._beats}
+
+    def entry(self, request_id: str) -> Entry | None:
+        return next(
+            (e for e in self._journal.latest(10_000) if str(e.request_id) == request_id), None
+        )
+
+    async def until_ended(self, request_ids: Iterable[str], within_s: float) -> None:
+        """Wait, on virtual time, until each of these requests has ended."""
+        waiting = set(request_ids)
+        async with asyncio.timeout(within_s):
+            while waiting := {r for r in waiting if not self._has_ended(r)}:
+                await asyncio.sleep(10)  # noqa: ASYNC110 - virtual time: nothing tells of a row
+
+    def _has_ended(self, request_id: str) -> bool:
+        entry = self.entry(request_id)
+        return entry is not None and entry.state in FINAL
+
+    def _note_conditions(self) -> None:
+        self.conditions_seen.update(p.condition.code for p in self.health.problems())
+        self.status.changed()
+
+    async def _beats(self) -> None:
+        """Stand in for APScheduler, which looks at the machine's own clock."""
+        while True:
+            await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
+            await self._beat()
+
+    def _collection(self) -> Collection:
+        if self._collection_built is None:
+            collectors: Any = self.collectors
+            self._collection_built = Collection(
+                collectors=collectors,
+                maker=ReportMaker(
+                    config=self._loaded.config,
+                    standing=self.standing,
+                    clock=self._around.clock,
+                    environment=environment_here(capabilities_of(self._loaded.config)),
+                    agent_fields=lambda: agent_fields(self._agent_facts()),
+                ),
+                health=self.health,
+                clock=self._around.clock,
+                on_activity=self._executor.now_doing,
+            )
+        return self._collection_built
+
+
+def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
+    """Return a configuration with the defaults of a real one, but for the place."""
+    key = home / "api-key"
+    if not key.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        key.write_text(API_KEY + "\n")
+        key.chmod(0o600)
+    service = {"base_url": base_url, "location_id": "loc-1", "api_key_file": str(key)}
+    service |= sections.pop("service", {})
+    return Config.model_validate(
+        {"service": service, "device": {"state_dir": str(home / "state")}, **sections}
+    )
+
+
+def around(home: Path, clock: VirtualClock, seed: int = 0) -> Surroundings:
+    state = StateDirectory(home / "state")
+    state.prepare()
+    return Surroundings(
+        state=state,
+        notifier=Notifier({}),
+        clock=clock,
+        rng=Random(seed),
+        started_at=clock.now(),
+        foreground=False,
+    )
+
+
+@contextlib.asynccontextmanager
+async def simulated_agent(
+    config: Config, home: Path, clock: VirtualClock, seed: int = 0
+) -> AsyncIterator[SimulatedApp]:
+    """Run an agent as the daemon does; at the end it is stopped cleanly."""
+    app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
+    app.start()
+    wishes: asyncio.Queue[daemon.Wish] = asyncio.Queue()
+    tasks = [
+        asyncio.create_task(daemon._keep_running(name, loop, app, wishes), name=name)
+        for name, loop in app.loops().items()
+    ]
+    try:
+        yield app
+    finally:
+        app.stop_timers()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await app.close()

@@ -1,0 +1,316 @@
+"""The service is away for minutes or for a month, the machine sleeps, its clock is set.
+
+CI plays some outages and some days; `make test-absence` has the hundred and the month.
+"""
+
+import asyncio
+import contextlib
+import gc
+import os
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from agent.adapters import moments
+from agent.adapters.moments import Moment
+from agent.adapters.outbox import Item
+from agent.config import Schedule
+from agent.errors import Unavailable
+from agent.rules.lifecycle import State
+from agent.tasks.schedule import HEARTBEAT, Scheduler
+from agent.tasks.timekeeper import LOOK_EVERY_S
+from tests.fakes.hostile_service import HostileService, hang
+from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virtual_time
+from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
+
+DAY_S = 86_400.0
+CALLS = {moment for moment in Moment if moment.endswith("-called")} | {Moment.COMMANDS_OPENED}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    clock: VirtualClock
+    service: HostileService
+    app: SimulatedApp
+
+    async def answered(self, request_id: str, within_s: float) -> None:
+        """Wait until the service has the report, on virtual time."""
+        await self.service.until(lambda: self.service.report_for(request_id) is not None, within_s)
+
+
+@contextlib.asynccontextmanager
+async def enrolled(
+    home: Path, seed: int = 0, **sections: dict[str, object]
+) -> AsyncIterator[Scene]:
+    """Run an agent that has a binding and listens to its stream."""
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        config = config_for(home, service.base_url, **sections)
+        async with simulated_agent(config, home, clock, seed) as app:
+            await service.until(lambda: "onCommands" in service.calls and service.heartbeats > 0)
+            yield Scene(clock, service, app)
+
+
+@contextlib.contextmanager
+def counted_calls() -> Iterator[list[Moment]]:
+    """Collect each call that is tried, whether or not anybody answers."""
+    calls: list[Moment] = []
+
+    def listener(moment: Moment, is_over: bool) -> None:
+        if moment in CALLS and not is_over:
+            calls.append(moment)
+
+    moments.listen(listener)
+    try:
+        yield calls
+    finally:
+        moments.listen(lambda moment, is_over: None)
+
+
+OUTAGES = int(os.environ.get("OUTAGES", "40"))
+OUTAGE_S = 180.0
+
+
+async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
+    """Return for each outage how often the agent tried, and how long after its end it was back."""
+    rng, seen = Random(seed), []
+    async with enrolled(home, seed) as scene:
+        for _ in range(count):
+            await asyncio.sleep(rng.uniform(5, 120))
+            with counted_calls() as calls:
+                await scene.service.go_away()
+                await asyncio.sleep(OUTAGE_S)
+            await scene.service.come_back()
+            request_id = await scene.service.request_report(
+                "network", expires_in_s=scene.clock.passed_s + 600
+            )
+            began = scene.clock.passed_s
+            await scene.answered(request_id, 120)
+            seen.append((len(calls), scene.clock.passed_s - began))
+    return seen
+
+
+def test_three_minutes_without_the_service_cost_few_tries_and_end_quickly(
+    memory_home: Path,
+) -> None:
+    seen = [
+        outage
+        for seed in range(4)
+        for outage in run_in_virtual_time(_outages(memory_home / str(seed), seed, OUTAGES // 4))
+    ]
+    tries = [tried for tried, _ in seen]
+    back_s = sorted(back for _, back in seen)
+    half, most = back_s[OUTAGES // 2], back_s[OUTAGES * 95 // 100 - 1]
+    print(f"{min(tries)} to {max(tries)} tries; back in {half:.1f} s, 95 % in {most:.1f} s")
+    assert len(seen) == OUTAGES
+    assert max(tries) <= 25
+    assert min(tries) >= 5
+    assert most <= 30
+
+
+DAYS = int(os.environ.get("ABSENCE_DAYS", "4"))
+OUTBOX_MAX_BYTES = 100_000
+REQUESTS = 20
+
+
+async def _month(home: Path) -> None:
+    limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES}
+    async with enrolled(home, limits=limits) as scene:
+        app, service = scene.app, scene.service
+        requests = []
+        service.faults["submitResult"] = hang
+        for number in range(REQUESTS):
+            kind = ("network", "application")[number % 2]
+            requests.append(await service.request_report(kind, expires_in_s=DAYS * DAY_S))
+        await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
+        service.faults.clear()
+        # As if nothing answered at the address, without the cost of asking for a month.
+        exchange, commands = app.facade._exchange, app.facade.commands
+        await service.go_away()
+        app.facade._exchange = _nobody_answers  # type: ignore[method-assign]
+        app.facade.commands = _nobody_streams  # type: ignore[method-assign,assignment]
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        largest, memory = 0, []
+        with loop.without_sockets():
+            for hour in range(DAYS * 24):
+                await asyncio.sleep(3600)
+                app._executor.schedule("network" if hour % 2 else "application")
+                await asyncio.sleep(1)
+                largest = max(largest, app._outbox.depth().size_bytes)
+                if hour >= DAYS * 24 - 12:
+                    memory.append(_traced_bytes())
+        tracemalloc.stop()
+        assert largest <= OUTBOX_MAX_BYTES
+        # Some 2,400 tries lie between: 25 bytes kept of each would be seen.
+        assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
+        waiting = [item.request_id for item in _waiting(app)]
+        assert sum(request_id is not None for request_id in waiting) == REQUESTS
+        dropped = app._database.counters()["reports_dropped"]
+        assert dropped == DAYS * 24 + REQUESTS - len(waiting)
+        assert app.health.holds("reports-dropped")
+        # Back again: everything that waits arrives, oldest first, at a bounded rate.
+        queued = [str(item.report_id) for item in _waiting(app)]
+        app.facade._exchange, app.facade.commands = exchange, commands  # type: ignore[method-assign]
+        before = len(service.called_at)
+        await service.come_back()
+        await service.until(lambda: len(service.reports) == len(queued), 600)
+        assert [report["reportId"] for report in service.reports] == queued
+        sent = [at for at, operation in service.called_at[before:] if operation == "submitResult"]
+        assert len(sent) / (sent[-1] - sent[0]) <= 2.0
+        assert all(service.report_for(request_id) is not None for request_id in requests)
+        assert service.violations == []
+
+
+async def _nobody_answers(path: str, body: bytes) -> bytes:
+    raise Unavailable("connection-refused", "nobody is there")
+
+
+@contextlib.asynccontextmanager
+async def _nobody_streams(*, stream: bool) -> AsyncIterator[None]:
+    raise Unavailable("connection-refused", "nobody is there")
+    yield
+
+
+def _traced_bytes() -> int:
+    if not tracemalloc.is_tracing():
+        tracemalloc.start()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def _waiting(app: SimulatedApp) -> list[Item]:
+    waiting, skip = [], set()
+    while (item := app._outbox.oldest(skip)) is not None:
+        waiting.append(item)
+        skip.add(item.report_id)
+    return waiting
+
+
+def test_a_long_absence_stays_in_bounds_and_is_made_up_for(memory_home: Path) -> None:
+    run_in_virtual_time(_month(memory_home))
+
+
+async def _sleep_through_the_night(home: Path) -> None:
+    async with enrolled(home) as scene:
+        asked = scene.service.calls.count("onCommands")
+        # The service forgot the stream long ago; the machine cannot know.
+        scene.clock.suspend(8 * 3600)
+        await scene.service.until(
+            lambda: scene.service.calls.count("onCommands") > asked, LOOK_EVERY_S + 5
+        )
+        request_id = await scene.service.request_report(
+            "network", expires_in_s=scene.clock.passed_s + 60
+        )
+        await scene.answered(request_id, 30)
+
+
+def test_after_sleep_a_new_stream_is_opened_at_once(memory_home: Path) -> None:
+    run_in_virtual_time(_sleep_through_the_night(memory_home))
+
+
+async def _wake_up_during_an_outage(home: Path) -> float:
+    async with enrolled(home) as scene:
+        await scene.service.go_away()
+        await asyncio.sleep(600)  # the waits have grown to their cap
+        await scene.service.come_back()
+        scene.clock.suspend(3600)
+        request_id = await scene.service.request_report(
+            "network", expires_in_s=scene.clock.passed_s + 600
+        )
+        began = scene.clock.passed_s
+        await scene.answered(request_id, 60)
+        return scene.clock.passed_s - began
+
+
+def test_after_sleep_nobody_waits_out_an_old_wait(memory_home: Path) -> None:
+    assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= LOOK_EVERY_S + 5
+
+
+async def _step(home: Path, step_s: float) -> None:
+    async with enrolled(home) as scene:
+        before = await scene.service.request_report("network", expires_in_s=600)
+        scene.app.collectors.may_end.clear()
+        await scene.service.until(lambda: len(scene.service.acknowledged) == 2)
+        waiting = await scene.service.request_report("network", expires_in_s=900)
+        short = await scene.service.request_report("application", expires_in_s=300)
+        await scene.service.until(lambda: len(scene.service.acknowledged) == 4)
+        scene.clock.step(step_s)
+        # No reply tells the right time any more: only the clocks of this machine go on.
+        for operation in ("heartbeat", "onCommands"):
+            scene.service.faults[operation] = hang
+        await asyncio.sleep(400)
+        scene.app.collectors.may_end.set()
+        await scene.answered(before, 300)
+        await scene.answered(waiting, 300)
+        await asyncio.sleep(60)
+        states = [_state(scene.app, request_id) for request_id in (before, waiting, short)]
+        assert states == [State.SUBMITTED, State.SUBMITTED, State.EXPIRED]
+        scene.service.faults.clear()
+        beats = scene.service.heartbeats
+        await scene.service.until(lambda: scene.service.heartbeats > beats + 2, 300)
+        assert scene.service.violations == []
+
+
+def _state(app: SimulatedApp, request_id: str) -> State | None:
+    entry = app.entry(request_id)
+    return None if entry is None else entry.state
+
+
+@pytest.mark.parametrize("step_s", [-DAY_S, -3600.0, 7.0, 3600.0, DAY_S, 400 * DAY_S])
+def test_a_clock_that_is_set_neither_lets_requests_run_out_nor_live_on(
+    step_s: float, memory_home: Path
+) -> None:
+    run_in_virtual_time(_step(memory_home, step_s))
+
+
+async def _reports_over_a_step(home: Path, step_s: float) -> None:
+    async with enrolled(home) as scene:
+        scene.service.faults["submitResult"] = hang
+        scene.app._executor.schedule("network")
+        await scene.service.until(
+            lambda: any(name == "submitResult" for _, name in scene.service.called_at)
+        )
+        scene.clock.step(step_s)
+        await asyncio.sleep(2 * LOOK_EVERY_S)
+        scene.app._submitter.keep_bounds()
+        assert scene.app._outbox.depth().reports == 1
+        scene.service.faults.clear()
+        await scene.service.until(lambda: len(scene.service.reports) == 1, 300)
+
+
+@pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
+def test_no_report_grows_old_by_a_clock_that_is_set(step_s: float, memory_home: Path) -> None:
+    run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
+
+
+async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
+    beaten = asyncio.Event()
+
+    async def beat() -> None:
+        beaten.set()
+
+    scheduler = Scheduler(
+        beat=beat,
+        interval_s=3600,
+        want_report=lambda kind: None,
+        schedule=Schedule(network="0 4 * * *"),
+    )
+    scheduler.plan_anew()  # before the start there is nothing to plan
+    scheduler.start()
+    try:
+        for job in scheduler._scheduler.get_jobs():
+            # What they look like after the clock was set back by a day.
+            job.modify(next_run_time=job.next_run_time + timedelta(days=1))
+        scheduler.plan_anew()
+        async with asyncio.timeout(10):
+            await beaten.wait()
+        jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}
+        assert jobs["network"] - jobs[HEARTBEAT] < timedelta(days=1)
+    finally:
+        scheduler.stop()
