@@ -12,6 +12,7 @@ from agent.adapters.service_manager.first_config import Answers, write_first_con
 from agent.adapters.service_manager.here import service_manager_here
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
+from agent.presentation.plain_text import plain
 
 RUNNING, NOT_RUNNING = 0, 1
 
@@ -117,7 +118,7 @@ def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
         ("now", f"{state.activity}{process}"),
     ]
     if state.detail:
-        rows.append(("detail", state.detail))
+        rows.append(("detail", plain(state.detail)))
     if state.restarts:
         rows.append(("restarts", f"{state.restarts} by the service manager"))
     if last is not None:

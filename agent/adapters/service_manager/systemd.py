@@ -20,6 +20,7 @@ from agent.adapters.service_manager.contract import (
     ServiceState,
 )
 from agent.adapters.service_manager.program import reachable_by_a_service
+from agent.presentation.plain_text import plain
 
 UNIT: Final = "venue-agent.service"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
@@ -144,7 +145,7 @@ class SystemdService:
             f"_SYSTEMD_UNIT={UNIT}",
         )  # fmt: skip
         lines = [line for line in output.stdout.splitlines() if line.strip()]
-        return lines[-1] if lines else ""
+        return plain(lines[-1]) if lines else ""
 
     def _is_packaged(self) -> bool:
         return any((self._root / place / UNIT).exists() for place in _PACKAGED)

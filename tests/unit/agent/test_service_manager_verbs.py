@@ -172,6 +172,11 @@ def test_the_words_are_the_same_everywhere() -> None:
     assert in_words(ServiceState(False), None)[0] == ("service", "not installed")
 
 
+def test_what_the_manager_passes_on_cannot_write_to_the_terminal() -> None:
+    rows = in_words(ServiceState(True, detail="idle\x1b[2J\x07; refused"), None)
+    assert all(value.isprintable() for _, value in rows)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
