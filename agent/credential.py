@@ -5,9 +5,12 @@ In order: the file that the configuration names, the systemd credential ``api-ke
 """
 
 import os
+import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agent.errors import CredentialRefused
 
@@ -28,6 +31,18 @@ class ApiKeySource:
         if self.file is not None:
             return f"the file {self.file}"
         return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
+
+    def readers(self) -> Literal["owner", "group", "everyone"]:
+        """Tell who may read the key's file besides its owner, where the system knows."""
+        if self.file is None or sys.platform == "win32":
+            return "owner"
+        try:
+            mode = self.file.stat().st_mode
+        except OSError:
+            return "owner"
+        if mode & stat.S_IROTH:
+            return "everyone"
+        return "group" if mode & stat.S_IRGRP else "owner"
 
     def read(self) -> str:
         """Return the key as it is now. Raises CredentialRefused when there is none to read."""

@@ -49,10 +49,16 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     """Read the configuration and see that it can be run with. Raises ConfigError."""
     loaded = load(Config, path)
     check_service(loaded.config.service)
+    source = find_api_key(loaded.config.service.api_key_file)
     try:
-        find_api_key(loaded.config.service.api_key_file).read()
+        source.read()
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
+    if source.readers() == "everyone":
+        where = source.describe()
+        raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
+    if source.readers() == "group" and loaded.config.service.api_key_file:
+        log.warning("a whole group can read %s: chmod 600 it", source.describe())
     return loaded
 
 

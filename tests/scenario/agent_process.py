@@ -18,6 +18,7 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
     key = home / "api-key"
     if not key.exists():
         key.write_text(API_KEY + "\n")
+        key.chmod(0o600)
     lines = {
         "service": f'base_url = "{base_url}"\nlocation_id = "loc-1"\napi_key_file = "{key}"',
         "device": f'state_dir = "{home / "state"}"',

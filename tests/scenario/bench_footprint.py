@@ -95,6 +95,7 @@ def write_config(home: Path, base_url: str, key: str) -> Path:
     """Write a configuration with the defaults of a venue, but for the network: this machine."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "api-key").write_text(key)
+    (home / "api-key").chmod(0o600)
     config = home / "config.toml"
     config.write_text(
         f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'

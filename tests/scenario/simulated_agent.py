@@ -65,8 +65,8 @@ class SimulatedApp(App):
         """Wait, on virtual time, until each of these requests has ended."""
         waiting = set(request_ids)
         async with asyncio.timeout(within_s):
-            while waiting := {r for r in waiting if not self._has_ended(r)}:
-                await asyncio.sleep(10)  # noqa: ASYNC110 - virtual time: nothing tells of a row
+            while waiting := {r for r in waiting if not self._has_ended(r)}:  # noqa: ASYNC110
+                await asyncio.sleep(10)
 
     def _has_ended(self, request_id: str) -> bool:
         entry = self.entry(request_id)

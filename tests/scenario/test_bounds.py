@@ -1,0 +1,197 @@
+"""Everything has a bound, and meeting one is said: memory, disk, requests, quarantine."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.collector_process import CollectorProcess
+from agent.adapters.state import QUARANTINE_MAX_BYTES, QUARANTINE_MAX_FILES, StateDirectory
+from agent.rules.lifecycle import State
+from agent.tasks import receive
+from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
+from agent.tasks.health_board import HealthBoard
+from agent.wire.vocabulary import Kind
+from collectors.bounds import MEMORY_MAX_BYTES, NICENESS
+from collectors.contract import ApplicationFacts, ApplicationJob
+from tests.fakes.hostile_service import HostileService
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
+from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
+
+ON_LINUX = sys.platform == "linux"
+
+
+# ------------------------------------------------------------------ the child
+
+
+@pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
+async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts() -> None:
+    def hungry(kind: str) -> tuple[str, ...]:
+        return (sys.executable, "-m", "tests.fakes.hungry_collector", kind)
+
+    collected = await CollectorProcess(hungry).collect(
+        ApplicationJob(max_duration_s=60.0), lambda progress: None
+    )
+    assert isinstance(collected.facts, ApplicationFacts)
+    assert collected.facts.fields, "the checkpoint is lost"
+    assert collected.error is not None
+    assert collected.error.startswith("MemoryError after ")
+    assert collected.facts.failures[-1].reason == collected.error
+    assert int(collected.error.split()[2]) < MEMORY_MAX_BYTES / 2**20
+
+
+LOOK = """
+import os, resource
+from collectors.bounds import bind_this_process
+bind_this_process()
+print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="bounds of POSIX")
+def test_a_child_is_modest() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert [int(word) for word in said] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
+
+
+# ------------------------------------------------------------------ the disk
+
+
+async def _full_disk(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            await service.until(lambda: service.heartbeats > 0)
+            app.collectors.may_end.clear()
+            first = await service.request_report("network", expires_in_s=1e5)
+            await service.until(lambda: len(service.acknowledged) == 2)
+            # To the agent a full disk is an sqlite3.OperationalError at each write, like this one.
+            _let_write(app, False)
+            app.collectors.may_end.set()
+            second = await service.request_report("application", expires_in_s=1e5)
+            await asyncio.sleep(1)
+            assert app.health.holds("state-failing")
+            await asyncio.sleep(600)
+            assert service.report_for(first) is None
+            assert service.heartbeats > 5, "the heartbeats went on"
+            assert service.most_calls_a_minute() <= 30
+            _let_write(app, True)
+            await app.until_ended({first, second}, 600)
+            assert app.collectors.runs == 2, "what had been collected was kept until there was room"
+            await asyncio.sleep(120)
+            assert not app.health.problems()
+        assert sorted(r["requestId"] for r in service.reports) == sorted((first, second))
+        assert service.violations == []
+
+
+def _let_write(app: SimulatedApp, is_writable: bool) -> None:
+    app._database._connection.execute(f"PRAGMA query_only = {'OFF' if is_writable else 'ON'}")
+
+
+def test_a_full_disk_is_said_and_survived(memory_home: Path) -> None:
+    run_in_virtual_time(_full_disk(memory_home))
+
+
+class _Disk(StateDirectory):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.free = 0
+
+    def free_bytes(self) -> int:
+        return self.free
+
+
+async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path: Path) -> None:
+    wanted: list[Kind] = []
+    disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
+    floor = DiskFloor(disk, health, wanted.append)
+    for free in (DISK_FLOOR_BYTES - 1, 0):
+        disk.free = free
+        floor.want("network")
+    assert wanted == []
+    (problem,) = health.problems()
+    assert problem.condition.code == "disk-scarce"
+    assert problem.detail == "0 MiB are free, 2 scheduled reports left out"
+    disk.free = DISK_FLOOR_BYTES
+    floor.want("application")
+    assert wanted == ["application"]
+    assert health.problems() == ()
+    assert StateDirectory(tmp_path).free_bytes() > 0
+
+
+def test_the_quarantine_is_bounded_by_files_and_bytes(memory_home: Path) -> None:
+    state = StateDirectory(memory_home)
+    for number in range(QUARANTINE_MAX_FILES + 10):
+        state.keep_wreck(f"{number}.json", b"x")
+    kept = sorted(path.name.split("-")[1] for path in state.quarantine_path.iterdir())
+    assert len(kept) == QUARANTINE_MAX_FILES
+    assert "0.json" not in kept
+    half = b"x" * (QUARANTINE_MAX_BYTES // 2 - 100)
+    for name in ("large-1", "large-2", "large-3"):
+        state.keep_wreck(name, half)
+    names = [path.name for path in state.quarantine_path.iterdir()]
+    assert [n for n in sorted(names) if "large" in n][-1].endswith("large-3")
+    assert sum(p.stat().st_size for p in state.quarantine_path.iterdir()) <= QUARANTINE_MAX_BYTES
+
+
+# ------------------------------------------------------------------ requests
+
+
+async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receive, "WAITING_MAX", 20)
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            await service.until(lambda: service.heartbeats > 0)
+            app.collectors.may_end.clear()
+            wanted = [await service.request_report("network", expires_in_s=1e6) for _ in range(50)]
+            await asyncio.sleep(60)
+            assert app._journal.waiting() == 20
+            assert app.health.holds("requests-flooding")
+            app.collectors.may_end.set()
+            # What was left out was not acknowledged: the service offers it again.
+            await app.until_ended(wanted, 4 * 3600)
+            assert not app.health.holds("requests-flooding")
+        assert len(service.reports) == 50
+        assert service.violations == []
+
+
+def test_more_requests_than_a_device_takes_are_left_with_the_service(
+    memory_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_in_virtual_time(_flood(memory_home, monkeypatch))
+
+
+async def _unreadable_report(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        config = config_for(home, service.base_url)
+        async with simulated_agent(config, home, clock):
+            await service.until(lambda: service.heartbeats > 0)
+        connection = sqlite3.connect(home / "state" / "agent.db")
+        connection.execute(
+            "INSERT INTO outbox"
+            " VALUES ('no uuid', NULL, 'x', 'network', 'completed', 0, 'x', x'00')"
+        )
+        connection.commit()
+        connection.close()
+        async with simulated_agent(config, home, clock) as app:
+            request_id = await service.request_report("network", expires_in_s=1e5)
+            await app.until_ended({request_id}, 300)
+            entry = app.entry(request_id)
+            assert entry is not None
+            assert entry.state is State.SUBMITTED
+            assert app.health.holds("state-quarantined")
+            assert not app.health.holds("internal-error")
+        (wreck,) = (home / "state" / "quarantine").iterdir()
+        assert wreck.name.endswith("-outbox-row.json")
+
+
+def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None:
+    run_in_virtual_time(_unreadable_report(memory_home))

@@ -1,0 +1,278 @@
+"""Who this device is, and where it belongs: copied disks, old backups, other places, bad disks."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.adapters.database import NAME as DATABASE
+from agent.rules.lifecycle import State
+from tests.fakes.hostile_service import HostileService, hang, status
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
+from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.simulated_agent import config_for, simulated_agent
+
+
+def _record(home: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((home / "state" / "device.json").read_text())
+    return record
+
+
+def _quarantined(home: Path) -> list[str]:
+    quarantine = home / "state" / "quarantine"
+    return sorted(p.name[23:] for p in quarantine.iterdir()) if quarantine.exists() else []
+
+
+async def _enrolled(service: HostileService) -> None:
+    await service.until(lambda: service.heartbeats > 0, 60)
+
+
+async def _with_an_unsent_report(home: Path, service: HostileService, clock: VirtualClock) -> str:
+    """Leave a state directory with one report that the service has not got."""
+    service.faults["submitResult"] = hang
+    async with simulated_agent(config_for(home, service.base_url), home, clock):
+        request_id = await service.request_report("network")
+        await service.until(lambda: "submitResult" in [name for _, name in service.called_at], 600)
+    service.faults.clear()
+    return request_id
+
+
+async def _copied_disk(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        await _with_an_unsent_report(home, service, clock)
+        first = _record(home)
+        record = {**first, "fingerprint": "that of another machine"}
+        (home / "state" / "device.json").write_text(json.dumps(record))
+        service.binding_id = "0b1f6a52-9d2c-4b3e-8f57-1d2c3b4a5e6f"
+        for start in ("first", "second"):
+            service.heartbeats = 0
+            async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+                await _enrolled(service)
+                await asyncio.sleep(60)
+                assert app.health.holds("device-cloned") is (start == "first")
+                assert app._outbox.depth().reports == 0
+        now = _record(home)
+        ids = [r["binding"]["record"]["instanceId"] for r in (first, now)]
+        assert ids[0] != ids[1]
+        assert now["legacy_install_id"] != first["legacy_install_id"]
+        assert service.calls.count("enroll") == 2
+        # The reports of the other machine are its own business.
+        assert service.reports == []
+        assert _quarantined(home) == [DATABASE, "identity.pem"]
+
+
+def test_a_copied_disk_becomes_a_device_of_its_own_once(memory_home: Path) -> None:
+    run_in_virtual_time(_copied_disk(memory_home))
+
+
+async def _old_backup(home: Path) -> None:
+    clock = VirtualClock()
+    backup = home / "backup"
+    async with HostileService(clock.true_time) as service:
+        await _with_an_unsent_report(home, service, clock)
+        shutil.copytree(home / "state", backup)
+        async with simulated_agent(config_for(home, service.base_url), home, clock):
+            later = await service.request_report("application")
+            await service.until(lambda: service.report_for(later) is not None, 300)
+            await asyncio.sleep(60)
+        assert len(service.reports) == 2
+        shutil.rmtree(home / "state")
+        shutil.copytree(backup, home / "state")
+        # The restored journal does not know the later request; the service does, and it is over.
+        service._waiting[later] = {**_command(service, later)}
+        service.faults["acknowledge"] = status(409)
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            await app.until_ended({later}, 600)
+            await asyncio.sleep(300)
+            assert app.collectors.runs == 0
+            entry = app.entry(later)
+            assert entry is not None
+            assert entry.state is State.REJECTED
+        # The report in the restored outbox was sent again, as the same bytes.
+        assert len(service.reports) == 2
+        assert service.violations == []
+
+
+def _command(service: HostileService, request_id: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "requestId": request_id,
+        "bindingId": service.binding_id,
+        "kind": "application",
+        "expiresAt": "2099-01-01T00:00:00Z",
+        "status": "completed",
+    }
+
+
+def test_a_restored_backup_collects_nothing_twice(memory_home: Path) -> None:
+    run_in_virtual_time(_old_backup(memory_home))
+
+
+async def _bound_anew(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        async with simulated_agent(config_for(home, service.base_url), home, clock):
+            await _enrolled(service)
+        assert service.device is not None
+        service.binding_id = service.device["bindingId"] = "0b1f6a52-9d2c-4b3e-8f57-1d2c3b4a5e6f"
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            request_id = await service.request_report("network", expires_in_s=clock.passed_s + 600)
+            await service.until(lambda: service.report_for(request_id) is not None, 300)
+            assert str(app.standing.binding_id) == service.binding_id
+        assert service.calls.count("enroll") == 1
+
+
+def test_another_binding_of_this_device_is_adopted(memory_home: Path) -> None:
+    run_in_virtual_time(_bound_anew(memory_home))
+
+
+async def _another_service(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as old, HostileService(clock.true_time) as new:
+        request_id = await _with_an_unsent_report(home, old, clock)
+        asked = len(old.called_at)
+        async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
+            await _enrolled(new)
+            await asyncio.sleep(120)
+            assert [p.detail for p in app.health.problems() if p.condition.code == "place-changed"]
+            assert app.entry(request_id) is None
+        assert "submitResult" not in new.calls
+        assert len(old.called_at) == asked
+        assert _quarantined(home) == [DATABASE]
+        # Back at the old one the report can still be taken out of the file that was kept.
+        kept = next((home / "state" / "quarantine").iterdir())
+        assert request_id.encode() in kept.read_bytes()
+
+
+def test_reports_for_another_service_are_kept_and_not_sent(memory_home: Path) -> None:
+    run_in_virtual_time(_another_service(memory_home))
+
+
+async def _another_location(home: Path, *, is_refused: bool) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        request_id = await _with_an_unsent_report(home, service, clock)
+        if is_refused:
+            service.faults["submitResult"] = status(403)
+        moved = config_for(home, service.base_url, service={"location_id": "loc-2"})
+        async with simulated_agent(moved, home, clock) as app:
+            await app.until_ended({request_id}, 600)
+            await asyncio.sleep(60)
+            assert app.health.holds("reports-dropped") is is_refused
+        assert service.calls.count("enroll") == 2
+        assert _record(home)["binding"]["location_id"] == "loc-2"
+        assert (service.report_for(request_id) is None) is is_refused
+        kept = [name for name in _quarantined(home) if name.startswith("refused-")]
+        assert len(kept) == (1 if is_refused else 0)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_reports_of_another_location_go_to_the_same_service_or_are_kept(
+    is_refused: bool, memory_home: Path
+) -> None:
+    run_in_virtual_time(_another_location(memory_home, is_refused=is_refused))
+
+
+async def _revoked(home: Path) -> None:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            await _enrolled(service)
+            app.collectors.may_end.clear()
+            under_way = await service.request_report("network", expires_in_s=1e5)
+            waiting = await service.request_report("application", expires_in_s=1e5)
+            await service.until(lambda: len(service.acknowledged) == 3)
+            device, service.device = service.device, None
+            service.faults.update(dict.fromkeys(("heartbeat", "acknowledge"), status(403)))
+            service.faults["submitResult"] = status(403)
+            await asyncio.sleep(app._config.heartbeat.interval_seconds * 1.2)
+            assert app.standing.is_revoked
+            assert app._look().is_revoked
+            assert "revoked" in {p.code for p in app._look().problems}
+            app.collectors.may_end.set()  # what is under way may end; nothing else begins
+            app._executor.schedule("application")
+            before = len(service.called_at)
+            await asyncio.sleep(1800)
+            assert app.collectors.runs == 1
+            # It asks slowly whether that still is so, and does nothing else.
+            assert {name for _, name in service.called_at[before:]} == {"current"}
+            assert len(service.called_at) - before <= 12
+            service.device = device
+            service.faults.clear()
+            await app.until_ended({under_way, waiting}, 4000)
+        assert sum(r.get("requestId") == under_way for r in service.reports) == 1
+        assert sum(r.get("requestId") == waiting for r in service.reports) == 1
+
+
+def test_a_revoked_device_stops_within_a_heartbeat_and_says_so(memory_home: Path) -> None:
+    run_in_virtual_time(_revoked(memory_home))
+
+
+# ------------------------------------------------------------------ real processes
+
+
+@pytest.mark.parametrize("place", ["/proc/venue", "/dev/null", "/dev/null/state"])
+async def test_a_state_directory_that_cannot_be_is_one_plain_line(
+    place: str, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    config.write_text(config.read_text().replace(str(tmp_path / "state"), place))
+    code, output, errors = await run_agent(config, "run")
+    assert (code, output) == (1, "")
+    assert errors.startswith(f"venue-agent: the state directory {place} cannot be written: ")
+    assert len(errors.splitlines()) == 1
+
+
+AS_SOMEBODY_ELSE = """
+import os, sys
+from pathlib import Path
+from agent.adapters.state import StateDirectory
+from agent.errors import StateError
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    StateDirectory(Path(sys.argv[1])).prepare()
+except StateError as error:
+    print(error)
+"""
+
+
+def test_a_state_directory_of_somebody_else_is_said(memory_home: Path) -> None:
+    theirs = memory_home / "theirs"
+    theirs.mkdir(mode=0o700)
+    memory_home.chmod(0o755)
+    if os.geteuid() != 0:
+        theirs.chmod(0o500)
+    said = subprocess.run(
+        [sys.executable, "-c", AS_SOMEBODY_ELSE, str(theirs)],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert said.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
+
+
+async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    key = tmp_path / "api-key"
+    key.chmod(0o604)
+    code, _, errors = await run_agent(config, "run")
+    assert code == 2
+    assert errors == (
+        f"venue-agent: every user of this machine can read the file {key}: chmod 600 it\n"
+    )
+
+
+async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    (tmp_path / "api-key").chmod(0o640)
+    async with running_agent(config) as agent:
+        await agent.until_logged("try 1:")
+        assert await agent.stop() == 0
+    # Said before the logging is set up: a plain line is enough.
+    assert "a whole group can read" in agent.log
