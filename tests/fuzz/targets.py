@@ -1,0 +1,212 @@
+"""Every parser of foreign bytes, with the errors its docstring allows and bytes to begin from.
+
+Whatever else such a parser raises is a bug; so is taking longer than a moment. CI runs each over
+mutated seeds (test_parsers.py), `make fuzz` over what atheris finds (__main__.py).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from agent.adapters.collector_process import _event
+from agent.rules.command_frames import parse_frame
+from agent.rules.replies import error_of, http_date, retry_after_s
+from agent.rules.sealing import seal_smaller
+from agent.wire.device_operations import (
+    ChallengeReply,
+    EnrollmentRecord,
+    HeartbeatReply,
+    SubmitResultReply,
+)
+from collectors.application import ipp as queue_ipp
+from collectors.application.certificate import parse_certificate
+from collectors.application.disk_space import parse_df
+from collectors.application.http_reply import parse_response as parse_kiosk_reply
+from collectors.application.kiosk.browser_fields import parse_values
+from collectors.application.kiosk.session import parse_answer
+from collectors.application.kiosk.targets import parse_page_ids
+from collectors.application.linux.edid import parse_edid
+from collectors.application.linux.mounts import parse_mountinfo
+from collectors.application.linux.usb import parse_usage_page
+from collectors.application.print_queues import parse_jobs, parse_queues
+from collectors.application.windows.script import parse_sections
+from collectors.contract import Event
+from collectors.network import rtnetlink
+from collectors.network.enrichment_ipp import parse_attributes
+from collectors.network.http_exchange import HttpError, parse_reply
+from collectors.network.mdns_records import parse_txt
+from collectors.network.mdns_wire import parse_response as parse_mdns
+from collectors.network.neighbours import parse_arp, parse_ndp, parse_proc_arp
+from collectors.network.neighbours_windows import parse_ip_net_table
+from collectors.network.printers.cups import parse_cups_reply
+from collectors.network.printers.device_uri import parse_device_uri
+from collectors.network.scan_network import parse_rtt_ms
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
+COMMAND = json.dumps(
+    {
+        "version": 1,
+        "requestId": str(UUID(int=1)),
+        "bindingId": str(UUID(int=2)),
+        "kind": "network",
+        "expiresAt": "2026-11-20T19:10:00Z",
+        "status": "queued",
+    }
+).encode()
+MDNS = bytes.fromhex(
+    "000084000000000100000000085f7072696e746572045f746370056c6f63616c00000c0001000000780009"
+    "066b69746368c00c"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``parse`` may raise ``errors`` and nothing else."""
+
+    parse: Callable[[bytes], object]
+    seeds: tuple[bytes, ...] = (b"",)
+    errors: tuple[type[Exception], ...] = ()
+
+
+def _fixture(path: str) -> tuple[bytes, ...]:
+    return ((FIXTURES / path).read_bytes(),)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _netlink(data: bytes) -> None:
+    for message in rtnetlink.parse_messages(data):
+        _netlink_body(message.body)
+
+
+def _netlink_body(body: bytes) -> None:
+    rtnetlink.parse_link(body)
+    rtnetlink.parse_address(body)
+    rtnetlink.parse_default_routes(body)
+    rtnetlink.parse_neighbour(body)
+
+
+def _reply(data: bytes) -> None:
+    """The first two bytes are the status, what follows is headers and body."""
+    status, value = int.from_bytes(data[:2], "big") % 600, _text(data[2:200])
+    headers = {"retry-after": value, "content-type": value, "location": value, "date": value}
+    error_of(status, headers, data[2:], NOW)
+    retry_after_s(value, NOW)
+    http_date(value)
+
+
+def _queues(data: bytes) -> None:
+    response = queue_ipp.parse_response(data)
+    parse_queues(response)
+    parse_jobs(response, 1.8e9)
+
+
+def _collector_event(data: bytes) -> object:
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    adapter: TypeAdapter[Event] = TypeAdapter(Event)
+    return _event(adapter, data)
+
+
+TARGETS: dict[str, Target] = {
+    "command-frames": Target(parse_frame, (COMMAND, b"[" + COMMAND + b"]", b'{"commands": []}')),
+    "replies": Target(_reply, (b"\x01\xad120", b"\x01\xf7Fri, 20 Nov 2026 19:00:00 GMT")),
+    "challenge-reply": Target(
+        ChallengeReply.model_validate_json,
+        _fixture("golden/challenge/reply.json"),
+        (ValidationError,),
+    ),
+    "enrollment-record": Target(
+        EnrollmentRecord.model_validate_json,
+        _fixture("golden/enroll/reply.json"),
+        (ValidationError,),
+    ),
+    "heartbeat-reply": Target(
+        HeartbeatReply.model_validate_json,
+        _fixture("golden/heartbeat/reply.json"),
+        (ValidationError,),
+    ),
+    "submit-reply": Target(
+        SubmitResultReply.model_validate_json,
+        _fixture("golden/submitResult/reply.json"),
+        (ValidationError,),
+    ),
+    "sealed-body": Target(
+        lambda data: seal_smaller(data, 10_000, tier=0),
+        _fixture("golden/submitResult/request-network.json"),
+        (ValueError,),
+    ),
+    "collector-event": Target(
+        _collector_event,
+        (b'{"event": "progress", "step": "scan", "done": 1, "total": 2}',),
+        (ValidationError,),
+    ),
+    "mdns-message": Target(parse_mdns, (MDNS,)),
+    "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),
+    "ipp-cups": Target(
+        parse_cups_reply, _fixture("network/ipp/cups_get_printers.bin"), (ValueError,)
+    ),
+    "ipp-attributes": Target(
+        lambda data: parse_attributes("192.168.1.9", 631, data),
+        _fixture("network/ipp/ippeveprinter_attributes.bin"),
+        (ValueError,),
+    ),
+    "ipp-queues": Target(
+        _queues,
+        _fixture("network/ipp/cups_get_printers.bin")
+        + _fixture("network/ipp/ippeveprinter_attributes.bin"),
+        (ValueError,),
+    ),
+    "http-reply": Target(
+        lambda data: (parse_reply(data, is_all=True), parse_reply(data, is_all=False)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",),
+        (HttpError,),
+    ),
+    "device-uri": Target(
+        lambda data: parse_device_uri(_text(data)),
+        (b"ipp://printer.local:631/ipp/print?uuid=1", b"usb://Brother/HL?serial=1", b"lpd://[::1"),
+    ),
+    "netlink-messages": Target(_netlink, (bytes(64),)),
+    "netlink-body": Target(_netlink_body, (bytes(range(64)),)),
+    "windows-neighbours": Target(parse_ip_net_table, (bytes(256),)),
+    "proc-arp": Target(lambda data: parse_proc_arp(_text(data))),
+    "arp": Target(lambda data: parse_arp(_text(data))),
+    "ndp": Target(lambda data: parse_ndp(_text(data))),
+    "tcp-info": Target(parse_rtt_ms, (bytes(104),)),
+    "devtools-pages": Target(
+        parse_page_ids, (b'[{"id": "A1", "type": "page", "url": "x"}]',), (ValueError,)
+    ),
+    "devtools-answer": Target(
+        lambda data: parse_answer(data, 7),
+        (b'{"id": 7, "result": {"result": {"value": "x"}}}', b'{"id": 7, "error": {}}'),
+        (ValueError,),
+    ),
+    "devtools-values": Target(
+        lambda data: parse_values(_text(data)),
+        (b'{"browser.online": true, "browser.languages": ["en"]}',),
+        (ValueError,),
+    ),
+    "devtools-http": Target(
+        lambda data: parse_kiosk_reply(data, "the browser"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",),
+        (ValueError,),
+    ),
+    "certificate": Target(parse_certificate, (b"\x30\x03\x30\x01\x02",), (ValueError,)),
+    "edid": Target(parse_edid, (b"\x00" + b"\xff" * 6 + b"\x00" + bytes(120),)),
+    "hid-descriptor": Target(parse_usage_page, (b"\x06\x01\x02",)),
+    "df": Target(parse_df, (b"F 1024-blocks Used Available Capacity M\n/dev/x 9 4 5 44% /\n",)),
+    "mountinfo": Target(
+        lambda data: parse_mountinfo(_text(data)),
+        _fixture("application/linux/mountinfo.txt"),
+        (),
+    ),
+    "powershell": Target(parse_sections, (b'{"os": {"ok": [{"Caption": "x"}]}}',), (ValueError,)),
+}

@@ -1,0 +1,54 @@
+"""No parser of foreign bytes raises what it does not say, whatever it is fed."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from tests.fuzz.targets import TARGETS, Target
+
+EXAMPLES = 60
+
+
+def feed(target: Target, data: bytes) -> None:
+    """Parse ``data``; an error that the parser does not allow itself comes through."""
+    try:
+        target.parse(data)
+    except target.errors:
+        return
+
+
+@st.composite
+def _spoiled(draw: st.DrawFn, seeds: tuple[bytes, ...]) -> bytes:
+    """A seed with bytes changed, cut, doubled or put in: near enough to be taken seriously."""
+    data = bytearray(draw(st.sampled_from(seeds)))
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(data)))
+        length = draw(st.integers(0, 12))
+        data[at : at + length] = draw(st.binary(max_size=12) | st.sampled_from(_AWKWARD))
+    return bytes(data)
+
+
+_AWKWARD = (
+    b"\xff\xff\xff\xff", b"\x00" * 8, b"[" * 2000, b"\xc0\x0c", b"9" * 400, b"\r\n\r\n",
+    b"\xed\xa0\x80", b"NaN", b"1e999", "\N{ARABIC-INDIC DIGIT NINE}".encode(), b"%00", b'"\\ud800"',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_raises_only_what_it_says(name: str) -> None:
+    target = TARGETS[name]
+    seeds: SearchStrategy[bytes] = _spoiled(target.seeds)
+
+    @settings(max_examples=EXAMPLES, deadline=2000, suppress_health_check=list(HealthCheck))
+    @given(seeds | st.binary(max_size=300))
+    def run(data: bytes) -> None:
+        feed(target, data)
+
+    run()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_seeds_are_taken_seriously(name: str) -> None:
+    for seed in TARGETS[name].seeds:
+        feed(TARGETS[name], seed)
