@@ -26,6 +26,7 @@ from agent.config import Config, LocalConfig
 from agent.config_file import Loaded
 from agent.credential import find_api_key
 from agent.device_setup import device_at_start
+from agent.rules import retry
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.disk_floor import DiskFloor
@@ -210,7 +211,7 @@ class App:
         return {
             "status": self.status.run,
             "time": self._timekeeper.run,
-            "enroll": self.enrollment.run,
+            "enroll": self._enroll,
             "heartbeat": self._first_heartbeat,
             "receive": self._receiver.run,
             "acknowledge": self._acknowledger.run,
@@ -234,6 +235,15 @@ class App:
         self.status.write_now()
         await self.facade.close()
         self._database.close()
+
+    async def _enroll(self) -> None:
+        """Make the first contact, not in step with a street that booted together, and stay."""
+        clock = self._around.clock
+        # The monotonic clock counts from the boot on every system this runs on.
+        delay_s = retry.first_contact_delay_s(clock.monotonic(), self._around.rng)
+        if delay_s:
+            await clock.sleep(delay_s)
+        await self.enrollment.run()
 
     async def _first_heartbeat(self) -> None:
         """Beat as soon as there is a binding, and after each new one; the scheduler goes on."""

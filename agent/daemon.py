@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import sqlite3
 import sys
@@ -55,10 +56,8 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
     if source.readers() == "everyone":
-        where = source.describe()
-        raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
-    if source.readers() == "group" and loaded.config.service.api_key_file:
-        log.warning("a whole group can read %s: chmod 600 it", source.describe())
+        # Said, not refused: an agent that no longer starts after an upgrade helps nobody.
+        log.warning("every user of this machine can read %s: chmod 600 it", source.describe())
     return loaded
 
 
@@ -73,6 +72,7 @@ async def run(
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
     state = StateDirectory(state_dir(loaded.config.device))
+    os.umask(0o077)
     state.prepare()
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
     around = Surroundings(

@@ -120,10 +120,14 @@ class Facade:
         return _read(SubmitResultReply, await self._post(Moment.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
-    async def commands(self, *, stream: bool) -> AsyncIterator[CommandStream]:
+    async def commands(
+        self, *, stream: bool, patience_s: float | None = None
+    ) -> AsyncIterator[CommandStream]:
         """Ask for commands; yields once the service has begun to answer.
 
         Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
+        ``patience_s`` is how long the answer may take to begin, where that is not as for any
+        other call: a service may hold the question until it has a command.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         timeout = httpx2.Timeout(
@@ -132,7 +136,7 @@ class Facade:
         async with contextlib.AsyncExitStack() as stack:
             moments.before(Moment.COMMANDS_OPENED)
             with _as_unavailable():
-                async with asyncio.timeout(self._timeout_s):
+                async with asyncio.timeout(patience_s or self._timeout_s):
                     response = await stack.enter_async_context(
                         self._client.stream(
                             "POST",

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from agent.errors import StateError
 LOCK_NAME = "agent.lock"
 QUARANTINE_NAME = "quarantine"
 QUARANTINE_MAX_FILES = 50
+LOCK_TRIES = 5
+LOCK_PAUSE_S = 0.05
 QUARANTINE_MAX_BYTES = 128 * 2**20
 PRIVATE_DIRECTORY = 0o700
 
@@ -53,7 +56,7 @@ class StateDirectory:
                 f"{self.path / LOCK_NAME} cannot be written: {error.strerror}"
             ) from None
         try:
-            if not _try_lock(file):
+            if not _try_lock_for_a_moment(file):
                 raise StateError(
                     f"another agent{_named(read_pid(self.path))} already uses {self.path}"
                 )
@@ -131,6 +134,15 @@ def _pid_when_denied(state_dir: Path) -> int | None:
     except PermissionError:
         return pid
     return pid
+
+
+def _try_lock_for_a_moment(file: BinaryIO) -> bool:
+    """Try again for a moment: `holder`, asked by a `status`, takes the lock to see if it can."""
+    for _ in range(LOCK_TRIES - 1):
+        if _try_lock(file):
+            return True
+        time.sleep(LOCK_PAUSE_S)
+    return _try_lock(file)
 
 
 def _try_lock(file: BinaryIO) -> bool:

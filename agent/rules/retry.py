@@ -38,6 +38,16 @@ RETRY_AFTER_MIN_S: Final = 2.0
 """Nor may it make the agent ask more often than 30 times a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """A service that wishes for less, again and again, does not mean it."""
+JUST_BOOTED_S: Final = 120.0
+FIRST_CONTACT_SPREAD_S: Final = 10.0
+"""When the power comes back, a whole street of machines boots at the same moment."""
+
+
+def first_contact_delay_s(uptime_s: float, rng: Random) -> float:
+    """Return the wait before the first call of a daemon on a machine that is up ``uptime_s``."""
+    return rng.uniform(0.0, FIRST_CONTACT_SPREAD_S) if uptime_s < JUST_BOOTED_S else 0.0
+
+
 RETRY_AFTER_MAX_S: Final = 3600.0
 """No service may silence the agent for longer than this."""
 

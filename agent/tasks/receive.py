@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 Delivery = Literal["auto", "stream", "poll"]
 
+LONG_POLL_S: Final = 90.0
+"""A service may hold `onCommands` this long before it begins to answer."""
+
 STREAM_WORTH_S: Final = 10.0
 """A stream that ends sooner is asked for again only after a growing wait."""
 
@@ -144,7 +147,11 @@ class Receiver:
 
     async def _open(self, connection: contextlib.AsyncExitStack) -> CommandStream:
         wants_stream = self._delivery != "poll"
-        return await connection.enter_async_context(self._facade.commands(stream=wants_stream))
+        # While the service answers others, a silent one may be holding a long poll; after an
+        # outage silence is the outage, and everybody waits behind this call.
+        patience_s = LONG_POLL_S if self._link.is_up else None
+        answer = self._facade.commands(stream=wants_stream, patience_s=patience_s)
+        return await connection.enter_async_context(answer)
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
         if not is_lasting:

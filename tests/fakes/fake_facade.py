@@ -118,7 +118,10 @@ class FakeFacade:
         return answer
 
     @contextlib.asynccontextmanager
-    async def commands(self, *, stream: bool) -> AsyncIterator[CommandStream]:
+    async def commands(
+        self, *, stream: bool, patience_s: float | None = None
+    ) -> AsyncIterator[CommandStream]:
+        self.patience.append(patience_s)
         answer = await self._answer("onCommands", stream, lambda: CommandStream(False, at_once()))
         self.open_streams += 1
         try:

@@ -79,3 +79,12 @@ def test_no_wish_makes_more_than_30_calls_a_minute(wish_s: float | None, rng: Ra
         at_s += retry.throttled_delay_s(wish_s, calls, rng)
 
     assert calls <= 31  # 30 waits, and the call before the first
+
+
+@pytest.mark.parametrize(("uptime_s", "most_s"), [(0.0, 10.0), (119.9, 10.0), (120.0, 0.0)])
+def test_only_a_machine_that_just_booted_waits_before_its_first_contact(
+    uptime_s: float, most_s: float
+) -> None:
+    waits = [retry.first_contact_delay_s(uptime_s, Random(seed)) for seed in range(200)]
+    assert all(0.0 <= wait <= most_s for wait in waits)
+    assert max(waits) > most_s * 0.9 or most_s == 0.0

@@ -10,7 +10,7 @@ from agent.adapters.moments import Moment
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
-from agent.tasks.receive import STREAM_RENEWED_AFTER_S, WAITING_MAX
+from agent.tasks.receive import LONG_POLL_S, STREAM_RENEWED_AFTER_S, WAITING_MAX
 from agent.wire.device_operations import Command
 from tests.fakes.fake_facade import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
@@ -174,6 +174,16 @@ async def test_a_stream_that_breaks_keeps_what_came(home: House) -> None:
 
     assert known(home) == [1, 2]
     assert home.link.is_up
+
+
+async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: House) -> None:
+    """Behind a call that is made during an outage everybody waits."""
+    home.facade.script["onCommands"].extend([polled(), Unavailable("timeout", "silence"), polled()])
+
+    async with running(home.receiver.run):
+        await until(lambda: len(home.facade.patience) >= 4)
+
+    assert home.facade.patience[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
 
 
 async def test_an_outage_is_waited_out(home: House) -> None:
