@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--window", type=float, default=120, help="seconds of idling measured")
     parser.add_argument("--requests", type=int, default=50)
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
+    parser.add_argument("--idle-only", action="store_true", help="measure idling only")
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -51,16 +52,22 @@ def main() -> int:
     builds = {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
     with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
         home = Path(directory)
-        show_sizes()
-        for name, line in builds.items():
-            show_verbs(name, line, home)
-            asyncio.run(show_starts(name, line, home))
-        with local_service(home) as service:
-            for name, line in builds.items():
-                show_latencies(name, line, home, service, options.requests)
+        if not options.idle_only:
+            show_work(builds, home, options.requests)
         with local_service(_made(home / "idle")) as service:
             show_idling(builds, home, service, options.window, options.root)
     return 0
+
+
+def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
+    """Print everything but idling."""
+    show_sizes()
+    for name, line in builds.items():
+        show_verbs(name, line, home)
+        asyncio.run(show_starts(name, line, home))
+    with local_service(home) as service:
+        for name, line in builds.items():
+            show_latencies(name, line, home, service, requests)
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
@@ -130,8 +137,11 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
                 env={**os.environ, "NOTIFY_SOCKET": address, "LANG": "C.UTF-8"},
             )
             try:
-                while b"READY=1" not in notify.recv(4096):
-                    pass
+                try:
+                    while b"READY=1" not in notify.recv(4096):
+                        pass
+                except TimeoutError:
+                    raise SystemExit((config.parent / "agent.log").read_text()) from None
                 ready_s = time.monotonic() - began
                 # A manager that reads no more would in the end hold up the daemon.
                 reader = threading.Thread(target=_read_on, args=(notify,))
