@@ -44,6 +44,8 @@ class FakeFacade:
     always: dict[str, Answer] = field(default_factory=dict)
     record: EnrollmentRecord | None = None
     open_streams: int = 0
+    patience: list[float | None] = field(default_factory=list)
+    """How long each answer of `onCommands` was to be waited for."""
 
     def named(self, operation: str) -> list[Any]:
         """Return what was sent to ``operation``."""
