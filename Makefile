@@ -104,3 +104,16 @@ test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time 
 
 test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
+
+soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
+	@$(BIN)/python -m tests.scenario.soak $(ARGS)
+
+FUZZ_TOOLS := build/fuzz-tools
+fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")
+	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(FUZZ_TOOLS) 'atheris>=3,<4'
+	@PYTHONPATH=$(FUZZ_TOOLS) $(BIN)/python -m tests.fuzz $(ARGS)
+
+MUTATION_TOOLS := build/mutation-tools
+mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many changes the tests notice
+	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MUTATION_TOOLS) 'cosmic-ray>=8.7,<9'
+	@$(BIN)/python tests/mutation.py $(ARGS)

@@ -4,47 +4,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.rules.clock_skew import ServiceClock
-from agent.rules.time_jump import Look, TimeJump, jump_between
+from agent.rules.time_jump import SLEEP_WORTH_S, STEP_WORTH_S, Look, TimeJump, jump_between
 
-WALL = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
-
-
-def later(wall_s: float, monotonic_s: float) -> Look:
-    return Look(WALL + timedelta(seconds=wall_s), 100.0 + monotonic_s)
+BEFORE = Look(datetime(2026, 11, 20, 19, 0, tzinfo=UTC), 5000.0)
+MEANT_S = 15.0
 
 
-BEFORE = later(0, 0)
+def after(passed_s: float, stepped_s: float = 0.0) -> Look:
+    wall = BEFORE.wall + timedelta(seconds=passed_s + stepped_s)
+    return Look(wall, BEFORE.monotonic_s + passed_s)
 
 
 @pytest.mark.parametrize(
-    ("wall_s", "monotonic_s", "words"),
+    ("passed_s", "stepped_s", "expected"),
     [
-        (10, 10, None),
-        (39, 39, None),
-        (40, 40, "this machine slept for 30 s"),
-        (3610, 3610, "this machine slept for 3600 s"),
-        (14.9, 10, None),
-        (15, 10, "the clock was set forward by 5 s"),
-        (-3590, 10, "the clock was set back by 3600 s"),
-        (0, 100, "this machine slept for 90 s and the clock was set back by 100 s"),
+        (15, 0, None),
+        (16, 0.4, None),
+        (44, 4.9, None),
+        (44, -4.9, None),
+        (45, 0, TimeJump(slept_s=30)),
+        (28_815, 0, TimeJump(slept_s=28_800)),
+        (15, 5, TimeJump(stepped_s=5)),
+        (15, -5, TimeJump(stepped_s=-5)),
+        (15, -86_400, TimeJump(stepped_s=-86_400)),
+        (3615, 86_400, TimeJump(slept_s=3600, stepped_s=86_400)),
     ],
 )
-def test_what_happened_between_two_looks(
-    wall_s: float, monotonic_s: float, words: str | None
-) -> None:
-    jump = jump_between(BEFORE, later(wall_s, monotonic_s), meant_s=10)
-
-    assert (None if jump is None else jump.in_words()) == words
-    assert jump != TimeJump()
+def test_what_is_a_jump(passed_s: float, stepped_s: float, expected: TimeJump | None) -> None:
+    assert jump_between(BEFORE, after(passed_s, stepped_s), meant_s=MEANT_S) == expected
 
 
-@given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
-def test_the_service_clock_goes_on_whoever_sets_ours(stepped_s: float, passed_s: float) -> None:
-    seen = ServiceClock(WALL, shown_at=100.0)
-    ours = WALL + timedelta(seconds=passed_s + stepped_s)
+@given(st.floats(0, 1e8), st.floats(-1e8, 1e8))
+def test_a_jump_is_worth_its_name(passed_s: float, stepped_s: float) -> None:
+    jump = jump_between(BEFORE, after(passed_s, stepped_s), meant_s=MEANT_S)
 
-    skew = seen.skew(local_time=ours, monotonic_s=100.0 + passed_s)
+    if jump is None:
+        assert passed_s < MEANT_S + SLEEP_WORTH_S + 0.01
+        assert abs(stepped_s) < STEP_WORTH_S + 0.01
+    else:
+        assert jump.slept_s == 0 or jump.slept_s >= SLEEP_WORTH_S
+        assert jump.stepped_s == 0 or abs(jump.stepped_s) >= STEP_WORTH_S
 
-    shown = skew.service_time(ours)
-    assert abs((shown - WALL).total_seconds() - passed_s) <= 2.001
+
+@pytest.mark.parametrize(
+    ("jump", "words"),
+    [
+        (TimeJump(slept_s=3600.4), "this machine slept for 3600 s"),
+        (TimeJump(stepped_s=90), "the clock was set forward by 90 s"),
+        (TimeJump(60, -7.2), "this machine slept for 60 s and the clock was set back by 7 s"),
+    ],
+)
+def test_it_is_said_in_words(jump: TimeJump, words: str) -> None:
+    assert jump.in_words() == words

@@ -1,0 +1,90 @@
+"""`python tests/mutation.py [MODULE ...]`: how many changes of agent/rules the tests notice.
+
+cosmic-ray changes one thing at a time (an operator, a number, a branch) and runs the tests of that
+module. It does so in a copy of the tree, because it changes the files themselves. Exit 1 below the
+floor.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "build" / "mutation"
+FLOOR = 0.8
+
+TESTS = {
+    "clock_skew": "test_clock_skew.py",
+    "command_frames": "test_command_frames.py",
+    "fit": "test_fit.py",
+    "health": "test_standing_and_health.py",
+    "lifecycle": "test_lifecycle.py",
+    "replies": "test_replies.py",
+    "retry": "test_retry.py",
+    "sealing": "test_sealing.py",
+    "standing": "test_standing_and_health.py",
+    "time_jump": "test_time_jump.py",
+}
+"""The tests that answer for a module of agent/rules."""
+
+CONFIG = """\
+[cosmic-ray]
+module-path = "agent/rules/{module}.py"
+timeout = 60.0
+excluded-modules = []
+test-command = "{python} -m pytest -x -q -p no:cacheprovider tests/unit/agent/rules/{tests}"
+[cosmic-ray.distributor]
+name = "local"
+"""
+
+
+def score(module: str) -> tuple[int, int, list[str]]:
+    """Return how many mutants there were, how many lived, and where those are."""
+    (WORK / "config.toml").write_text(
+        CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
+    )
+    session = WORK / f"{module}.sqlite"
+    session.unlink(missing_ok=True)
+    for verb in ("init", "exec"):
+        words = [sys.executable, "-m", "cosmic_ray.cli", verb, "config.toml", session.name]
+        subprocess.run(words, cwd=WORK, check=True, env=_environment(), stderr=subprocess.DEVNULL)
+    connection = sqlite3.connect(session)
+    try:
+        rows = connection.execute(
+            "SELECT m.operator_name, m.start_pos_row, r.test_outcome FROM mutation_specs m"
+            " JOIN work_results r ON m.job_id = r.job_id"
+        ).fetchall()
+    finally:
+        connection.close()
+    lived = [f"{module}.py:{row}: {name}" for name, row, outcome in rows if "SURVIVED" in outcome]
+    return len(rows), len(lived), lived
+
+
+def _environment() -> dict[str, str]:
+    tools = ROOT / "build" / "mutation-tools"
+    return {**os.environ, "PYTHONPATH": f"{WORK}:{tools}"}
+
+
+def main() -> int:
+    modules = sys.argv[1:] or list(TESTS)
+    shutil.rmtree(WORK, ignore_errors=True)
+    for name in ("agent", "collectors", "tests"):
+        shutil.copytree(ROOT / name, WORK / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", WORK)
+    all_mutants = all_lived = 0
+    for module in modules:
+        mutants, alive, lived = score(module)
+        all_mutants, all_lived = all_mutants + mutants, all_lived + alive
+        print(f"{module:16} {mutants - alive} of {mutants} noticed", flush=True)
+        for line in lived:
+            print(f"    {line}", flush=True)
+    share = 1 - all_lived / max(1, all_mutants)
+    print(f"mutation score {share:.1%} ({all_mutants} mutants)")
+    return 0 if share >= FLOOR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

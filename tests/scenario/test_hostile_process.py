@@ -1,0 +1,146 @@
+"""The real process against hostile answers, TLS included: what `status` says of each, and for how
+long it stays up."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from agent.rules.health import CONDITIONS
+from tests.fakes import hostile_service as say
+from tests.fakes.hostile_service import Fault, HostileService
+from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+
+
+def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
+    """Make a certificate that signs itself, for ``name`` or an address; return it and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    names: x509.GeneralName = (
+        x509.IPAddress(IPv4Address(name)) if name[0].isdigit() else x509.DNSName(name)
+    )
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(now - timedelta(days=30))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([names]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = home / "service.pem", home / "service.key"
+    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return paths
+
+
+@contextlib.asynccontextmanager
+async def tls_service(
+    paths: tuple[Path, Path], newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Serve nothing over TLS; yield the address and what came through the handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*paths)
+    if newest < ssl.TLSVersion.TLSv1_2:
+        context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version = min(newest, ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = newest
+    came: list[bytes] = []
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            came.append(await reader.read(65536))
+            writer.write(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+    server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=context)
+    async with server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", came
+
+
+async def _said(agent: AgentProcess, code: str) -> dict[str, str]:
+    """Wait until the status names ``code``; return what it says of it."""
+    await agent.until_logged(CONDITIONS[code].title)
+    async with asyncio.timeout(10):
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                for problem in agent.status()["problems"]:
+                    if problem["code"] == code:
+                        return dict(problem)
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("name", "days", "newest", "is_trusted", "code"),
+    [
+        ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_3, True, "server-error"),
+        ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_2, True, "server-error"),
+        ("other.example", 1, ssl.TLSVersion.TLSv1_3, True, "tls"),
+        ("127.0.0.1", -1, ssl.TLSVersion.TLSv1_3, True, "tls"),
+        ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_3, False, "tls"),
+        ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_1, True, "tls"),
+    ],
+    ids=["good", "TLS 1.2", "wrong name", "run out", "unknown issuer", "TLS 1.1"],
+)
+async def test_only_a_trusted_and_present_tls_hears_the_key(  # noqa: PLR0917 - one row each
+    tmp_path: Path, name: str, days: int, newest: ssl.TLSVersion, is_trusted: bool, code: str
+) -> None:
+    paths = certificate(tmp_path, name, days=days)
+    trust = f'ca_file = "{paths[0]}"' if is_trusted else ""
+    async with tls_service(paths, newest) as (base_url, came):  # noqa: SIM117 - the url is needed
+        async with running_agent(write_config(tmp_path, base_url, service=trust)) as agent:
+            problem = await _said(agent, code)
+            assert await agent.stop() == 0
+    assert problem["fix"] == CONDITIONS[code].fix
+    heard = any(b"Bearer" in request for request in came)
+    assert heard is (code == "server-error"), "the key was told to somebody it is not for"
+
+
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "500": (say.status(500), "server-error"),
+    "portal": (say.status(200, say.PORTAL, "text/html"), "captive-portal"),
+    "reset": (say.reset, "connection-lost"),
+    "garbage": (say.status(200, b"\x00garbage"), "bad-reply"),
+    "401": (say.status(401), "credential-refused"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_the_process_says_what_it_meets_and_goes_on(name: str, tmp_path: Path) -> None:
+    fault, code = FAULTS[name]
+    async with HostileService(lambda: datetime.now(UTC)) as service:
+        service.faults["challenge"] = fault
+        config = write_config(
+            tmp_path,
+            service.base_url,
+            service="request_timeout_seconds = 1",
+            logging='level = "info"',
+        )
+        async with running_agent(config) as agent:
+            problem = await _said(agent, code)
+            assert problem["title"] == CONDITIONS[code].title
+            assert len(problem["detail"].splitlines()) == 1
+            assert await agent.stop() == 0
+        assert "Traceback" not in agent.log
+        assert len(service.called_at) <= 5

@@ -1,0 +1,63 @@
+"""The API key and the private key are planted, and looked for in everything the agent writes."""
+
+import base64
+import signal
+import zipfile
+from pathlib import Path
+
+from tests.fakes.strict_service import API_KEY, StrictService
+from tests.scenario.agent_process import run_agent, running_agent, write_config
+
+COMMANDS = (
+    ("status",),
+    ("status", "--json"),
+    ("history", "--json"),
+    ("config", "show"),
+)
+
+
+async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
+    said: dict[str, bytes] = {}
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url, logging='level = "debug"')
+        key = tmp_path / "api-key"
+        async with running_agent(config) as agent:
+            for kind in ("network", "application"):
+                request_id = await service.request_report(kind)
+                await service.until(lambda r=request_id: service.report_for(r) is not None)
+            # Refusals and reloads are where keys slip into messages.
+            key.write_text(API_KEY + "-old\n")
+            agent.process.send_signal(signal.SIGHUP)
+            await agent.until_logged("does not accept the API key")
+            key.write_text(API_KEY + "\n")
+            for words in COMMANDS:
+                _, output, errors = await run_agent(config, *words)
+                said[" ".join(words)] = (output + errors).encode()
+            bundle = tmp_path / "bundle.zip"
+            _, output, errors = await run_agent(config, "doctor", "--bundle", str(bundle))
+            said["doctor"] = (output + errors).encode()
+            assert await agent.stop() == 0
+        said["log"] = agent.log.encode()
+        said["reports"] = b"".join(service.bodies)
+    with zipfile.ZipFile(bundle) as archive:
+        said |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
+    for path in (tmp_path / "state").rglob("*"):
+        if path.is_file() and path.name != "identity.pem":
+            said[f"state: {path.name}"] = path.read_bytes()
+    assert len(said["log"]) > 1000
+    assert len(said) > len(COMMANDS) + 5
+    pem = (tmp_path / "state" / "identity.pem").read_text()
+    encoded = "".join(pem.splitlines()[1:-1])
+    secret = base64.b64decode(encoded)[-32:]  # RFC 8410, section 7: the seed ends the structure
+    secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
+    for place, content in said.items():
+        for planted in secrets:
+            assert planted not in content, f"a secret is in {place}"
+
+
+async def test_verification_cannot_be_switched_off(tmp_path: Path) -> None:
+    for line in ("verify = false", "insecure = true"):
+        config = write_config(tmp_path, "https://ops.example.com", service=line)
+        code, _, errors = await run_agent(config, "config", "check")
+        assert code == 2
+        assert "unknown key" in errors
