@@ -33,6 +33,7 @@ BUILDS = {
     "package": (str(PACKAGED),),
 }
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
+AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "60000000"}
 SETTLE_S = 20
 STARTS = 10
 
@@ -134,7 +135,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "NOTIFY_SOCKET": address, "LANG": "C.UTF-8"},
+                env={**os.environ, **AS_BY_THE_UNIT, "NOTIFY_SOCKET": address},
             )
             try:
                 try:
