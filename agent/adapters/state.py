@@ -19,6 +19,8 @@ LOCK_TRIES = 5
 LOCK_PAUSE_S = 0.05
 QUARANTINE_MAX_BYTES = 128 * 2**20
 PRIVATE_DIRECTORY = 0o700
+LEFTOVERS = (".status.json.*", ".device.json.*", ".identity.pem.*", ".probe.*")
+"""Names of temporary files (adapters.atomic_file)."""
 
 
 class StateDirectory:
@@ -63,9 +65,17 @@ class StateDirectory:
             file.truncate(0)
             file.write(str(os.getpid()).encode())
             file.flush()
+            self._remove_leftovers()
             yield
         finally:
             file.close()
+
+    def _remove_leftovers(self) -> None:
+        """Remove what an agent that was killed in the middle of a write has left."""
+        for pattern in LEFTOVERS:
+            for path in self.path.glob(pattern):
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def holder(self) -> int | None:
         """Return the process id of the agent that holds the directory now, or None."""

@@ -195,3 +195,13 @@ async def _unreadable_report(home: Path) -> None:
 
 def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None:
     run_in_virtual_time(_unreadable_report(memory_home))
+
+
+def test_what_a_killed_agent_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path)
+    left = (".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d", ".probe.17")
+    kept = ("device.json", "agent.db", ".somebody-elses")
+    for name in (*left, *kept):
+        (tmp_path / name).write_bytes(b"x")
+    with state.hold():
+        assert {path.name for path in tmp_path.iterdir()} == {*kept, "agent.lock"}
