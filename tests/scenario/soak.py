@@ -37,8 +37,10 @@ FAULTS = (
     say.status(200, say.PORTAL, "text/html"),
     say.status(200, b'{"truncated": "'),
 )
-LIVES_S = (0.3, 2.0)
-"""How long the agent lives between two kills: from its first call to long after a report."""
+LIVES_S = (0.0, 2.0)
+"""How long the agent lives after its first call: from nothing to long after a report."""
+KILLED_YOUNG = 0.1
+"""This part of the lives ends before a first call, at any moment of the start."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
 
@@ -89,7 +91,12 @@ async def soak(
             async with crashing_agent(NEVER, config, home / "trace") as agent:
                 kind = ("network", "application")[number % 2]
                 requests.append(await service.request_report(kind, expires_in_s=86_400))
-                await asyncio.sleep(rng.uniform(*lives_s))
+                if rng.random() < KILLED_YOUNG:
+                    await asyncio.sleep(rng.uniform(0, 1))
+                else:
+                    calls = len(service.called_at)
+                    await service.until(lambda: len(service.called_at) > calls, 60)  # noqa: B023
+                    await asyncio.sleep(rng.uniform(*lives_s))
                 if agent.process.returncode is not None:
                     return [f"life {number} ended by itself: {agent.log[-2000:]}"]
                 agent.process.kill()
@@ -100,7 +107,7 @@ async def soak(
         async with crashing_agent(NEVER, config, home / "trace") as agent:
             # Reports go out at a bounded rate: the backlog of many short lives takes its time.
             async with asyncio.timeout(DRAIN_WITHIN_S):
-                while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):
+                while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):  # noqa: ASYNC110
                     await asyncio.sleep(1)
             states = Counter(_states(home)[r] for r in requests)
             await agent.stop()

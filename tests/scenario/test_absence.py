@@ -147,6 +147,7 @@ async def _month(home: Path) -> None:
                 if hour >= DAYS * 24 - 12:
                     memory.append(_traced_bytes())
         tracemalloc.stop()
+        assert "internal-error" not in app.conditions_seen
         assert largest <= OUTBOX_MAX_BYTES
         # Some 2,400 tries lie between: 25 bytes kept of each would be seen.
         assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
@@ -173,7 +174,7 @@ async def _nobody_answers(path: str, body: bytes) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def _nobody_streams(*, stream: bool) -> AsyncIterator[None]:
+async def _nobody_streams(*, stream: bool, patience_s: float | None = None) -> AsyncIterator[None]:
     raise Unavailable("connection-refused", "nobody is there")
     yield
 
