@@ -12,3 +12,5 @@ class AgentFacts:
     outbox_bytes: int
     last_heartbeat_at: str | None
     config_digest: str
+    last_exit: str | None = None
+    """How the run before this one ended, in words, where the service manager told it."""

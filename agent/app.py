@@ -18,6 +18,7 @@ from agent.adapters.journal import Journal
 from agent.adapters.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.notify import Notifier
 from agent.adapters.outbox import Outbox
+from agent.adapters.service_manager.last_exit import read_last_exit
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
 from agent.agent_facts import AgentFacts
@@ -89,6 +90,7 @@ class App:
     def _open_state(self) -> None:
         """Find out what device this is, and open journal and outbox."""
         state, service = self._around.state, self._config.service
+        self._last_exit = read_last_exit(state.path)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
         device = device_at_start(
             self._config, record_file, self._identity, leave_journal=self._leave_journal
@@ -289,6 +291,7 @@ class App:
             outbox_bytes=depth.size_bytes,
             last_heartbeat_at=_text(self._heartbeat.last_at),
             config_digest=config_digest(self._config),
+            last_exit=None if self._last_exit is None else self._last_exit.in_words(),
         )
 
     def _look(self) -> DaemonStatus:

@@ -68,6 +68,11 @@ def agent_fields(facts: AgentFacts) -> Iterator[Field]:
     yield Field("agent.outboxReports", SOURCE, "available", facts.outbox_reports)
     yield Field("agent.outboxBytes", SOURCE, "available", facts.outbox_bytes)
     yield Field("agent.configDigest", SOURCE, "available", facts.config_digest)
+    if facts.last_exit is None:
+        reason = "no service manager told how the agent ended the last time"
+        yield Field("agent.lastExit", SOURCE, "not-applicable", None, reason)
+    else:
+        yield Field("agent.lastExit", "systemd", "available", facts.last_exit)
     key = "agent.lastHeartbeatAt"
     if facts.last_heartbeat_at is None:
         yield Field(key, SOURCE, "not-applicable", None, "none since the agent's start")

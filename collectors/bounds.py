@@ -5,6 +5,7 @@ them. A collection that needs more ends with a MemoryError, told as a crash: wha
 checkpoint held still counts.
 """
 
+import contextlib
 import os
 import sys
 from typing import Final
@@ -26,7 +27,10 @@ def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
         return
     import resource  # noqa: PLC0415 - not on Windows
 
-    os.nice(NICENESS)
+    # A service's sandbox may refuse both, and bounds the whole service in its own way then.
+    with contextlib.suppress(PermissionError):
+        os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = memory_max_bytes if hard == resource.RLIM_INFINITY else min(memory_max_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    with contextlib.suppress(PermissionError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

@@ -1,6 +1,7 @@
 """What holds for every test: no address but loopback, and no thread left behind."""
 
 import ipaddress
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -33,6 +34,16 @@ def _only_loopback() -> Iterator[None]:
     _strangers.clear()
     yield
     assert not _strangers, f"contacted: {_strangers}"
+
+
+@pytest.fixture(autouse=True)
+def _same_logging() -> Iterator[None]:
+    """A daemon run inside a test sets the root logger up: the next test starts as this one."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ class Notifier:
             self._address = "\0" + self._address[1:]
         own = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         microseconds = environment.get("WATCHDOG_USEC", "0") if own else "0"
-        self.watchdog_s = int(microseconds) / 1e6 if microseconds.isdigit() else 0.0
+        self.watchdog_s = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
         """How long the manager waits for a sign of life; 0 when it does not."""
 
     def ready(self) -> None:
@@ -38,7 +38,9 @@ class Notifier:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+                # A manager that does not read must not hang the loop whose life it is told of.
+                out.setblocking(False)
                 out.connect(self._address)
-                out.sendall(state.encode())
+                out.send(state.encode())
         except OSError:
-            return  # the manager went away: there is nobody to tell
+            return  # the manager went away or is busy: there is nobody to tell

@@ -58,5 +58,5 @@ def parse_ps(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Read `ps -axo pid=,command=`; words with blanks in them fall apart, which does no harm."""
     for line in text.splitlines():
         pid, _, command = line.strip().partition(" ")
-        if pid.isdigit():
+        if pid.isascii() and pid.isdigit():
             yield int(pid[:9]), tuple(command.split())

@@ -138,7 +138,7 @@ def _codes(operation: str, name: str, trouble: Trouble) -> tuple[str, ...]:
         return trouble.codes
     # What breaks after the head breaks a stream; and a stream cut before its first frame is
     # nothing but a stream that ended.
-    return () if name == "cut-body" else (*trouble.codes, "stream-broken")
+    return () if name == "cut-body" else (*trouble.codes, "stream-broken", "partly-failing")
 
 
 def cases() -> Iterator[Case]:

@@ -33,11 +33,11 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
         left, right = before.split(" "), after.split(" ")
         if not separator or len(left) < 6 or len(right) < 3:  # noqa: PLR2004 - proc(5)
             continue
-        options = {*left[5].split(","), *right[2].split(",")}
         mount = Mount(
             path=_unescaped(left[4]),
             file_system=right[0],
-            read_only="ro" in options,
+            # The file system's own options: those of the mount are the sandbox's in a service.
+            read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
         )
         found.append((left[2], _unescaped(right[1]), mount))

@@ -1,4 +1,4 @@
-"""The service under launchd, against a launchctl that behaves as recorded on macOS 14."""
+"""The service under launchd, against a launchctl that behaves as launchctl(1) describes."""
 
 import plistlib
 from dataclasses import dataclass, field

@@ -33,6 +33,12 @@ def test_mountinfo_keeps_what_holds_data_once() -> None:
     }
 
 
+def test_a_sandbox_that_mounts_all_read_only_makes_no_disk_read_only() -> None:
+    line = "22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro"
+    ((_, _, mount),) = mounts.parse_mountinfo(line)
+    assert not mount.read_only
+
+
 @settings(max_examples=50)
 @given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
 def test_mountinfo_takes_any_text(text: str) -> None:
