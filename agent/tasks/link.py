@@ -108,7 +108,7 @@ class Link:
                     continue
                 failures_alone += 1
                 if failures_alone == ALONE_WORTH_SAYING:
-                    self._note_failing_alone(1)
+                    self._note_failing_alone(1, str(tried.error))
                 if failures_alone == alone_max:
                     raise tried.error
                 await self._wait_alone(failures_alone)
@@ -193,11 +193,11 @@ class Link:
         if failures_alone > 1:
             await self._clock.sleep(retry.UNAVAILABLE.delay_s(failures_alone, self._rng))
 
-    def _note_failing_alone(self, change: int) -> None:
+    def _note_failing_alone(self, change: int, why: str = "") -> None:
         self._failing_alone += change
-        if self._failing_alone:
-            self._health.report("partly-failing", f"{self._failing_alone} calls are affected")
-        else:
+        if change > 0:
+            self._health.report("partly-failing", why)
+        elif not self._failing_alone:
             self._health.clear({"partly-failing"})
 
     async def _wait_for_the_gate(self) -> None:

@@ -7,7 +7,7 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.targets import TARGETS, Target
 
-EXAMPLES = 60
+EXAMPLES = 40
 
 
 def feed(target: Target, data: bytes) -> None:

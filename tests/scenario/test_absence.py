@@ -72,7 +72,7 @@ def counted_calls() -> Iterator[list[Moment]]:
         moments.listen(lambda moment, is_over: None)
 
 
-OUTAGES = int(os.environ.get("OUTAGES", "40"))
+OUTAGES = int(os.environ.get("OUTAGES", "24"))
 OUTAGE_S = 180.0
 
 
@@ -113,7 +113,7 @@ def test_three_minutes_without_the_service_cost_few_tries_and_end_quickly(
     assert most <= 30
 
 
-DAYS = int(os.environ.get("ABSENCE_DAYS", "4"))
+DAYS = int(os.environ.get("ABSENCE_DAYS", "3"))
 OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 

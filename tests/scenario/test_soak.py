@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.scenario.soak import soak
 
-KILLS = 6
+KILLS = 5
 
 
 async def test_nothing_is_lost_and_nothing_doubled(memory_home: Path) -> None:
