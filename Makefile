@@ -49,7 +49,8 @@ PACKAGE_STAMP := $(PACKAGE_VENV)/.installed
 ONEDIR := build/onedir/venue-agent
 # The same commit gives the same bytes: times are those of the commit, hashes are not seeded.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
-REPRODUCIBLE := PYTHONHASHSEED=0 PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1
+# Column numbers for tracebacks cost an idle daemon memory: the package goes without.
+REPRODUCIBLE := PYTHONNODEBUGRANGES=1 PYTHONHASHSEED=0 PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1
 
 $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@echo "Creating the packaging environment in $(PACKAGE_VENV) ..."

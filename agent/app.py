@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from agent import __version__
+from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.database import Database, set_database_aside
 from agent.adapters.device_record import DeviceRecordFile
@@ -32,7 +33,7 @@ from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.disk_floor import DiskFloor
 from agent.tasks.enroll import Enrollment, Place
-from agent.tasks.execute import Executor
+from agent.tasks.execute import IDLE, Executor
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.link import Link
@@ -182,7 +183,7 @@ class App:
             clock=around.clock,
             skew=lambda: self.facade.skew,
             wake_submitter=self._submitter.wake,
-            on_activity=self.status.changed,
+            on_activity=self._activity_changed,
         )
         self._receiver = Receiver(
             delivery=commands.delivery,
@@ -252,6 +253,7 @@ class App:
         while True:
             await self.standing.wait_to_work()
             await self._beat()
+            memory.settle()
             await self.standing.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
@@ -264,6 +266,11 @@ class App:
     async def _beat(self) -> None:
         await self._heartbeat.beat()
         self.status.changed()
+
+    def _activity_changed(self) -> None:
+        self.status.changed()
+        if self._executor.activity == IDLE:
+            memory.settle()
 
     def _collection(self) -> "Collection":
         """Build what makes reports, at the first one that is wanted."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -148,8 +147,6 @@ async def _run_once(
         ]
         tasks.append(asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog"))
         around.notifier.ready()
-        gc.collect()
-        gc.freeze()
         next_one = await _obey(loaded, path, around.notifier, wishes)
         app.stop_timers()
         await _end(tasks)

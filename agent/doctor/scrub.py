@@ -27,7 +27,11 @@ class Scrubber:
             form
             for secret in secrets
             if len(secret) >= SHORTEST_SECRET
-            for form in (secret, quote(secret, safe="", errors="surrogatepass"), secret.replace('"', '\\"'))
+            for form in (
+                secret,
+                quote(secret, safe="", errors="surrogatepass"),
+                secret.replace('"', '\\"'),
+            )
         }
         # The longest first: a secret may hold another.
         self._secrets = sorted(forms, key=len, reverse=True)
