@@ -33,7 +33,7 @@ types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
 imports: $(STAMP) ## the floors of the house: who may import whom
-	@$(BIN)/lint-imports --quiet
+	@$(BIN)/lint-imports --no-logo
 
 check: lint types imports test ## what CI runs
 

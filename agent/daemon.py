@@ -55,8 +55,10 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
     if source.readers() == "everyone":
-        # Said, not refused: an agent that no longer starts after an upgrade helps nobody.
-        log.warning("every user of this machine can read %s: chmod 600 it", source.describe())
+        where = source.describe()
+        raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
+    if source.readers() == "group" and loaded.config.service.api_key_file:
+        log.warning("a whole group can read %s: chmod 600 it", source.describe())
     return loaded
 
 

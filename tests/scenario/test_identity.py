@@ -257,12 +257,22 @@ def test_a_state_directory_of_somebody_else_is_said(memory_home: Path) -> None:
     assert said.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
 
 
-async def test_a_key_that_everybody_can_read_is_warned_of_and_used(tmp_path: Path) -> None:
+async def test_a_key_that_everybody_can_read_is_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     key = tmp_path / "api-key"
     key.chmod(0o604)
+    code, _, errors = await run_agent(config, "run")
+    assert code == 2
+    assert errors == (
+        f"venue-agent: every user of this machine can read the file {key}: chmod 600 it\n"
+    )
+
+
+async def test_a_key_that_a_group_can_read_is_warned_of(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "http://127.0.0.1:1")
+    (tmp_path / "api-key").chmod(0o640)
     async with running_agent(config) as agent:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
     # Said before the logging is set up: a plain line is enough.
-    assert f"every user of this machine can read the file {key}: chmod 600 it" in agent.log
+    assert "a whole group can read" in agent.log
