@@ -9,6 +9,7 @@ run the neighbour table is flushed. Exit code 1 when a goal is missed, 2 where n
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.lab.bench_avahi import run_avahi_browse
 from tests.lab.bench_contestants import (
     Outcome,
     run_collector,
@@ -27,6 +29,7 @@ from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap_lan import read_counters, reset_counters
 from tests.lab.tap_plan import LanPlan, load_plan, plan_lan, save_plan
 
+AVAHI_RUNS = 3
 OVERFLOW_MESSAGE = "neighbor table overflow"
 
 
@@ -81,6 +84,8 @@ def contestants(plan: LanPlan, lan: Lan, runs: int, *, ours_only: bool) -> list[
         "unprivileged": ("--unprivileged", "-sT"),
         "-Pn": ("--unprivileged", "-sT", "-Pn"),
     }
+    if shutil.which("avahi-browse") and os.geteuid() == 0:
+        rows.append(measure("avahi-browse", AVAHI_RUNS, plan, lambda: run_avahi_browse(plan)))
     for name, count in lan.nmap_runs.items():
         options = ways[name]
         rows.append(measure(f"nmap {name}", count, plan, lambda o=options: run_nmap(plan, o)))
