@@ -16,7 +16,6 @@ from agent.errors import ConfigError, CredentialRefused
 from agent.key_place import key_place
 
 OTHERS: int = stat.S_IRWXO
-GROUP_OR_OTHERS: int = stat.S_IRWXG | stat.S_IRWXO
 
 
 def configuration(evidence: Evidence) -> Finding:

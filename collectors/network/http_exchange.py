@@ -10,7 +10,6 @@ from dataclasses import dataclass
 HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
 _CHUNK_LINE_MAX = 1024
-_STATUS_PARTS = 2
 
 
 class HttpError(Exception):

@@ -146,7 +146,6 @@ def is_same_plain_model(one: str, other: str) -> bool:
     return bool(one and other) and (one.endswith(other) or other.endswith(one))
 
 
-_DRIVER_MARKS = (" - ipp", ", driverless", " foomatic", ", hpcups", ", using", " - cups", " series")
 _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 _NO_MODELS = frozenset({"", "printer", "localrawprinter", "genericprinter", "unknown", "ippeve"})
 

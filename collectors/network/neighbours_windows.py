@@ -14,7 +14,6 @@ _INDEX_OFFSET = 28  # after SOCKADDR_INET (28 bytes)
 _MAC_OFFSET = 40  # after InterfaceIndex (4) and InterfaceLuid (8)
 _MAC_BYTES_MAX = 32  # IF_MAX_PHYS_ADDRESS_LENGTH
 _LENGTH_OFFSET = 72
-_STATE_OFFSET = 76
 _STATES: dict[int, NeighbourState] = {  # NL_NEIGHBOR_STATE
     0: "failed",  # unreachable
     1: "resolving",  # incomplete
