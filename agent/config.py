@@ -1,7 +1,5 @@
 """The configuration as frozen models. Every key, default and bound stands here once.
-
-The text of each key (unit, default, when to change it) is its ``description``: the example file
-and the JSON Schema are made from it.
+What each key means is said in `config_texts`.
 """
 
 import ipaddress
@@ -11,9 +9,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from msgspec import Meta
 
-from agent.wire.text import LegacyInstallId, LocationId, PayloadId, PayloadText
+from agent.wire import limits
+from agent.wire.model import Check, Record
+from agent.wire.text import LocationId, PayloadId, PayloadText, at_most
 
 PRIVATE_NETWORKS = tuple(
     ipaddress.IPv4Network(text)
@@ -93,180 +93,110 @@ def _cron(text: str) -> str:
     return text
 
 
-Cron = Annotated[str, AfterValidator(_cron)]
-Port = Annotated[int, Field(ge=1, le=65535)]
+Cron = Annotated[str, Check(_cron)]
+Port = Annotated[int, Meta(ge=1, le=65535)]
 
 
-class Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True
-    )
+class Section(Record, forbid_unknown_fields=True):
+    """A table of the configuration."""
 
 
 class Service(Section):
-    base_url: Annotated[str, AfterValidator(_service_url)]
-    """Address of the service, https (http only for loopback). Required."""
+    base_url: Annotated[str, Check(_service_url)]
     location_id: LocationId
-    """The venue this machine stands in, as the service calls it. Required."""
     api_key_file: str = ""
-    """File that holds the API key (with a write grant) and nothing else; if it is not set, the key
-    is the systemd credential "api-key" or VENUE_AGENT_API_KEY. Read again when it changes."""
     ca_file: str = ""
-    """PEM file of certificates trusted besides the operating system's. Set it where TLS is
-    inspected or the service has an authority of its own."""
     proxy: str = ""
-    """Proxy such as http://user:password@proxy:3128. If it is not set, HTTPS_PROXY and NO_PROXY of
-    the environment hold."""
-    request_timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 20
-    """Longest wait for one answer. Raise it on satellite links."""
+    request_timeout_seconds: Annotated[float, Meta(ge=1, le=300)] = 20
 
 
 class DeviceSection(Section):
     state_dir: str = ""
-    """Where identity, journal and outbox live; if it is not set, /var/lib/venue-agent or the
-    platform's equivalent, and a directory of the user's own for others than root. A change needs
-    a restart."""
-    legacy_install_id: LegacyInstallId | Literal[""] = ""
-    """Name of this installation in reports; if it is not set, one is made at the first start. Set
-    it where machines already have names."""
+    legacy_install_id: Annotated[
+        str, Meta(max_length=limits.LEGACY_INSTALL_ID_MAX), at_most(limits.LEGACY_INSTALL_ID_MAX)
+    ] = ""
 
 
 class Enrollment(Section):
     signature_encoding: Literal["hex", "base64"] = "hex"
-    """How the 64-byte signature is written. Change it only if the service asks for it."""
     nonce_encoding: Literal["utf8", "base64", "hex"] = "utf8"
-    """How the challenge's nonce becomes the bytes that are signed. Change it only if the service
-    asks for it."""
     on_revoked: Literal["stop", "reenroll"] = "stop"
-    """After a revocation stay up and collect nothing (stop), or enroll anew by itself (reenroll).
-    Leave it at stop unless machines are revoked only to be moved."""
 
 
 class Heartbeat(Section):
-    interval_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 60
-    """Time between two heartbeats; each is moved by up to a tenth. Raise it on metered links."""
+    interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 60
 
 
 class Commands(Section):
     delivery: Literal["auto", "stream", "poll"] = "auto"
-    """How commands come: by a stream where the service offers one, else by asking (auto). Choose
-    poll where something on the way cuts long connections."""
-    poll_interval_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 15
-    """Time between two questions when polling. Lower it for quicker answers, raise it on metered
-    links."""
+    poll_interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 15
 
 
 class Network(Section):
     enabled: bool = True
-    """Answer requests for network reports. Switch it off where networks may not be looked at."""
-    subnets: tuple[Annotated[str, AfterValidator(_private_subnet)], ...] = ()
-    """Private IPv4 subnets to scan, such as "192.168.1.0/24"; if none is named, this machine's own
-    networks. Name some to leave others alone."""
-    exclude: tuple[Annotated[str, AfterValidator(_subnet_or_address)], ...] = ()
-    """Addresses and subnets that are never contacted, such as "192.168.1.20". Name devices here
-    that must be left alone."""
-    ports: Annotated[tuple[Port, ...], Field(max_length=256)] = (
+    subnets: tuple[Annotated[str, Check(_private_subnet)], ...] = ()
+    exclude: tuple[Annotated[str, Check(_subnet_or_address)], ...] = ()
+    ports: Annotated[tuple[Port, ...], Meta(max_length=256)] = (
         22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101,
     )  # fmt: skip
-    """TCP ports tried on each host: opened and closed, and only those of the web and of IPP are
-    ever written to. Shorten the list for a quicker, quieter scan."""
-    max_hosts: Annotated[int, Field(ge=1, le=65536)] = 1024
-    """Most addresses one report contacts. Raise it where the venue's network is larger."""
-    max_services: Annotated[int, Field(ge=1, le=65536)] = 2048
-    """Most announced services one report keeps. There is hardly a reason to change it."""
-    max_duration_seconds: Annotated[float, Field(ge=1, le=600)] = 30
-    """Longest time for one report. Raise it for large networks."""
-    mdns_service_types: Annotated[tuple[PayloadText, ...], Field(max_length=64)] = ()
-    """DNS-SD service types browsed besides the built-in ones, such as "_till._tcp". Add those of
-    the venue's own devices."""
+    max_hosts: Annotated[int, Meta(ge=1, le=65536)] = 1024
+    max_services: Annotated[int, Meta(ge=1, le=65536)] = 2048
+    max_duration_seconds: Annotated[float, Meta(ge=1, le=600)] = 30
+    mdns_service_types: Annotated[tuple[PayloadText, ...], Meta(max_length=64)] = ()
     device_only: bool = False
-    """Look at this machine only and send nothing to the network. For networks that forbid scans."""
     enrich: bool = True
-    """Ask printers (IPP, port 631) and web pages (HTTP GET) what they are. Switch it off to open
-    and close connections only."""
 
 
 class Printer(Section):
     id: PayloadId
-    """Short name used in reports."""
     name: PayloadText
-    """Name people know the printer by."""
     transport: Literal["network", "serial", "ble", "usb"] = "network"
-    """How the printer is attached."""
     address: PayloadText | None = None
-    """host:port, a host, a MAC address or a device path."""
 
 
 class Application(Section):
     enabled: bool = True
-    """Answer requests for application snapshots. Switch it off where they are not wanted."""
-    watch_processes: Annotated[tuple[PayloadText, ...], Field(max_length=32)] = ()
-    """Names of the venue's own programs, such as "pos-till": reports say whether they run."""
-    kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = ""
-    """The kiosk browser's DevTools address on loopback, such as http://127.0.0.1:9222; if it is not
-    set, the browser is not asked."""
-    max_duration_seconds: Annotated[float, Field(ge=2, le=120)] = 10
-    """Longest time for one snapshot. Raise it on slow machines."""
+    watch_processes: Annotated[tuple[PayloadText, ...], Meta(max_length=32)] = ()
+    kiosk_debug_url: Annotated[str, Check(_kiosk_url)] = ""
+    max_duration_seconds: Annotated[float, Meta(ge=2, le=120)] = 10
 
 
 class Schedule(Section):
     network: Cron = ""
-    """Cron expression for network reports without a request, such as "0 4 * * *"; if it is not set,
-    there are none."""
     application: Cron = ""
-    """Cron expression for application snapshots without a request, such as "*/30 * * * *"; if it is
-    not set, there are none."""
 
 
 class Limits(Section):
-    max_report_bytes: Annotated[int, Field(ge=10_000, le=100_000_000)] = 1_000_000
-    """Largest report sent; a larger one is shrunk and says so. Lower it if the service asks."""
-    outbox_max_bytes: Annotated[int, Field(ge=100_000)] = 67_108_864
-    """Room for reports that wait for the service. Lower it on small disks."""
-    outbox_max_age_days: Annotated[float, Field(gt=0, le=365)] = 14
-    """Reports older than this are given up, and counted. Raise it where links fail for long."""
+    max_report_bytes: Annotated[int, Meta(ge=10_000, le=100_000_000)] = 1_000_000
+    outbox_max_bytes: Annotated[int, Meta(ge=100_000)] = 67_108_864
+    outbox_max_age_days: Annotated[float, Meta(gt=0, le=365)] = 14
 
 
 class Logging(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """How much is logged. Choose debug while looking for a cause."""
     format: Literal["auto", "text", "json"] = "auto"
-    """Form of the log: text on a terminal, journald's under systemd, JSON otherwise (auto). Choose
-    one where another reader expects it."""
 
 
 class LocalConfig(Section):
     """What a collection by hand needs: everything, but the service may be left out."""
 
     service: Service | None = None
-    """The service this machine reports to, and the way to it."""
     device: DeviceSection = DeviceSection()
-    """This machine."""
     network: Network = Network()
-    """What network reports look at."""
-    printers: Annotated[tuple[Printer, ...], Field(max_length=64)] = ()
-    """Printers to look for besides the system's own queues; one such table for each."""
+    printers: Annotated[tuple[Printer, ...], Meta(max_length=64)] = ()
     application: Application = Application()
-    """What application snapshots look at."""
     limits: Limits = Limits()
-    """What may be sent and kept."""
     logging: Logging = Logging()
-    """The daemon's log, on stderr."""
     enrollment: Enrollment = Enrollment()
-    """How this machine proves who it is."""
     heartbeat: Heartbeat = Heartbeat()
-    """Signs of life."""
     commands: Commands = Commands()
-    """How the service's requests arrive."""
     schedule: Schedule = Schedule()
-    """Reports without a request."""
 
 
 class Config(LocalConfig):
     """The whole configuration of a daemon."""
 
     service: Service
-    """The service this machine reports to, and the way to it."""
 
 
 def is_privileged() -> bool:

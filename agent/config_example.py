@@ -5,14 +5,16 @@ is set.
 """
 
 import json
-import re
 from collections.abc import Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+import msgspec
+from msgspec.structs import FieldInfo, fields
 
 from agent.config import Config, Printer
+from agent.config_texts import TEXTS
+from agent.wire.mistakes import choices_of, section_of
+from agent.wire.model import Record
 
 HEAD: Final = """\
 # Configuration of the venue agent. All but the three keys of [service] that are set may stay as
@@ -38,55 +40,53 @@ _UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
 def example() -> str:
     """Return the text of config.example.toml."""
     parts = [HEAD]
-    for section, field in Config.model_fields.items():
-        parts.append(f"\n# {field.description}\n" if field.description else "\n")
-        if section == "printers":
+    for section in fields(Config):
+        parts.append(f"\n# {TEXTS[section.name]}\n")
+        model = section_of(section.type)
+        if model is None:
+            raise TypeError(f"{section.name} is no section")
+        if model is Printer:
             parts.append("# [[printers]]\n")
-            parts.extend(_commented(Printer, _PRINTER))
-            continue
-        model = field.annotation
-        if not isinstance(model, type) or not issubclass(model, BaseModel):
-            raise TypeError(f"{section} is no section")
-        parts.append(f"[{section}]\n")
-        parts.extend(_keys(model))
+            parts.extend(_commented(section.name, model, _PRINTER))
+        else:
+            parts.append(f"[{section.name}]\n")
+            parts.extend(_keys(section.name, model))
     return "".join(parts)
 
 
-def _keys(model: type[BaseModel]) -> Iterator[str]:
-    for key, field in model.model_fields.items():
-        yield f"# {_comment(key, field)}\n"
-        if key in _REQUIRED:
-            yield f"{key} = {_toml(_REQUIRED[key])}\n"
+def _keys(section: str, model: type[Record]) -> Iterator[str]:
+    for field in fields(model):
+        yield f"# {_comment(section, field)}\n"
+        if field.name in _REQUIRED:
+            yield f"{field.name} = {_toml(_REQUIRED[field.name])}\n"
         else:
-            yield f"# {key} = {_toml(field.default)}\n"
+            yield f"# {field.name} = {_toml(field.default)}\n"
 
 
-def _commented(model: type[BaseModel], values: dict[str, str]) -> Iterator[str]:
-    for key, field in model.model_fields.items():
-        yield f"# # {_comment(key, field)}\n# {key} = {_toml(values[key])}\n"
+def _commented(section: str, model: type[Record], values: dict[str, str]) -> Iterator[str]:
+    for field in fields(model):
+        yield f"# # {_comment(section, field)}\n# {field.name} = {_toml(values[field.name])}\n"
 
 
-def _comment(key: str, field: FieldInfo) -> str:
+def _comment(section: str, field: FieldInfo) -> str:
     """Return what a key means, its unit and what it may be, on one line."""
-    text = re.sub(r"\s+", " ", field.description or "").rstrip(".")
+    text = TEXTS[f"{section}.{field.name}"].rstrip(".")
     facts = []
-    if unit := next((unit for end, unit in _UNITS.items() if key.endswith(end)), None):
+    if unit := next((unit for end, unit in _UNITS.items() if field.name.endswith(end)), None):
         facts.append(f"in {unit}")
-    if choices := _choices(field.annotation):
+    kind = msgspec.inspect.type_info(field.type)
+    if choices := choices_of(field.type):
         facts.append(" or ".join(json.dumps(choice) for choice in choices))
-    bounds = {k: getattr(m, k) for m in field.metadata for k in ("ge", "le") if hasattr(m, k)}
-    if len(bounds) == len(("ge", "le")):
-        facts.append(f"{bounds['ge']} to {bounds['le']}")
+    if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType) and None not in (
+        kind.ge,
+        kind.le,
+    ):
+        facts.append(f"{kind.ge} to {kind.le}")
     return f"{text}. {_sentence(', '.join(facts))}".rstrip()
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
-def _choices(annotation: Any) -> list[str]:
-    """Return the words of a Literal."""
-    return [choice for choice in get_args(annotation) if isinstance(choice, str) and choice]
 
 
 def _toml(value: Any) -> str:

@@ -4,7 +4,6 @@ Problems are reported one a line as ``file:line:column: what is wrong``, with th
 key where one was mistyped. Nothing here asks whether the service answers.
 """
 
-import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
 from agent.errors import ConfigError
+from agent.wire.model import Record
+from agent.wire.reading import Mismatch, converted
 
 ENVIRONMENT_PREFIX = "VENUE_AGENT_"
 MAX_FILE_BYTES = 1_000_000
@@ -57,11 +56,11 @@ def load(
         values[key] = value
         origins[f"{section}.{key}"] = variable
     try:
-        config = model.model_validate_json(json.dumps(tree, default=str))
-    except ValidationError as error:
+        config: ConfigModel = converted(tree, model)
+    except Mismatch:
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
-        raise ConfigError(problems_of(model, error, name, text, origins)) from None
+        raise ConfigError(problems_of(model, tree, name, text, origins)) from None
     return Loaded(config, source, origins)
 
 
@@ -99,7 +98,7 @@ def _keys(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _overrides(
-    model: type[BaseModel], environment: Mapping[str, str]
+    model: type[Record], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str, Any]]:
     """Yield (variable, section, key, value) of each ``VENUE_AGENT_<SECTION>__<KEY>``."""
     for variable, text in sorted(environment.items()):
@@ -109,12 +108,13 @@ def _overrides(
         yield variable, section, key, _value_of(model, section, key, text)
 
 
-def _value_of(model: type[BaseModel], section: str, key: str, text: str) -> Any:
+def _value_of(model: type[Record], section: str, key: str, text: str) -> Any:
     """Read a variable as a TOML value where the key is not a string; else as it stands."""
-    from agent.config_problems import fields_below  # noqa: PLC0415 - where a variable is set
+    from agent.config_problems import is_text  # noqa: PLC0415 - rarely wanted
+    from agent.wire.mistakes import fields_below  # noqa: PLC0415
 
     field = fields_below(model, (section,)).get(key)
-    if field is not None and (isinstance(field.default, str) or field.annotation is str):
+    if field is not None and is_text(field.type):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

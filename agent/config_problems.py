@@ -3,44 +3,74 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
-Location = tuple[int | str, ...]
+from agent.wire.mistakes import Mistake, bare, choices_of, fields_below, mistakes_in
+from agent.wire.model import Record
+from agent.wire.reading import Place
 
 _HEADER = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
 _ASSIGNMENT = re.compile(r"^\s*([\w\-]+)\s*=")
-_NEAR = 0.5
+_NEAR: Final = 0.5
 """How alike two words must be to be taken for each other (difflib's ratio)."""
+
+_EXPECTED: Final = re.compile(r"expected `(\w+)`(?: of length)? ?(?:(>=|>|<=|<) (\S+))?")
+_BOUNDS: Final = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+_THINGS: Final = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 
 
 def problems_of(
-    model: type[BaseModel],
-    error: ValidationError,
+    model: type[Record],
+    tree: Mapping[str, Any],
     name: str,
     text: str,
     origins: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Return a line for each mistake in ``text``, the file called ``name``.
+    """Return a line for each mistake in ``tree``, read from ``text``, the file called ``name``.
 
     ``origins`` tells for ``section.key`` the file or the variable a value came from.
     """
     source = _Source(name, _positions(text), origins)
-    first_at: dict[Location, ErrorDetails] = {}
-    for details in error.errors():
-        details["loc"] = _place(model, details["loc"])
-        first_at.setdefault(details["loc"], details)
-    meant = _meant(model, first_at)
+    mistakes = tuple(mistakes_in(model, tree))
+    meant = _meant(model, mistakes)
     found = sorted(
-        (*source.place_of(location), _message(model, location, details))
-        for location, details in first_at.items()
-        if location not in meant.values()
+        (*source.place_of(mistake.place), _message(model, mistake))
+        for mistake in mistakes
+        if mistake.place not in meant
     )
     return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in found))
+
+
+def in_words(reason: str, choices: Sequence[str] = ()) -> str:
+    """Say for a person what msgspec says for a programmer."""
+    if choices:
+        *others, last = (repr(choice) for choice in choices)
+        return f"must be {', '.join(others)} or {last}"
+    expected = _EXPECTED.match(reason)
+    if expected is None:
+        return reason
+    thing, comparison, bound = expected.groups()
+    if comparison is None:
+        return f"must be {_THINGS.get(thing, thing)}"
+    number = bound.removesuffix(".0")
+    if thing in {"str", "array"}:
+        unit = "characters" if thing == "str" else "entries"
+        return f"must have {_BOUNDS[comparison]} {number} {unit}"
+    return f"must be {_BOUNDS[comparison]} {number}"
+
+
+def is_text(annotation: Any) -> bool:
+    """Tell whether a value of this type is written as a text."""
+    return bare(annotation) is str or bool(choices_of(annotation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,74 +78,38 @@ class _Source:
     """A file's name, where its keys stand (line, column), and what variables have set."""
 
     name: str
-    positions: Mapping[Location, tuple[int, int]]
+    positions: Mapping[Place, tuple[int, int]]
     origins: Mapping[str, str]
 
-    def place_of(self, location: Location) -> tuple[int, str]:
+    def place_of(self, place: Place) -> tuple[int, str]:
         """Return the line, to sort by, and the place in words: a variable or file:line:column."""
-        prefix = ".".join(str(part) for part in location[:2])
+        prefix = ".".join(str(part) for part in place[:2])
         origin = next(
             (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
             self.name,
         )
         if origin != self.name:
             return 0, origin
-        for length in range(len(location), 0, -1):
-            if position := self.positions.get(location[:length]):
+        for length in range(len(place), 0, -1):
+            if position := self.positions.get(place[:length]):
                 return position[0], f"{self.name}:{position[0]}:{position[1]}"
         return 0, self.name
 
 
-def _meant(
-    model: type[BaseModel], errors: Mapping[Location, ErrorDetails]
-) -> dict[Location, Location]:
-    """Pair each unknown key with the missing one it was meant for: one mistake, not two."""
-    missing = [at for at, e in errors.items() if e["type"] == "missing"]
-    meant: dict[Location, Location] = {}
-    for at in (at for at, e in errors.items() if e["type"] == "extra_forbidden"):
-        here = [str(m[-1]) for m in missing if m[:-1] == at[:-1] and m not in meant.values()]
-        known = list(fields_below(model, at[:-1]))
-        nearest = _nearest(str(at[-1]), here)
-        if nearest and _nearest(str(at[-1]), known) == nearest:
-            meant[at] = (*at[:-1], nearest)
+def _meant(model: type[Record], mistakes: Sequence[Mistake]) -> set[Place]:
+    """Return the missing keys for which an unknown one was written: one mistake, not two."""
+    missing = [m.place for m in mistakes if m.fault == "missing"]
+    meant: set[Place] = set()
+    for *above, key in (m.place for m in mistakes if m.fault == "unknown"):
+        here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
+        nearest = _nearest(str(key), here)
+        if nearest and _nearest(str(key), list(fields_below(model, tuple(above)))) == nearest:
+            meant.add((*above, nearest))
     return meant
 
 
 def _nearest(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
-
-
-def fields_below(model: type[BaseModel], location: Location) -> Mapping[str, Any]:
-    """Return the fields of the section that ``location`` leads to; none if it leads nowhere."""
-    for part in location:
-        if isinstance(part, int):
-            continue
-        field = model.model_fields.get(part)
-        if field is None:
-            return {}
-        inner = next(
-            (t for t in _types_in(field.annotation) if issubclass(t, BaseModel)),
-            None,
-        )
-        if inner is None:
-            return {}
-        model = inner
-    return model.model_fields
-
-
-def _place(model: type[BaseModel], location: Location) -> Location:
-    """Return ``location`` without the names that pydantic gives to the branches of a union."""
-    for depth, part in enumerate(location):
-        if isinstance(part, str) and not fields_below(model, location[:depth]):
-            return location[:depth]
-    return location
-
-
-def _types_in(annotation: Any) -> Iterator[type]:
-    if isinstance(annotation, type):
-        yield annotation
-    for argument in getattr(annotation, "__args__", ()):
-        yield from _types_in(argument)
 
 
 def syntax_problem(name: str, error: tomllib.TOMLDecodeError, text: str) -> str:
@@ -127,13 +121,13 @@ def syntax_problem(name: str, error: tomllib.TOMLDecodeError, text: str) -> str:
     return f"{name}: {message}"
 
 
-def _positions(text: str) -> dict[Location, tuple[int, int]]:
+def _positions(text: str) -> dict[Place, tuple[int, int]]:
     """Map each table and key of a TOML text to the line and column where it stands.
 
     Enough for this configuration: plain tables, arrays of tables and bare keys.
     """
-    positions: dict[Location, tuple[int, int]] = {}
-    table: Location = ()
+    positions: dict[Place, tuple[int, int]] = {}
+    table: Place = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
@@ -147,25 +141,20 @@ def _positions(text: str) -> dict[Location, tuple[int, int]]:
     return positions
 
 
-def _message(model: type[BaseModel], location: Location, error: ErrorDetails) -> str:
-    *section, key = location or ("",)
+def _message(model: type[Record], mistake: Mistake) -> str:
+    *section, key = mistake.place or ("",)
     where = f" in [{section[0]}]" if section else ""
-    if error["type"] == "extra_forbidden":
+    if mistake.fault == "unknown":
         nearest = _nearest(str(key), list(fields_below(model, tuple(section))))
-        suggestion = f"; did you mean {nearest!r}?" if nearest else ""
-        return f"unknown key {str(key)!r}{where}{suggestion}"
-    if error["type"] == "missing":
+        return f"unknown key {str(key)!r}{where}{_suggestion(nearest)}"
+    if mistake.fault == "missing":
         return f"the key {str(key)!r}{where} is required"
-    value = f" (it is {repr(error['input'])[:80]}{_suggestion(error)})"
-    text = error["msg"].removeprefix("Value error, ")
-    name = ".".join(str(part) for part in location if isinstance(part, str))
-    if not name:
-        return error["msg"]
-    return f"{name} {text[:1].lower()}{text[1:]}{value}"
+    choices = choices_of(mistake.annotation)
+    nearest = _nearest(str(mistake.value), list(choices))
+    reason = in_words(mistake.reason, choices)
+    name = ".".join(str(part) for part in mistake.place if isinstance(part, str))
+    return f"{name} {reason} (it is {repr(mistake.value)[:80]}{_suggestion(nearest)})"
 
 
-def _suggestion(error: ErrorDetails) -> str:
-    """Name the nearest of the words a value may be."""
-    words = re.findall(r"'([^']+)'", str(error.get("ctx", {}).get("expected", "")))
-    nearest = _nearest(str(error["input"]), words) if error["type"] == "literal_error" else None
+def _suggestion(nearest: str | None) -> str:
     return f"; did you mean {nearest!r}?" if nearest else ""

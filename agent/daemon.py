@@ -27,6 +27,7 @@ from agent.credential import find_api_key
 from agent.errors import ConfigError, CredentialRefused, StateError
 from agent.logging_setup import set_up_logging
 from agent.rules.retry import Backoff
+from agent.wire.model import replaced
 
 log = logging.getLogger(__name__)
 
@@ -126,10 +127,8 @@ def _reloaded(
         return None
     if state_dir(new.config.device) != state_dir(loaded.config.device):
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
-        device = new.config.device.model_copy(
-            update={"state_dir": str(state_dir(loaded.config.device))}
-        )
-        config = new.config.model_copy(update={"device": device})
+        device = replaced(new.config.device, state_dir=str(state_dir(loaded.config.device)))
+        config = replaced(new.config, device=device)
         new = Loaded(config, new.path, new.origins)
     set_up_logging(new.config.logging)
     log.info("the configuration was reloaded")

@@ -5,18 +5,17 @@ Messages name fields as the wire does, dotted: ``report.endpoints.0.port``.
 """
 
 import json
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
-
+from agent.wire.mistakes import mistakes_in
+from agent.wire.reading import Mismatch, Place, converted, read_json
 from controlplane.problems import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
-"""Messages given for one body; what is beyond is counted in the detail."""
+"""Fields named for one body; those beyond are counted in the detail."""
 NAME_MAX = 256
 
-Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -38,62 +37,37 @@ def parse_json(body: bytes) -> dict[str, Any]:
     return value
 
 
-def parse_body(model: type[Model], body: bytes) -> Model:
+def parse_body(model: type[T], body: bytes) -> T:
     """Return ``body`` as ``model``, or raise a refusal."""
     value = parse_json(body)
     try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        raise refusal_of(error, value) from None
+        return read_json(body, model)
+    except Mismatch as mismatch:
+        if mismatch.fault == "syntax":
+            raise invalid_request(f"the body is not JSON: {mismatch.reason}") from None
+        raise refusal_of(model, value, ()) from None
 
 
-def parse_part(adapter: TypeAdapter[Any] | type[BaseModel], value: Any, name: str) -> Any:
-    """Validate ``value``, found at ``name`` of a body, by the rules of JSON input."""
-    text = json.dumps(value)
+def parse_part(model: type[T], value: Any, name: str) -> T:
+    """Read ``value``, found at ``name`` of a body that was parsed, as ``model``."""
     try:
-        if isinstance(adapter, TypeAdapter):
-            return adapter.validate_json(text)
-        return adapter.model_validate_json(text)
-    except ValidationError as error:
-        raise refusal_of(error, value, name) from None
+        return cast(T, converted(value, model))
+    except Mismatch:
+        raise refusal_of(model, value, (name,)) from None
 
 
-def refusal_of(error: ValidationError, value: Any, prefix: str = "") -> Refusal:
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    if any(detail["type"] == "json_invalid" for detail in details):
-        return invalid_request(f"the body is not JSON: {details[0]['msg'][:200]}")
+def refusal_of(model: type[Any], value: Any, at: Place) -> Refusal:
+    """Say what is wrong in ``value``, found at ``at``."""
     errors: dict[str, tuple[str, ...]] = {}
-    for detail in details[:ERRORS_MAX]:
-        name = _dotted(detail, value, prefix)
-        if detail["msg"] not in errors.get(name, ()):
-            errors[name] = (*errors.get(name, ()), detail["msg"])
-    unlisted = len(details) - ERRORS_MAX
-    more = f"; {unlisted} more errors are not listed" if unlisted > 0 else ""
+    unlisted = 0
+    for mistake in mistakes_in(model, value, at):
+        name = ".".join(str(part) for part in mistake.place)[:NAME_MAX]
+        if len(errors) >= ERRORS_MAX and name not in errors:
+            unlisted += 1
+        elif mistake.reason not in errors.get(name, ()):
+            errors[name] = (*errors.get(name, ()), mistake.reason)
+    more = f"; {unlisted} more errors are not listed" if unlisted else ""
     return validation_error(errors, "the body does not fit the contract" + more)
-
-
-def _dotted(detail: ErrorDetails, value: Any, prefix: str) -> str:
-    """Return the path of the error, without the names of union members pydantic puts into it.
-
-    Those are told apart by walking the input: a part that leads nowhere in it is not a key,
-    unless it is the key that is missing.
-    """
-    parts = [prefix] if prefix else []
-    location = detail["loc"]
-    for index, part in enumerate(location):
-        is_last = index == len(location) - 1
-        if _leads_on(value, part):
-            value = value[part]
-        elif not (is_last and detail["type"] == "missing"):
-            continue
-        parts.append(str(part))
-    return ".".join(parts)[:NAME_MAX]
-
-
-def _leads_on(value: Any, part: int | str) -> bool:
-    if isinstance(value, dict):
-        return part in value
-    return isinstance(value, list) and isinstance(part, int) and part < len(value)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
-from pydantic import BaseModel, ValidationError
 
 from agent.presentation.plain_text import plain
 from agent.wire import routes
+from agent.wire.base import Message
 from agent.wire.operator_operations import (
     CreateRequestReply,
     CreateRequestRequest,
@@ -26,6 +26,7 @@ from agent.wire.operator_operations import (
     RevokeRequest,
 )
 from agent.wire.problem import Problem
+from agent.wire.reading import Mismatch, read_json, write_json
 from controlplane.faults import CommandError, UsageError
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
@@ -42,7 +43,7 @@ _ADVICE = {
     429: "The service asks to slow down.",
 }
 
-Reply = TypeVar("Reply", bound=BaseModel)
+Reply = TypeVar("Reply", bound=Message)
 
 
 class FacadeClient:
@@ -77,16 +78,12 @@ class FacadeClient:
     def revoke(self, body: RevokeRequest) -> RevokeReply:
         return self._call(routes.REVOKE, body, RevokeReply)
 
-    def _call(self, path: str, body: BaseModel, reply: type[Reply]) -> Reply:
-        content = self._post(path, body.model_dump_json(by_alias=True).encode())
+    def _call(self, path: str, body: Message, reply: type[Reply]) -> Reply:
+        content = self._post(path, write_json(body))
         try:
-            return reply.model_validate_json(content)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise CommandError(
-                f"the service's reply does not fit the contract: {where}: {first['msg']}"
-            ) from error
+            return read_json(content, reply)
+        except Mismatch as error:
+            raise CommandError(f"the service's reply does not fit the contract: {error}") from error
 
     def _post(self, path: str, content: bytes) -> bytes:
         try:
@@ -155,8 +152,8 @@ def is_loopback_url(url: str) -> bool:
 def refusal(status: int, body: bytes) -> CommandError:
     """Return what the service's refusal says, for a person."""
     try:
-        problem = Problem.model_validate_json(body)
-    except ValidationError:
+        problem = read_json(body, Problem)
+    except Mismatch:
         problem = Problem()
     said = problem.detail or problem.title or ""
     for name, messages in list((problem.errors or {}).items())[:3]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from agent.wire.problem import MEDIA_TYPE, Problem
+from agent.wire.reading import write_json
 
 __all__ = ["MEDIA_TYPE", "Refusal", "problem_body"]
 
@@ -49,8 +50,7 @@ def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:
         detail=refusal.detail,
         errors=None if refusal.errors is None else dict(refusal.errors),
     )
-    # By name: `trace_id` is the one key of the wire that is not in camel case.
-    return problem.model_dump_json(by_alias=False, exclude_none=True).encode()
+    return write_json(problem)
 
 
 def invalid_request(detail: str) -> Refusal:

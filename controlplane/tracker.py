@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx2
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from agent.wire.base import Message
+from agent.wire.reading import write_json
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.core import Core
 from controlplane.settings import Settings
@@ -32,10 +32,9 @@ BACKOFF_FIRST_S = 5
 BACKOFF_MAX_S = 600
 
 
-class Event(BaseModel):
+class Event(Message):
     """The webhook's body. ``event_id`` is the same at each attempt (also ``Idempotency-Key``)."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, validate_by_name=True)
     event_id: str
     report_id: UUID
     request_id: UUID | None
@@ -140,7 +139,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, claim: Claim) -> None:
 async def _post(url: str, client: httpx2.AsyncClient, event: Event) -> str:
     """Return why it failed, or nothing. The answer's body is not read: nobody bounds it."""
     headers = {"Content-Type": "application/json", "Idempotency-Key": event.event_id}
-    content = event.model_dump_json(by_alias=True)
+    content = write_json(event)
     try:
         async with client.stream("POST", url, content=content, headers=headers) as response:
             return "" if response.is_success else f"the tracker answered {response.status_code}"

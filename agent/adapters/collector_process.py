@@ -17,21 +17,22 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Final
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, Final, cast
 
 from agent.adapters import moments
 from agent.adapters.moments import Moment
 from agent.errors import CollectorError
+from agent.wire.reading import Mismatch, converted, read_json
 from collectors.contract import (
     EVENT_MAX_BYTES,
+    ApplicationFacts,
     Checkpoint,
     Crash,
     Event,
     Facts,
     Failure,
     Job,
+    NetworkFacts,
     Progress,
     Result,
 )
@@ -57,6 +58,11 @@ _MOMENTS: Final = {
     "checkpoint": Moment.CHILD_CHECKPOINT,
     "result": Moment.CHILD_RESULT,
     "crash": Moment.CHILD_CRASH,
+}
+
+_FACTS: Final[Mapping[Any, type[Facts]]] = {
+    "network": NetworkFacts,
+    "application": ApplicationFacts,
 }
 
 _URL_CREDENTIALS: Final = re.compile(r"(?<=//)[^/@]*@")
@@ -192,7 +198,6 @@ class _EventReader:
 
     async def read(self) -> None:
         """Read to the end. Raises CollectorError for a line that is no event."""
-        adapter: TypeAdapter[Event] = TypeAdapter(Event)
         while not self._is_result:
             try:
                 line = await self._stream.readline() if self._stream else b""
@@ -201,10 +206,9 @@ class _EventReader:
             if not line:
                 return
             try:
-                self._take(_event(adapter, line))
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                raise CollectorError(f"an event cannot be read: {first['msg']}") from None
+                self._take(event_of(line))
+            except Mismatch as error:
+                raise CollectorError(f"an event cannot be read: {error}") from None
 
     def _take(self, event: Event) -> None:
         moment = _MOMENTS[event.event]
@@ -232,11 +236,28 @@ class _EventReader:
         return Collected(replace(self._facts, failures=(*self._facts.failures, failure)), reason)
 
 
-def _event(adapter: TypeAdapter[Event], line: bytes) -> Event:
-    """Read a line. Raises pydantic's ValidationError."""
+def event_of(line: bytes) -> Event:
+    """Read a line of a child. Raises Mismatch."""
+    document = _document(line)
+    name = document.get("event")
+    if name == "progress":
+        return cast(Progress, converted(document, Progress))
+    if name == "crash":
+        return cast(Crash, converted(document, Crash))
+    if name not in {"checkpoint", "result"}:
+        raise Mismatch(("event",), f"is none: {str(name)[:32]!r}")
+    found = document.get("facts")
+    kind = _FACTS.get(found.get("kind")) if isinstance(found, dict) else None
+    if kind is None:
+        raise Mismatch(("facts", "kind"), "is none")
+    facts = converted(found, kind)
+    return Result(facts) if name == "result" else Checkpoint(facts)
+
+
+def _document(line: bytes) -> dict[str, Any]:
     try:
-        return adapter.validate_json(line)
-    except ValidationError:
+        return read_json(line, dict[str, Any])
+    except Mismatch:
         # Python writes undecodable bytes of names as half surrogates, which are no JSON text.
         if b"\\ud" not in line:
             raise
@@ -244,7 +265,7 @@ def _event(adapter: TypeAdapter[Event], line: bytes) -> Event:
             text = json.dumps(json.loads(line), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = ""
-        return adapter.validate_json(text.encode("utf-8", "replace"))
+        return read_json(text.encode("utf-8", "replace"), dict[str, Any])
 
 
 def _reason_of(read: asyncio.Task[None]) -> str | None:

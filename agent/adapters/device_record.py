@@ -4,14 +4,14 @@ import logging
 import uuid
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from agent.adapters import moments
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
 from agent.wire.device_operations import EnrollmentRecord
+from agent.wire.model import Record
+from agent.wire.reading import Mismatch, read_json, write_indented
 from agent.wire.text import LegacyInstallId
 
 log = logging.getLogger(__name__)
@@ -19,20 +19,16 @@ log = logging.getLogger(__name__)
 NAME = "device.json"
 
 
-class Binding(BaseModel):
+class Binding(Record):
     """An enrollment at one service for one location."""
-
-    model_config = ConfigDict(frozen=True)
 
     base_url: str
     location_id: str
     record: EnrollmentRecord
 
 
-class DeviceRecord(BaseModel):
+class DeviceRecord(Record):
     """``fingerprint`` is that of the machine this was written on (adapters.machine)."""
-
-    model_config = ConfigDict(frozen=True)
 
     legacy_install_id: LegacyInstallId
     fingerprint: str | None = None
@@ -58,8 +54,8 @@ class DeviceRecordFile:
         except OSError as error:
             raise StateError(f"{self._path} cannot be read: {error.strerror}") from None
         try:
-            return DeviceRecord.model_validate_json(content)
-        except ValidationError:
+            return read_json(content, DeviceRecord)
+        except Mismatch:
             log.error("%s cannot be read: it is set aside and made anew", self._path)
             self._state.set_aside(self._path)
             self.was_quarantined = True
@@ -68,15 +64,15 @@ class DeviceRecordFile:
     def peek(self) -> DeviceRecord | None:
         """Return the record if it can be read, and touch nothing."""
         try:
-            return DeviceRecord.model_validate_json(self._path.read_bytes())
-        except (OSError, ValidationError):
+            return read_json(self._path.read_bytes(), DeviceRecord)
+        except (OSError, Mismatch):
             return None
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
         moments.before(Moment.DEVICE_RECORD_WRITTEN)
         try:
-            write_atomically(self._path, record.model_dump_json(indent=2).encode() + b"\n")
+            write_atomically(self._path, write_indented(record).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
         moments.after(Moment.DEVICE_RECORD_WRITTEN)

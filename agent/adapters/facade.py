@@ -16,7 +16,6 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 import httpx2
-from pydantic import BaseModel, ValidationError
 
 from agent import __version__
 from agent.adapters import moments
@@ -29,6 +28,7 @@ from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 from agent.rules.replies import error_of, http_date
 from agent.wire import routes
+from agent.wire.base import Message
 from agent.wire.device_operations import (
     AcknowledgeReply,
     AcknowledgeRequest,
@@ -41,6 +41,7 @@ from agent.wire.device_operations import (
     HeartbeatRequest,
     SubmitResultReply,
 )
+from agent.wire.reading import Mismatch, read_json, write_json
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ _PATHS: Final = {
     Moment.SUBMIT_CALLED: routes.SUBMIT_RESULT,
 }
 
-Reply = TypeVar("Reply", bound=BaseModel)
+Reply = TypeVar("Reply", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Facade:
         return await self._ask(Moment.ENROLL_CALLED, request, EnrollmentRecord)
 
     async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(Moment.CURRENT_CALLED, _bytes(EmptyRequest()))
+        body = await self._post(Moment.CURRENT_CALLED, write_json(EmptyRequest()))
         # Only null says that there is no binding; an empty answer says nothing about it.
         if body.strip() == b"null":
             return None
@@ -141,7 +142,7 @@ class Facade:
                         self._client.stream(
                             "POST",
                             self._base_url + routes.ON_COMMANDS,
-                            content=_bytes(EmptyRequest()),
+                            content=write_json(EmptyRequest()),
                             headers=self._headers(accept),
                             timeout=timeout,
                         )
@@ -156,8 +157,8 @@ class Facade:
             else:
                 yield CommandStream(False, self._single(response))
 
-    async def _ask(self, moment: Moment, request: BaseModel, reply: type[Reply]) -> Reply:
-        return _read(reply, await self._post(moment, _bytes(request)))
+    async def _ask(self, moment: Moment, request: Message, reply: type[Reply]) -> Reply:
+        return _read(reply, await self._post(moment, write_json(request)))
 
     async def _post(self, moment: Moment, body: bytes) -> bytes:
         moments.before(moment)
@@ -240,17 +241,11 @@ async def _body(response: httpx2.Response) -> bytes:
     return b"".join(parts)
 
 
-def _bytes(request: BaseModel) -> bytes:
-    return request.model_dump_json().encode()
-
-
 def _read(model: type[Reply], body: bytes) -> Reply:
     try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise Unavailable("bad-reply", f"{field}: {first['msg']}") from None
+        return read_json(body, model)
+    except Mismatch as error:
+        raise Unavailable("bad-reply", f"{error.where or 'the answer'}: {error.reason}") from None
 
 
 def check_service(service: Service) -> None:

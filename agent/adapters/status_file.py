@@ -2,20 +2,18 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+import msgspec
 
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.state import StateDirectory
+from agent.wire.model import Record
+from agent.wire.reading import Mismatch, read_json, write_indented
 
 NAME = "status.json"
 WORLD_READABLE = 0o644
 
 
-class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class ProblemStatus(Model):
+class ProblemStatus(Record):
     """An unhealthy condition and its fix (rules.health)."""
 
     code: str
@@ -26,7 +24,7 @@ class ProblemStatus(Model):
     since: str
 
 
-class BindingStatus(Model):
+class BindingStatus(Record):
     instance_id: str
     binding_id: str
     organization_id: str
@@ -34,7 +32,7 @@ class BindingStatus(Model):
     base_url: str
 
 
-class DaemonStatus(Model):
+class DaemonStatus(Record):
     """Moments are ISO 8601 in UTC. ``phase`` is the life of the daemon itself."""
 
     version: str
@@ -52,7 +50,7 @@ class DaemonStatus(Model):
     outbox_reports: int = 0
     outbox_bytes: int = 0
     outbox_oldest_at: str | None = None
-    counters: dict[str, int] = {}
+    counters: dict[str, int] = msgspec.field(default_factory=dict)
     problems: tuple[ProblemStatus, ...] = ()
 
 
@@ -62,11 +60,11 @@ class StatusFile:
 
     def write(self, status: DaemonStatus) -> None:
         """Replace the file. Raises OSError."""
-        write_atomically(self._path, status.model_dump_json(indent=2).encode(), WORLD_READABLE)
+        write_atomically(self._path, write_indented(status).encode(), WORLD_READABLE)
 
     def read(self) -> DaemonStatus | None:
         """Return what the daemon last wrote, or None."""
         try:
-            return DaemonStatus.model_validate_json(self._path.read_bytes())
-        except (OSError, ValidationError):
+            return read_json(self._path.read_bytes(), DaemonStatus)
+        except (OSError, Mismatch):
             return None

@@ -32,6 +32,7 @@ from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload
 from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.payload import Identity
+from agent.wire.reading import write_indented, write_json
 from agent.wire.vocabulary import Kind
 from collectors.contract import Job, Progress
 
@@ -56,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         _write_page(options.html, payload)
     if options.json:
-        sys.stdout.write(payload.model_dump_json(indent=2) + "\n")
+        sys.stdout.write(write_indented(payload) + "\n")
     elif options.ndjson:
-        sys.stdout.write(payload.model_dump_json() + "\n")
+        sys.stdout.write(write_json(payload).decode() + "\n")
     elif options.html is None:
         Console(highlight=False).print(report_view(payload))
     return 0

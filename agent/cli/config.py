@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from pydantic import BaseModel
+import msgspec
+from msgspec.structs import fields
 
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
@@ -16,6 +17,9 @@ from agent.config import Config, LocalConfig, default_config_path
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
 from agent.errors import ConfigError, CredentialRefused
 from agent.key_place import key_place
+from agent.wire.mistakes import section_of
+from agent.wire.model import Record
+from agent.wire.reading import plain_values
 
 DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -63,9 +67,20 @@ def run(options: argparse.Namespace) -> int:
 
 def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
+    from agent.config_texts import TEXTS  # noqa: PLC0415
+
+    document = msgspec.json.schema(Config)
+    definitions = document.pop("$defs")
+    whole = definitions.pop(Config.__name__)
+    for section in fields(Config):
+        model = section_of(section.type)
+        whole["properties"][section.name]["description"] = TEXTS[section.name]
+        for key, value in definitions[model.__name__]["properties"].items() if model else ():
+            value["description"] = TEXTS[f"{section.name}.{key}"]
     return {
         "$schema": SCHEMA_DIALECT,
-        **Config.model_json_schema(),
+        **whole,
+        "$defs": definitions,
         "title": "Configuration of the venue agent",
     }
 
@@ -129,15 +144,15 @@ def _row(value: Value) -> tuple[tuple[str, Style], ...]:
 
 
 def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Iterator[Value]:
-    for section in type(config).model_fields:
+    for section in (field.name for field in fields(type(config))):
         value = getattr(config, section)
-        if isinstance(value, BaseModel):
-            for key, inner in value.model_dump(mode="json").items():
+        if isinstance(value, Record):
+            for key, inner in plain_values(value).items():
                 origin = origins.get(f"{section}.{key}", DEFAULT)
                 yield Value(section, key, _masked(key, inner), origin)
         else:
             for item in value:
-                inner = item.model_dump(mode="json")
+                inner = plain_values(item)
                 yield Value(section, inner.pop("id"), inner, file)
 
 

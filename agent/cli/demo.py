@@ -26,19 +26,14 @@ from agent.adapters.status_file import BindingStatus, StatusFile
 from agent.errors import AgentError
 from agent.presentation.html import report_page
 from agent.presentation.terminal import report_view
-from agent.wire.application_payload import ApplicationPayload
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads import ReportPayload
+from agent.wire.reading import converted
 
 LOCATION: Final = "demo-venue"
 KINDS: Final = ("network", "application")
 START_WITHIN_S: Final = 30.0
 REPORT_WITHIN_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.05
-
-_MODELS: Final[dict[str, type[NetworkPayload | ApplicationPayload]]] = {
-    "network": NetworkPayload,
-    "application": ApplicationPayload,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +176,7 @@ def _show_report(
     detail = json.loads(detail_text)
     _say(console, f"{kind} report {detail['outcome']} after {time.monotonic() - began:.1f} s")
     if detail["payload"] is not None:
-        payload = _MODELS[kind].model_validate_json(json.dumps(detail["payload"]))
+        payload = converted(detail["payload"], ReportPayload)
         (home / f"{kind}.html").write_text(report_page(payload), encoding="utf-8")
         console.print(report_view(payload))
         console.print()

@@ -13,6 +13,7 @@ from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
 from agent.errors import StateError
 from agent.presentation.moments import ago
+from agent.wire.reading import plain_values
 
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 2
 RECENT_REQUESTS: Final = 3
@@ -71,7 +72,7 @@ def _document(
         "running": pid is not None,
         "pid": pid,
         "state_dir": str(state.path),
-        "daemon": None if status is None else status.model_dump(mode="json"),
+        "daemon": None if status is None else plain_values(status),
     }
 
 

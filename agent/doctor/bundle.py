@@ -26,6 +26,7 @@ from agent.doctor.evidence import Evidence
 from agent.doctor.logs import read_logs
 from agent.doctor.scrub import Scrubber
 from agent.errors import AgentError, StateError
+from agent.wire.reading import plain_values
 
 REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
@@ -55,7 +56,7 @@ def _members(evidence: Evidence, doctor: dict[str, Any]) -> Iterator[Member]:
     yield "config.toml", _config(evidence.config_path or default_config_path())
     if (state := evidence.state) is not None:
         status = StatusFile(state).read()
-        yield "status.json", _json(None if status is None else status.model_dump(mode="json"))
+        yield "status.json", _json(None if status is None else plain_values(status))
         yield "history.json", _history(state)
         yield from _reports_kept(state)
         yield from _reports_waiting(state)

@@ -10,8 +10,6 @@ from agent.presentation.tone import Tone
 from agent.wire.application_payload import (
     ApplicationPayload,
     BrowserField,
-    BrowserFieldAbsent,
-    BrowserFieldAvailable,
     SnapshotField,
 )
 
@@ -102,7 +100,7 @@ def browser_group(payload: ApplicationPayload) -> Group:
             source=shorten(field.source, NAME_LENGTH),
         )
         for field in payload.browser_fields
-        if isinstance(field, BrowserFieldAvailable)
+        if field.value is not None
     )
     return Group("Kiosk browser", (Section("", rows),) if rows else ())
 
@@ -152,9 +150,7 @@ def _all_fields(
         yield from ((f"{link.id} ", field) for field in link.fields)
     for thing in snapshot.peripherals:
         yield from ((f"{thing.id} ", field) for field in thing.fields)
-    yield from (
-        ("", field) for field in payload.browser_fields if isinstance(field, BrowserFieldAbsent)
-    )
+    yield from (("", field) for field in payload.browser_fields)
 
 
 def _group(prefix: str, fields: list[SnapshotField]) -> Group:

@@ -25,6 +25,8 @@ from agent.wire.network_payload import (
     MapSourceState,
     NetworkPayload,
     Printer,
+    SourceFailed,
+    SourceUnsupported,
 )
 from agent.wire.vocabulary import DiscoverySource
 
@@ -267,7 +269,7 @@ def _interface_row(link: MapInterface) -> InterfaceRow:
 
 def _source_row(name: str, source: MapSourceState) -> SourceRow:
     tones: dict[str, Tone] = {"succeeded": "good", "failed": "bad", "running": "warn"}
-    reason = source.reason if source.state in {"failed", "unsupported"} else ""
+    reason = source.reason if isinstance(source, SourceFailed | SourceUnsupported) else ""
     return SourceRow(
         name=name,
         state="still running" if source.state == "running" else source.state,

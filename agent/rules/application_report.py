@@ -38,6 +38,7 @@ def application_report(
         environment=context.environment,
         failures=failures(found.failures),
         limitations=limitations,
+        report_type="application",
         snapshot=wire.Snapshot(
             collected_at=clip(found.started_at),
             duration_ms=found.duration_ms if math.isfinite(found.duration_ms) else 0.0,
@@ -97,10 +98,10 @@ def _browser_field(found: facts.Field) -> wire.BrowserField:
         value = _value(found.value, limits.BROWSER_STRING_MAX)
         if isinstance(value, tuple):
             value = value[: limits.BROWSER_ARRAY_MAX]
-        return wire.BrowserFieldAvailable(**common, value=value)
+        return wire.BrowserField(**common, status="available", value=value)
     status = "collection-failed" if found.status == "available" else found.status
     reason = clip_id(found.reason or NO_REASON, NO_REASON, limits.BROWSER_REASON_MAX)
-    return wire.BrowserFieldAbsent(**common, status=status, reason=reason)
+    return wire.BrowserField(**common, status=status, reason=reason)
 
 
 def _with_a_number(found: facts.Field) -> facts.Field:

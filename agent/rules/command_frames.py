@@ -5,15 +5,12 @@ object that holds an array under ``commands``, ``requests`` or ``items``, null, 
 these a line (NDJSON). An entry that does not parse is counted and described; the others go on.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import ValidationError
-from pydantic_core import from_json
-
 from agent.wire.device_operations import Command
+from agent.wire.reading import Mismatch, converted, read_json
 
 FRAME_MAX_BYTES: Final = 1_048_576
 COMMANDS_MAX: Final = 256
@@ -39,8 +36,8 @@ def parse_frame(data: str | bytes) -> Frame:
     if not stripped:
         return Frame()
     try:
-        return _frame_of(from_json(stripped))
-    except ValueError:
+        return _frame_of(read_json(stripped, object))
+    except Mismatch:
         return _parse_lines(stripped)
 
 
@@ -51,9 +48,9 @@ def _parse_lines(content: bytes) -> Frame:
         if not line.strip():
             continue
         try:
-            frames.append(_frame_of(from_json(line)))
-        except ValueError as error:
-            frames.append(Frame(rejected=(f"not JSON: {error}"[:200],)))
+            frames.append(_frame_of(read_json(line, object)))
+        except Mismatch as error:
+            frames.append(Frame(rejected=(f"not JSON: {error}",)))
         entries += max(1, len(frames[-1].commands) + len(frames[-1].rejected))
         if entries > COMMANDS_MAX:
             frames.append(Frame(rejected=(f"more than {COMMANDS_MAX} entries in one frame",)))
@@ -70,14 +67,9 @@ def _frame_of(document: Any) -> Frame:
             rejected.append(f"more than {COMMANDS_MAX} entries in one frame")
             break
         try:
-            # Through JSON again, so that strict mode reads strings as UUIDs and times.
-            commands.append(Command.model_validate_json(json.dumps(entry)))
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(str(part) for part in first["loc"]) or "entry"
-            rejected.append(f"{field}: {first['msg']}")
-        except (ValueError, RecursionError) as error:
-            rejected.append(f"unreadable: {type(error).__name__}")
+            commands.append(converted(entry, Command))
+        except Mismatch as error:
+            rejected.append(f"{error.where or 'entry'}: {error.reason}")
     return Frame(tuple(commands), tuple(rejected))
 
 

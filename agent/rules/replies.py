@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
 
-from pydantic import ValidationError
-
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
@@ -23,6 +21,7 @@ from agent.errors import (
     Unavailable,
 )
 from agent.wire.problem import Problem
+from agent.wire.reading import Mismatch, read_json
 
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
@@ -95,8 +94,8 @@ def http_date(value: str | None) -> datetime | None:
 
 def _problem(body: bytes) -> Problem:
     try:
-        return Problem.model_validate_json(body)
-    except ValidationError:
+        return read_json(body, Problem)
+    except Mismatch:
         return Problem()
 
 

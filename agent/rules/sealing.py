@@ -5,17 +5,19 @@ sent. Only an answer of 413 makes a new seal, of the same report, one tier small
 drops whole parts, in the order of their worth to a technician, and says so in the report.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from agent.wire.application_payload import ApplicationPayload
 from agent.wire.device_operations import SubmitResultRequest
+from agent.wire.model import replaced
 from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads import PAYLOADS, ReportPayload
+from agent.wire.reading import converted, read_json, write_json
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 
-Payload = NetworkPayload | ApplicationPayload
+Payload = ReportPayload
 
 LAST_TIER: Final = 4
 """Tier 0 is the whole report; the last tier carries no payload at all."""
@@ -68,7 +70,7 @@ def seal(report: Report, max_bytes: int, *, first_tier: int = 0) -> Sealed:
 def seal_smaller(body: bytes, max_bytes: int, *, tier: int) -> Sealed | None:
     """Return a smaller seal of the report in ``body``, or None when it is the smallest already.
 
-    Raises pydantic's ValidationError when ``body`` is no sealed report.
+    Raises Mismatch when ``body`` is no sealed report.
     """
     if tier >= LAST_TIER:
         return None
@@ -82,12 +84,11 @@ def seal_as_failed(body: bytes) -> Sealed:
 
 
 def report_of(body: bytes) -> Report:
-    """Read a sealed body back. Raises pydantic's ValidationError."""
-    request = SubmitResultRequest.model_validate_json(body)
+    """Read a sealed body back. Raises Mismatch."""
+    request = read_json(body, SubmitResultRequest)
     payload: Payload | None = None
     if isinstance(request.report, dict):
-        model = NetworkPayload if request.kind == "network" else ApplicationPayload
-        payload = model.model_validate_json(json.dumps(request.report))
+        payload = converted(request.report, PAYLOADS[request.kind])
     return Report(
         report_id=request.report_id,
         binding_id=request.binding_id,
@@ -115,21 +116,17 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     if network_map is not None:
         hosts = network_map.hosts[: _HOSTS_KEPT[tier]]
         hosts_dropped = len(network_map.hosts) - len(hosts)
-        network_map = network_map.model_copy(
-            update={
-                "hosts": tuple(h.model_copy(update={"services": ()}) for h in hosts),
-                "truncated": True,
-            }
+        network_map = replaced(
+            network_map, hosts=tuple(replaced(h, services=()) for h in hosts), truncated=True
         )
     dropped = len(payload.endpoints) - len(endpoints)
     what = f"services of hosts, {dropped} endpoints, {hosts_dropped} hosts"
-    return payload.model_copy(
-        update={
-            **_said(payload, tier, what),
-            "endpoints": endpoints,
-            "endpoints_omitted": payload.endpoints_omitted + dropped,
-            "network_map": network_map,
-        }
+    return replaced(
+        payload,
+        **_said(payload, tier, what),
+        endpoints=endpoints,
+        endpoints_omitted=payload.endpoints_omitted + dropped,
+        network_map=network_map,
     )
 
 
@@ -144,11 +141,10 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
         available = tuple(f for f in snapshot.fields if f.status == "available")
         dropped.append(f"{len(snapshot.fields) - len(available)} unavailable fields")
         update["fields"] = available
-    return payload.model_copy(
-        update={
-            **_said(payload, tier, ", ".join(dropped)),
-            "snapshot": snapshot.model_copy(update=update),
-        }
+    return replaced(
+        payload,
+        **_said(payload, tier, ", ".join(dropped)),
+        snapshot=replaced(snapshot, **update),
     )
 
 
@@ -167,6 +163,7 @@ def _said(payload: Payload, tier: int, dropped: str) -> dict[str, Any]:
 
 
 def _body(report: Report, payload: Payload | None, outcome: Outcome) -> bytes:
+    """Write the body. Raises ValueError for a report that breaks the contract."""
     reason = report.failure_reason
     if outcome == "failed" and reason is None:
         reason = "collection-failed"
@@ -179,4 +176,7 @@ def _body(report: Report, payload: Payload | None, outcome: Outcome) -> bytes:
         report=payload,
         failure_reason=reason,
     )
-    return request.model_dump_json().encode()
+    body = write_json(request)
+    # What could not be read back is not sent: the service would refuse it, and nobody would know.
+    report_of(body)
+    return body

@@ -1,14 +1,14 @@
 """The application snapshot (contract: Version-1 payload)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
 from agent.wire import limits
-from agent.wire.base import Exact, Integer, Number, absent
+from agent.wire.base import Exact, Integer, Number
 from agent.wire.payload import Payload
-from agent.wire.text import PayloadText, Utf16Length
-from agent.wire.vocabulary import AbsenceStatus, BrowserFieldKey, FieldStatus, PeripheralKind
+from agent.wire.text import PayloadText, at_most
+from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
 
 FieldValue = PayloadText | bool | Integer | float | tuple[PayloadText, ...]
 
@@ -19,8 +19,8 @@ class SnapshotField(Exact):
     key: PayloadText
     source: PayloadText
     status: FieldStatus
-    value: FieldValue | None = absent()
-    reason: PayloadText | None = absent()
+    value: FieldValue | None = None
+    reason: PayloadText | None = None
 
 
 class SnapshotInterface(Exact):
@@ -34,8 +34,8 @@ class Peripheral(Exact):
     kind: PeripheralKind
 
 
-class Snapshot(Exact):
-    version: Literal[1] = 1
+class Snapshot(Exact, tag_field="version", tag=1):
+    version: ClassVar = 1
     collected_at: PayloadText
     duration_ms: Number
     fields: tuple[SnapshotField, ...]
@@ -45,36 +45,48 @@ class Snapshot(Exact):
     truncated: bool
 
 
-BrowserSource = Annotated[str, Utf16Length(min=1, max=limits.BROWSER_SOURCE_MAX)]
-BrowserText = Annotated[str, Utf16Length(limits.BROWSER_STRING_MAX)]
+BrowserSource = Annotated[
+    str,
+    Meta(min_length=1, max_length=limits.BROWSER_SOURCE_MAX),
+    at_most(limits.BROWSER_SOURCE_MAX),
+]
+BrowserText = Annotated[
+    str, Meta(max_length=limits.BROWSER_STRING_MAX), at_most(limits.BROWSER_STRING_MAX)
+]
+BrowserReason = Annotated[
+    str,
+    Meta(min_length=1, max_length=limits.BROWSER_REASON_MAX),
+    at_most(limits.BROWSER_REASON_MAX),
+]
 BrowserValue = (
     BrowserText
     | bool
     | Integer
     | float
-    | Annotated[tuple[BrowserText, ...], Field(max_length=limits.BROWSER_ARRAY_MAX)]
+    | Annotated[tuple[BrowserText, ...], Meta(max_length=limits.BROWSER_ARRAY_MAX)]
 )
 
 
-class BrowserFieldAvailable(Exact):
+class BrowserField(Exact):
+    """A fact of the browser: with a value where its status is available, else with a reason."""
+
     key: BrowserFieldKey
     source: BrowserSource
-    status: Literal["available"] = "available"
-    value: BrowserValue
+    status: FieldStatus
+    value: BrowserValue | None = None
+    reason: BrowserReason | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        has, lacks = ("value", "reason") if self.status == "available" else ("reason", "value")
+        if getattr(self, has) is None:
+            raise ValueError(f"`{has}` is required where the status is {self.status}")
+        if getattr(self, lacks) is not None:
+            raise ValueError(f"`{lacks}` is not known where the status is {self.status}")
 
 
-class BrowserFieldAbsent(Exact):
-    key: BrowserFieldKey
-    source: BrowserSource
-    status: AbsenceStatus
-    reason: Annotated[str, Utf16Length(min=1, max=limits.BROWSER_REASON_MAX)]
-
-
-BrowserField = BrowserFieldAvailable | BrowserFieldAbsent
-
-
-class ApplicationPayload(Payload):
-    version: Literal[1] = 1
-    report_type: Literal["application"] = "application"
+class ApplicationPayload(Payload, tag_field="version", tag=1):
+    version: ClassVar = 1
+    report_type: Literal["application"]
     snapshot: Snapshot
-    browser_fields: Annotated[tuple[BrowserField, ...], Field(max_length=limits.BROWSER_FIELDS_MAX)]
+    browser_fields: Annotated[tuple[BrowserField, ...], Meta(max_length=limits.BROWSER_FIELDS_MAX)]

@@ -1,43 +1,28 @@
 """The two kinds of message: what the agent says (exact) and what it is told (tolerant)."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from msgspec import Meta
 
 from agent.wire import limits
+from agent.wire.model import Check, Record
 
 
-class Message(BaseModel):
-    """A frozen object of the contract. Python names are snake_case, wire names camelCase."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        strict=True,
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        serialize_by_alias=True,
-        allow_inf_nan=False,
-    )
+class Message(Record, rename="camel"):
+    """An object of the contract. Python names are snake_case, wire names camelCase."""
 
 
-class Exact(Message):
-    """What a device sends: a key the contract does not name is an error."""
+class Exact(Message, forbid_unknown_fields=True, omit_defaults=True):
+    """What a device sends: a key the contract does not name is an error.
 
-    model_config = ConfigDict(extra="forbid")
+    A key with a default is one the contract calls optional: it is left out, not sent as null,
+    when it has no value.
+    """
 
 
 class Tolerant(Message):
     """What the service answers: keys of later versions are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-def absent() -> Any:
-    """Return the default of a key that is left out, not sent as null, when it has no value."""
-    return Field(default=None, exclude_if=lambda value: value is None)
 
 
 def _as_utc(moment: datetime) -> datetime:
@@ -52,10 +37,10 @@ def _as_utc(moment: datetime) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-Timestamp = Annotated[datetime, AfterValidator(_as_utc)]
-"""An ISO 8601 date-time; one without an offset is read as UTC."""
+Timestamp = Annotated[datetime, Check(_as_utc)]
+"""An RFC 3339 date-time; one without an offset is read as UTC."""
 
-Integer = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
-Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX)]
-Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
-Number = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)] | float
+Integer = Annotated[int, Meta(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
+Count = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]
+Port = Annotated[int, Meta(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
+Number = Annotated[int, Meta(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)] | float

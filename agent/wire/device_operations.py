@@ -3,17 +3,17 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from msgspec import UNSET, Meta
 
 from agent.wire import limits
-from agent.wire.base import Exact, Timestamp, Tolerant, absent
+from agent.wire.base import Exact, Timestamp, Tolerant
 from agent.wire.text import (
     AppVersion,
     Capability,
     LegacyInstallId,
     LocationId,
     NonEmptyText,
-    Utf16Length,
+    at_most,
 )
 from agent.wire.vocabulary import (
     AcknowledgedStatus,
@@ -25,18 +25,20 @@ from agent.wire.vocabulary import (
     TrackerStatus,
 )
 
-Capabilities = Annotated[tuple[Capability, ...], Field(max_length=limits.CAPABILITIES_MAX)]
+Capabilities = Annotated[tuple[Capability, ...], Meta(max_length=limits.CAPABILITIES_MAX)]
 
 
 class ChallengeRequest(Exact):
     instance_id: UUID
     public_key: Annotated[
-        str, Utf16Length(min=limits.PUBLIC_KEY_LENGTH, max=limits.PUBLIC_KEY_LENGTH)
+        str,
+        Meta(max_length=limits.PUBLIC_KEY_LENGTH),
+        at_most(limits.PUBLIC_KEY_LENGTH, at_least=limits.PUBLIC_KEY_LENGTH),
     ]
     platform: Platform
     location_id: LocationId
     legacy_install_id: LegacyInstallId
-    app_version: AppVersion | None = absent()
+    app_version: AppVersion | None = None
     capabilities: Capabilities
 
 
@@ -47,7 +49,11 @@ class ChallengeReply(Tolerant):
 
 class EnrollRequest(Exact):
     challenge_id: UUID
-    signature: Annotated[str, Utf16Length(min=limits.SIGNATURE_MIN, max=limits.SIGNATURE_MAX)]
+    signature: Annotated[
+        str,
+        Meta(max_length=limits.SIGNATURE_MAX),
+        at_most(limits.SIGNATURE_MAX, at_least=limits.SIGNATURE_MIN),
+    ]
 
 
 class EnrollmentRecord(Tolerant):
@@ -87,15 +93,15 @@ class AcknowledgeReply(Tolerant):
 
 
 class SubmitResultRequest(Exact):
-    """A report on its way. ``report`` is a version-1 or version-2 payload, or null."""
+    """A report on its way. ``report`` is a version-1 or version-2 payload, or null (said so)."""
 
     binding_id: UUID
     report_id: UUID
     kind: Kind
     outcome: Outcome
-    request_id: UUID | None = absent()
-    report: Any = None
-    failure_reason: FailureReason | None = absent()
+    request_id: UUID | None = None
+    report: Any = UNSET
+    failure_reason: FailureReason | None = None
 
 
 class SubmitResultReply(Tolerant):

@@ -1,11 +1,11 @@
 """The network report (contract: Version-2 payload)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agent.wire import limits
-from agent.wire.base import Count, Exact, Number, Port, absent
+from agent.wire.base import Count, Exact, Number, Port
 from agent.wire.payload import Payload
 from agent.wire.text import PayloadId, PayloadText
 from agent.wire.vocabulary import (
@@ -21,31 +21,26 @@ from agent.wire.vocabulary import (
 )
 
 
-class SourceRunning(Exact):
-    state: Literal["running"] = "running"
+class SourceRunning(Exact, tag_field="state", tag="running"):
+    state: ClassVar = "running"
 
 
-class SourceSucceeded(Exact):
-    state: Literal["succeeded"] = "succeeded"
+class SourceSucceeded(Exact, tag_field="state", tag="succeeded"):
+    state: ClassVar = "succeeded"
 
 
-class SourceFailed(Exact):
-    state: Literal["failed"] = "failed"
+class SourceFailed(Exact, tag_field="state", tag="failed"):
+    state: ClassVar = "failed"
     reason: PayloadText
 
 
-class SourceUnsupported(Exact):
-    state: Literal["unsupported"] = "unsupported"
+class SourceUnsupported(Exact, tag_field="state", tag="unsupported"):
+    state: ClassVar = "unsupported"
     reason: PayloadText
 
 
-DiscoveryState = Annotated[
-    SourceRunning | SourceSucceeded | SourceFailed, Field(discriminator="state")
-]
-MapSourceState = Annotated[
-    SourceRunning | SourceSucceeded | SourceFailed | SourceUnsupported,
-    Field(discriminator="state"),
-]
+DiscoveryState = SourceRunning | SourceSucceeded | SourceFailed
+MapSourceState = SourceRunning | SourceSucceeded | SourceFailed | SourceUnsupported
 
 
 class Discovery(Exact):
@@ -61,13 +56,11 @@ class Endpoint(Exact):
     port: Port
     label: PayloadText
     model: PayloadText | None
-    discovered_by: Annotated[
-        tuple[DiscoverySource, ...], Field(max_length=limits.DISCOVERED_BY_MAX)
-    ]
+    discovered_by: Annotated[tuple[DiscoverySource, ...], Meta(max_length=limits.DISCOVERED_BY_MAX)]
     status: EndpointStatus
     mac_address: PayloadText | None
     matched_printer_ids: Annotated[
-        tuple[PayloadId, ...], Field(max_length=limits.MATCHED_PRINTER_IDS_MAX)
+        tuple[PayloadId, ...], Meta(max_length=limits.MATCHED_PRINTER_IDS_MAX)
     ]
 
 
@@ -98,25 +91,25 @@ class MapInterface(Exact):
     name: PayloadText
     addresses: tuple[MapAddress, ...]
     gateways: tuple[PayloadText, ...]
-    mac_address: PayloadText | None = absent()
+    mac_address: PayloadText | None = None
 
 
 class MapService(Exact):
-    name: PayloadText | None = absent()
-    type: PayloadText | None = absent()
+    name: PayloadText | None = None
+    type: PayloadText | None = None
     port: Number
     source: ServiceSource
-    reachable: bool | None = absent()
+    reachable: bool | None = None
 
 
 class MapHost(Exact):
     address: PayloadText
-    interface_name: PayloadText | None = absent()
-    hostname: PayloadText | None = absent()
-    mac_address: PayloadText | None = absent()
+    interface_name: PayloadText | None = None
+    hostname: PayloadText | None = None
+    mac_address: PayloadText | None = None
     services: tuple[MapService, ...]
     reachability: Reachability
-    latency_ms: Number | None = absent()
+    latency_ms: Number | None = None
     sources: tuple[HostSource, ...]
 
 
@@ -147,18 +140,18 @@ class NetworkMap(Exact):
 class Unavailable(Exact):
     """What could not be read on this machine, and why; a key is absent where it could."""
 
-    mac_address: PayloadText | None = absent()
-    interfaces: PayloadText | None = absent()
-    gateway: PayloadText | None = absent()
-    os_version: PayloadText | None = absent()
+    mac_address: PayloadText | None = None
+    interfaces: PayloadText | None = None
+    gateway: PayloadText | None = None
+    os_version: PayloadText | None = None
 
 
-class NetworkPayload(Payload):
-    version: Literal[2] = 2
+class NetworkPayload(Payload, tag_field="version", tag=2):
+    version: ClassVar = 2
     scope: PayloadText
     discovery: Discovery | None
-    endpoints: Annotated[tuple[Endpoint, ...], Field(max_length=limits.ENDPOINTS_MAX)]
+    endpoints: Annotated[tuple[Endpoint, ...], Meta(max_length=limits.ENDPOINTS_MAX)]
     endpoints_omitted: Count
-    printers: Annotated[tuple[Printer, ...], Field(max_length=limits.PRINTERS_MAX)] | None
+    printers: Annotated[tuple[Printer, ...], Meta(max_length=limits.PRINTERS_MAX)] | None
     network_map: NetworkMap | None
     unavailable: Unavailable

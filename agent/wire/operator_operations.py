@@ -3,10 +3,9 @@
 from typing import Literal
 from uuid import UUID
 
-from agent.wire.application_payload import ApplicationPayload
-from agent.wire.base import Count, Exact, Timestamp, Tolerant, absent
+from agent.wire.base import Count, Exact, Timestamp, Tolerant
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads import ReportPayload
 from agent.wire.text import Cursor, NonEmptyText
 from agent.wire.vocabulary import (
     FailureReason,
@@ -76,7 +75,7 @@ class ReportDetail(Tolerant):
     instance_id: UUID
     binding_id: UUID
     user_id: NonEmptyText
-    payload: NetworkPayload | ApplicationPayload | None
+    payload: ReportPayload | None
     payload_hash: NonEmptyText
     tracker_attempts: Count
     updated_at: Timestamp
@@ -97,7 +96,7 @@ class CreateRequestReply(Tolerant):
 
 
 class ListDevicesRequest(Exact):
-    cursor: Cursor | None = absent()
+    cursor: Cursor | None = None
 
 
 class ListDevicesReply(Tolerant):
@@ -107,7 +106,7 @@ class ListDevicesReply(Tolerant):
 
 class DeviceDetailRequest(Exact):
     instance_id: UUID
-    cursor: Cursor | None = absent()
+    cursor: Cursor | None = None
 
 
 class DeviceDetailReply(Tolerant):

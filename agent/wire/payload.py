@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
 from agent.wire import limits
 from agent.wire.base import Count, Exact
@@ -23,7 +23,7 @@ class Environment(Exact):
     native_app_version: PayloadText | None
     native_protocol_version: Count | None
     native_capabilities: Annotated[
-        tuple[PayloadText, ...], Field(max_length=limits.NATIVE_CAPABILITIES_MAX)
+        tuple[PayloadText, ...], Meta(max_length=limits.NATIVE_CAPABILITIES_MAX)
     ]
     web_release: PayloadText | None
 
@@ -35,7 +35,7 @@ class Failure(Exact):
     reason: PayloadText
 
 
-Limitations = Annotated[tuple[PayloadText, ...], Field(max_length=limits.LIMITATIONS_MAX)]
+Limitations = Annotated[tuple[PayloadText, ...], Meta(max_length=limits.LIMITATIONS_MAX)]
 
 
 class Payload(Exact):
@@ -47,5 +47,5 @@ class Payload(Exact):
     completeness: Completeness
     identity: Identity
     environment: Environment
-    failures: Annotated[tuple[Failure, ...], Field(max_length=limits.FAILURES_MAX)]
+    failures: Annotated[tuple[Failure, ...], Meta(max_length=limits.FAILURES_MAX)]
     limitations: Limitations

@@ -4,18 +4,18 @@ The facade's error bodies are not in the contract; this is the shape its sister 
 and every key is optional because nothing promises any of them.
 """
 
-from pydantic import Field
+from msgspec import field
 
 from agent.wire.base import Tolerant
 
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Tolerant):
+class Problem(Tolerant, omit_defaults=True):
     title: str | None = None
     type: str | None = None
     instance: str | None = None
-    trace_id: str | None = Field(default=None, alias="trace_id")
+    trace_id: str | None = field(default=None, name="trace_id")
     status: int | None = None
     code: str | None = None
     detail: str | None = None

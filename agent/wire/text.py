@@ -1,16 +1,16 @@
 """Strings whose length is counted as the service counts it: in UTF-16 code units.
 
 The service's limits are those of a JavaScript runtime, where a character outside the
-Basic Multilingual Plane (an emoji, say) has length 2 (ECMA-262, section 6.1.4).
+Basic Multilingual Plane (an emoji, say) has length 2 (ECMA-262, section 6.1.4). msgspec counts
+characters: its upper bound is looked at first and is never the stricter one.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import PydanticCustomError, core_schema
+from msgspec import Meta
 
 from agent.wire import limits
+from agent.wire.model import Check
 
 
 def utf16_length(text: str) -> int:
@@ -23,45 +23,40 @@ def has_lone_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-@dataclass(frozen=True, slots=True)
-class Utf16Length:
-    """Annotation that bounds a string's length, in UTF-16 code units, both ends included."""
+def at_most(units: int, *, at_least: int = 0) -> Check:
+    """Bound a string's length in UTF-16 code units, both ends included."""
 
-    max: int
-    min: int = 0
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {**handler(schema), "minLength": self.min, "maxLength": self.max}
-
-    def _check(self, text: str) -> str:
+    def check(text: str) -> str:
         if has_lone_surrogate(text):
-            raise PydanticCustomError("lone_surrogate", "the string holds a lone surrogate")
-        # Every code point is one or two units, so only strings near the limit need counting.
-        if not self.min <= len(text) <= self.max // 2 and not (
-            self.min <= utf16_length(text) <= self.max
-        ):
-            raise PydanticCustomError(
-                "utf16_length",
-                "the string must have {min} to {max} UTF-16 code units",
-                {"min": self.min, "max": self.max},
-            )
-        return text
+            raise ValueError("must not hold a lone surrogate")
+        # Every character is one or two units, so only strings near a limit need counting.
+        if at_least <= len(text) <= units // 2 or at_least <= utf16_length(text) <= units:
+            return text
+        least = f"{at_least} to " if at_least else "at most "
+        raise ValueError(f"must have {least}{units} UTF-16 code units")
+
+    return Check(check)
 
 
-NonEmptyText = Annotated[str, Utf16Length(min=1, max=limits.INTEGER_MAX)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
 """A string the contract bounds only from below ("min 1 char")."""
 
-PayloadText = Annotated[str, Utf16Length(limits.PAYLOAD_STRING_MAX)]
-PayloadId = Annotated[str, Utf16Length(min=1, max=limits.PAYLOAD_STRING_MAX)]
-LocationId = Annotated[str, Utf16Length(min=1, max=limits.LOCATION_ID_MAX)]
-LegacyInstallId = Annotated[str, Utf16Length(min=1, max=limits.LEGACY_INSTALL_ID_MAX)]
-AppVersion = Annotated[str, Utf16Length(limits.APP_VERSION_MAX)]
-Capability = Annotated[str, Utf16Length(min=1, max=limits.CAPABILITY_MAX)]
-Cursor = Annotated[str, Utf16Length(limits.CURSOR_MAX)]
+PayloadText = Annotated[
+    str, Meta(max_length=limits.PAYLOAD_STRING_MAX), at_most(limits.PAYLOAD_STRING_MAX)
+]
+PayloadId = Annotated[PayloadText, Meta(min_length=1)]
+LocationId = Annotated[
+    str, Meta(min_length=1, max_length=limits.LOCATION_ID_MAX), at_most(limits.LOCATION_ID_MAX)
+]
+LegacyInstallId = Annotated[
+    str,
+    Meta(min_length=1, max_length=limits.LEGACY_INSTALL_ID_MAX),
+    at_most(limits.LEGACY_INSTALL_ID_MAX),
+]
+AppVersion = Annotated[
+    str, Meta(max_length=limits.APP_VERSION_MAX), at_most(limits.APP_VERSION_MAX)
+]
+Capability = Annotated[
+    str, Meta(min_length=1, max_length=limits.CAPABILITY_MAX), at_most(limits.CAPABILITY_MAX)
+]
+Cursor = Annotated[str, Meta(max_length=limits.CURSOR_MAX), at_most(limits.CURSOR_MAX)]

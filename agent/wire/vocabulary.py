@@ -25,7 +25,6 @@ PeripheralKind = Literal["bluetooth", "usb"]
 FieldStatus = Literal[
     "available", "unsupported", "permission-denied", "not-applicable", "collection-failed"
 ]
-AbsenceStatus = Literal["unsupported", "permission-denied", "not-applicable", "collection-failed"]
 BrowserFieldKey = Literal[
     "browser.userAgent",
     "browser.platform",

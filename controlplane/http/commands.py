@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from agent.wire.base import Message
 from agent.wire.device_operations import Command, EmptyRequest
+from agent.wire.reading import write_json
 from controlplane.api_keys import Caller
 from controlplane.bodies import parse_body
 from controlplane.core import Core
@@ -30,7 +31,7 @@ OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
-class CommandList(BaseModel):
+class CommandList(Message):
     """The body for who asks for JSON."""
 
     commands: tuple[Command, ...]
@@ -61,7 +62,7 @@ class CommandsEndpoint:
             )
         else:
             commands = (await look(self._core, caller)).commands
-            content = CommandList(commands=commands).model_dump_json(by_alias=True)
+            content = write_json(CommandList(commands=commands))
             response = Response(content, media_type="application/json")
         await response(scope, receive, send)
 
@@ -90,7 +91,7 @@ async def command_stream(core: Core, caller: Caller) -> AsyncIterator[bytes]:
 
 def event_of(command: Command) -> bytes:
     """One event of the HTML standard, section 9.2; JSON holds no raw line break."""
-    data = command.model_dump_json(by_alias=True)
+    data = write_json(command).decode()
     return f"event: command\nid: {command.request_id}\ndata: {data}\n\n".encode()
 
 

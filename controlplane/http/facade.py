@@ -1,11 +1,12 @@
 """The operations of the facade that answer with one JSON body."""
 
-from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from agent.wire.base import Message
+from agent.wire.reading import write_json
 from controlplane.api_keys import Caller
 from controlplane.core import Core
 from controlplane.database import Database
@@ -33,10 +34,10 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now = core.clock()
 
-    def job(database: Database) -> tuple[BaseModel | None, Desk]:
+    def job(database: Database) -> tuple[Message | None, Desk]:
         parsed = operation.parse(body)
 
-        def work(session: Session) -> tuple[BaseModel | None, Desk]:
+        def work(session: Session) -> tuple[Message | None, Desk]:
             desk = Desk(session, caller, now, core.settings)
             return operation.run(desk, parsed), desk
 
@@ -44,4 +45,4 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
 
     reply, desk = await core.run(job)
     core.bell.ring(desk.woken)
-    return b"null" if reply is None else reply.model_dump_json(by_alias=True).encode()
+    return write_json(reply)

@@ -2,11 +2,13 @@
 
 import json
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.operator_operations import Device as DeviceRecord
 from agent.wire.operator_operations import RemoteRequest, ReportDetail, ReportSummary
+from agent.wire.payloads import ReportPayload
+from agent.wire.reading import converted
 from controlplane import tables
 from controlplane.settings import Settings
 
@@ -97,24 +99,22 @@ def report_summary(report: tables.Report) -> ReportSummary:
 
 
 def report_detail(report: tables.Report) -> ReportDetail:
-    return ReportDetail.model_validate_json(
-        json.dumps(
-            {
-                **_plain(report_summary(report), without="reportId"),
-                "id": str(report.id),
-                "instanceId": str(report.instance_id),
-                "bindingId": str(report.binding_id),
-                "userId": report.user_id,
-                "payload": json.loads(report.payload),
-                "payloadHash": report.payload_hash,
-                "trackerAttempts": report.tracker_attempts,
-                "updatedAt": report.updated_at.isoformat(),
-            }
-        )
+    return ReportDetail(
+        id=report.id,
+        request_id=report.request_id,
+        kind=report.kind,
+        outcome=report.outcome,
+        failure_reason=report.failure_reason,
+        organization_id=report.organization_id,
+        location_id=report.location_id,
+        created_at=report.created_at,
+        tracker_status=report.tracker_status,
+        tracker_event_id=report.tracker_event_id,
+        instance_id=report.instance_id,
+        binding_id=report.binding_id,
+        user_id=report.user_id,
+        payload=converted(json.loads(report.payload), ReportPayload | None),
+        payload_hash=report.payload_hash,
+        tracker_attempts=report.tracker_attempts,
+        updated_at=report.updated_at,
     )
-
-
-def _plain(summary: ReportSummary, *, without: str) -> dict[str, Any]:
-    values = summary.model_dump(mode="json", by_alias=True)
-    del values[without]
-    return values

@@ -9,11 +9,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import BaseModel
-
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operators
 from agent.wire import routes
+from agent.wire.base import Message
 from controlplane.bodies import parse_body
 from controlplane.operations import delivery, enrollment, operator, submission
 from controlplane.operations.desk import Desk
@@ -28,15 +27,15 @@ class Operation:
     """
 
     parse: Callable[[bytes], Any]
-    run: Callable[[Desk, Any], BaseModel | None]
+    run: Callable[[Desk, Any], Message | None]
     writes: bool
 
 
-def _read(body: type[BaseModel], run: Callable[[Desk, Any], BaseModel | None]) -> Operation:
+def _read(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
     return Operation(partial(parse_body, body), run, writes=False)
 
 
-def _write(body: type[BaseModel], run: Callable[[Desk, Any], BaseModel | None]) -> Operation:
+def _write(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
     return Operation(partial(parse_body, body), run, writes=True)
 
 

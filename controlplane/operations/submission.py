@@ -9,13 +9,12 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from msgspec import UNSET
 from sqlalchemy import select
 
-from agent.wire.application_payload import ApplicationPayload
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
-from agent.wire.network_payload import NetworkPayload
-from agent.wire.vocabulary import Kind
+from agent.wire.payloads import PAYLOADS
+from agent.wire.reading import plain_values
 from controlplane import lifecycle
 from controlplane.bodies import parse_body, parse_part
 from controlplane.canonical import canonical_json, sha256_hex
@@ -24,11 +23,6 @@ from controlplane.operations.desk import Desk
 from controlplane.operations.expiry import expire_due
 from controlplane.problems import conflict, invalid_field
 from controlplane.tables import Device, Report, Request
-
-PAYLOADS: dict[Kind, type[BaseModel]] = {
-    "network": NetworkPayload,
-    "application": ApplicationPayload,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ class Submission:
 
 def parse_submission(content: bytes) -> Submission:
     body = parse_body(SubmitResultRequest, content)
-    whole = canonical_json(body.model_dump(mode="json", by_alias=True))
+    whole = canonical_json(plain_values(body))
     return Submission(body, sha256_hex(whole), canonical_json(_payload(body)))
 
 
@@ -71,12 +65,11 @@ def _known_report(desk: Desk, body: SubmitResultRequest) -> Report | None:
 
 def _payload(body: SubmitResultRequest) -> Any:
     """Return the report as plain JSON values, valid for its kind, or None."""
-    if body.report is None:
+    if body.report is None or body.report is UNSET:
         if body.outcome != "failed":
             raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
         return None
-    payload = parse_part(PAYLOADS[body.kind], body.report, "report")
-    return payload.model_dump(mode="json", by_alias=True)
+    return plain_values(parse_part(PAYLOADS[body.kind], body.report, "report"))
 
 
 def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Request | None:

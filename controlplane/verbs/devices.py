@@ -5,6 +5,7 @@ import json
 import sys
 
 from agent.wire.operator_operations import DeviceDetailRequest, RevokeRequest
+from agent.wire.reading import plain_values, write_indented
 from controlplane.verbs.connection import client_of, id_of
 
 
@@ -12,7 +13,7 @@ def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         devices, is_cut = client.devices()
     if options.json:
-        records = [device.model_dump(mode="json", by_alias=True) for device in devices]
+        records = [plain_values(device) for device in devices]
         sys.stdout.write(json.dumps(records, indent=2) + "\n")
         return 0
     from controlplane.verbs.tables import print_devices  # noqa: PLC0415 - rich only where shown
@@ -27,7 +28,7 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         detail = client.device(body)
     if options.json:
-        sys.stdout.write(detail.model_dump_json(by_alias=True, indent=2) + "\n")
+        sys.stdout.write(write_indented(detail) + "\n")
         return 0
     from controlplane.verbs import tables  # noqa: PLC0415 - rich only where shown
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
+from agent.wire.reading import write_indented
 from controlplane.faults import CommandError
 from controlplane.verbs.connection import client_of, id_of
 
@@ -14,7 +15,7 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         report = client.report(body)
     if options.json:
-        sys.stdout.write(report.model_dump_json(by_alias=True, indent=2) + "\n")
+        sys.stdout.write(write_indented(report) + "\n")
     elif options.html is not None:
         _write_page(report, Path(options.html))
     else:

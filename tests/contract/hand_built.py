@@ -3,13 +3,13 @@
 from typing import Final
 from uuid import UUID
 
-from pydantic import BaseModel
-
 from agent.wire import application_payload as app
 from agent.wire import device_operations as device
 from agent.wire import network_payload as net
 from agent.wire import operator_operations as operator
+from agent.wire.base import Message
 from agent.wire.payload import Environment, Failure, Identity
+from agent.wire.reading import converted
 
 INSTANCE: Final = UUID("5d0c7c1e-1d0f-5a7e-9d0b-0a4c1a7f3e11")
 BINDING: Final = UUID("8f14e45f-ceea-467f-a0e6-5a1b2c3d4e5f")
@@ -55,9 +55,10 @@ def _field(key: str, source: str, value: app.FieldValue) -> app.SnapshotField:
     return app.SnapshotField(key=key, source=source, status="available", value=value)
 
 
-def _browser_field(key: str, value: app.BrowserValue) -> app.BrowserFieldAvailable:
-    return app.BrowserFieldAvailable.model_validate(
-        {"key": f"browser.{key}", "source": "devtools", "value": value}
+def _browser_field(key: str, value: app.BrowserValue) -> app.BrowserField:
+    return converted(
+        {"key": f"browser.{key}", "source": "devtools", "status": "available", "value": value},
+        app.BrowserField,
     )
 
 
@@ -192,6 +193,7 @@ NETWORK_MINIMAL: Final = net.NetworkPayload(
 )
 
 APPLICATION_FULL: Final = app.ApplicationPayload(
+    report_type="application",
     report_id=str(REPORT),
     started_at=STARTED,
     finished_at=FINISHED,
@@ -233,7 +235,7 @@ APPLICATION_FULL: Final = app.ApplicationPayload(
         _browser_field("pixelRatio", 1.5),
         _browser_field("online", True),
         _browser_field("languages", ("de-CH", "en")),
-        app.BrowserFieldAbsent(
+        app.BrowserField(
             key="browser.batteryCharging",
             source="devtools",
             status="unsupported",
@@ -243,6 +245,7 @@ APPLICATION_FULL: Final = app.ApplicationPayload(
 )
 
 APPLICATION_MINIMAL: Final = app.ApplicationPayload(
+    report_type="application",
     report_id=str(REPORT),
     started_at=STARTED,
     finished_at=FINISHED,
@@ -263,7 +266,7 @@ APPLICATION_MINIMAL: Final = app.ApplicationPayload(
     browser_fields=(),
 )
 
-SAID: Final[dict[str, BaseModel]] = {
+SAID: Final[dict[str, Message]] = {
     "challenge/request": device.ChallengeRequest(
         instance_id=INSTANCE,
         public_key=PUBLIC_KEY,

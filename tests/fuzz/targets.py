@@ -8,21 +8,22 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from pydantic import ValidationError
-
-from agent.adapters.collector_process import _event
+from agent.adapters.collector_process import event_of
 from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
 from agent.rules.sealing import seal_smaller
+from agent.wire.base import Message
 from agent.wire.device_operations import (
     ChallengeReply,
     EnrollmentRecord,
     HeartbeatReply,
     SubmitResultReply,
 )
+from agent.wire.reading import Mismatch, read_json
 from collectors.application import ipp as queue_ipp
 from collectors.application.certificate import parse_certificate
 from collectors.application.disk_space import parse_df
@@ -35,7 +36,6 @@ from collectors.application.linux.mounts import parse_mountinfo
 from collectors.application.linux.usb import parse_usage_page
 from collectors.application.print_queues import parse_jobs, parse_queues
 from collectors.application.windows.script import parse_sections
-from collectors.contract import Event
 from collectors.network import rtnetlink
 from collectors.network.enrichment_ipp import parse_attributes
 from collectors.network.http_exchange import HttpError, parse_reply
@@ -109,35 +109,32 @@ def _queues(data: bytes) -> None:
     parse_jobs(response, 1.8e9)
 
 
-def _collector_event(data: bytes) -> object:
-    from pydantic import TypeAdapter  # noqa: PLC0415
-
-    adapter: TypeAdapter[Event] = TypeAdapter(Event)
-    return _event(adapter, data)
+def _reader_of(kind: type[Message]) -> Callable[[bytes], object]:
+    return partial(read_json, kind=kind)
 
 
 TARGETS: dict[str, Target] = {
     "command-frames": Target(parse_frame, (COMMAND, b"[" + COMMAND + b"]", b'{"commands": []}')),
     "replies": Target(_reply, (b"\x01\xad120", b"\x01\xf7Fri, 20 Nov 2026 19:00:00 GMT")),
     "challenge-reply": Target(
-        ChallengeReply.model_validate_json,
+        _reader_of(ChallengeReply),
         _fixture("golden/challenge/reply.json"),
-        (ValidationError,),
+        (Mismatch,),
     ),
     "enrollment-record": Target(
-        EnrollmentRecord.model_validate_json,
+        _reader_of(EnrollmentRecord),
         _fixture("golden/enroll/reply.json"),
-        (ValidationError,),
+        (Mismatch,),
     ),
     "heartbeat-reply": Target(
-        HeartbeatReply.model_validate_json,
+        _reader_of(HeartbeatReply),
         _fixture("golden/heartbeat/reply.json"),
-        (ValidationError,),
+        (Mismatch,),
     ),
     "submit-reply": Target(
-        SubmitResultReply.model_validate_json,
+        _reader_of(SubmitResultReply),
         _fixture("golden/submitResult/reply.json"),
-        (ValidationError,),
+        (Mismatch,),
     ),
     "sealed-body": Target(
         lambda data: seal_smaller(data, 10_000, tier=0),
@@ -145,9 +142,9 @@ TARGETS: dict[str, Target] = {
         (ValueError,),
     ),
     "collector-event": Target(
-        _collector_event,
+        event_of,
         (b'{"event": "progress", "step": "scan", "done": 1, "total": 2}',),
-        (ValidationError,),
+        (Mismatch,),
     ),
     "mdns-message": Target(parse_mdns, (MDNS,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent.wire.application_payload import BrowserFieldAbsent, BrowserFieldAvailable
+from agent.wire.application_payload import BrowserField
+from agent.wire.reading import converted
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
@@ -59,14 +60,8 @@ def test_moving_values_lie_between_the_pages_own(stage: dict[str, Any]) -> None:
 
 def test_the_rest_is_classed_as_the_page_sees_it(stage: dict[str, Any]) -> None:
     for field in stage["facts"]["browser_fields"]:
-        common = {name: field[name] for name in ("key", "source", "status")}
-        if field["status"] == "available":
-            value = field["value"]
-            BrowserFieldAvailable(
-                **common, value=tuple(value) if isinstance(value, list) else value
-            )
-        else:
-            BrowserFieldAbsent(**common, reason=field["reason"])
+        converted({k: v for k, v in field.items() if v is not None}, BrowserField)
+        if field["status"] != "available":
             assert stage["before"][field["key"]] is None
             assert field["status"] == "unsupported"
 

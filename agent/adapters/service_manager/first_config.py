@@ -5,13 +5,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.service_manager.contract import Places, ServiceManagerError
 from agent.config import Service
+from agent.config_problems import in_words
 from agent.credential import ApiKeySource
 from agent.errors import ConfigError, CredentialRefused
+from agent.wire.mistakes import mistakes_in
 
 _PRIVATE = 0o600
 _DIRECTORY = 0o755
@@ -43,17 +43,17 @@ class Answers:
 def config_text(answers: Answers, places: Places) -> str:
     """Return the TOML of a first configuration. Raises ConfigError for a value that is wrong."""
     values = {"base_url": answers.base_url, "location_id": answers.location}
-    try:
-        Service.model_validate(values)
-    except ValidationError as error:
+    given = {key: value for key, value in values.items() if value is not None}
+    mistakes = tuple(mistakes_in(Service, given))
+    if mistakes:
         options = {"base_url": "--base-url", "location_id": "--location"}
         raise ConfigError(
             tuple(
-                f"{options.get(str(e['loc'][0]), e['loc'][0])}"
-                f" {e['msg'].removeprefix('Value error, ')}"
-                for e in error.errors()
+                f"{options.get(key, key)} {in_words(mistake.reason)}"
+                for mistake in mistakes
+                for key in map(str, mistake.place)
             )
-        ) from None
+        )
     if places.names_the_key_file:
         values["api_key_file"] = str(places.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]

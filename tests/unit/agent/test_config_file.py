@@ -11,6 +11,7 @@ from agent import config_file
 from agent.config import Config, LocalConfig, state_dir
 from agent.config_file import Loaded, load
 from agent.errors import ConfigError
+from agent.wire.model import replaced
 
 SERVICE = """\
 [service]
@@ -129,13 +130,13 @@ def test_the_environment_alone_is_enough(file: Path, tmp_path: Path) -> None:
         (
             SERVICE + "[heartbeat]\ninterval_seconds = 0\n",
             (
-                ":5:1: heartbeat.interval_seconds input should be greater than or equal to 0.1"
+                ":5:1: heartbeat.interval_seconds must be at least 0.1"
                 " (it is 0)"
             ),
         ),
         (
             SERVICE + '[network]\nports = [80, "x"]\n',
-            ":5:1: network.ports input should be a valid integer (it is 'x')",
+            ":5:1: network.ports must be a whole number (it is 'x')",
         ),
         (
             SERVICE + '[[printers]]\nid = "a"\nname = "A"\n[[printers]]\nid = "b"\nnam = "B"\n',
@@ -157,11 +158,11 @@ def test_the_environment_alone_is_enough(file: Path, tmp_path: Path) -> None:
         ),
         (
             SERVICE + '[device]\nlegacy_install_id = 5\n',
-            ":5:1: device.legacy_install_id input should be a valid string (it is 5)",
+            ":5:1: device.legacy_install_id must be a text (it is 5)",
         ),
         ('[service]\nlocation_id = "a"\n', ":1:2: the key 'base_url' in [service] is required"),
         ("", ": the key 'service' is required"),
-        ("service = 5\n", ":1:1: service input should be an object (it is 5)"),
+        ("service = 5\n", ":1:1: service must be a table (it is 5)"),
     ],
 )  # fmt: skip
 def test_a_problem_is_said_with_its_place(file: Path, text: str, complaint: str) -> None:
@@ -194,8 +195,7 @@ def test_a_wrong_value_of_the_environment_names_the_variable(file: Path) -> None
     (problem,) = problems(file, SERVICE, VENUE_AGENT_NETWORK__MAX_HOSTS="many")
 
     assert problem == (
-        "VENUE_AGENT_NETWORK__MAX_HOSTS: network.max_hosts input should be a valid integer"
-        " (it is 'many')"
+        "VENUE_AGENT_NETWORK__MAX_HOSTS: network.max_hosts must be a whole number (it is 'many')"
     )
 
 
@@ -318,7 +318,7 @@ def test_where_the_state_lives(monkeypatch: pytest.MonkeyPatch, file: Path) -> N
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
 
     assert state_dir(config.device) == Path("/var/lib/a")
-    named = config.device.model_copy(update={"state_dir": "/srv/agent"})
+    named = replaced(config.device, state_dir="/srv/agent")
     assert state_dir(named) == Path("/srv/agent")
     monkeypatch.delenv("STATE_DIRECTORY")
     monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/.state")

@@ -6,13 +6,15 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.wire.application_payload import BrowserFieldAbsent, BrowserFieldAvailable
+from agent.wire.application_payload import BrowserField
+from agent.wire.reading import converted
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.collector import snapshot
 from collectors.application.kiosk.address import parse_debug_url
@@ -43,12 +45,7 @@ def collected(url: str, max_duration_s: float = 5) -> ApplicationFacts:
 def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:
     assert [field.key for field in fields] == list(BROWSER_KEYS)
     for field in fields:
-        if field.status == "available":
-            BrowserFieldAvailable(key=field.key, source=field.source, value=field.value)
-        else:
-            BrowserFieldAbsent(
-                key=field.key, source=field.source, status=field.status, reason=field.reason
-            )
+        converted({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
 
 
 def test_the_keys_are_the_contracts() -> None:

@@ -11,12 +11,13 @@ from typing import Any, get_args
 import pytest
 
 from agent.wire.application_payload import (
-    BrowserFieldAbsent,
+    BrowserField,
     Peripheral,
     Snapshot,
     SnapshotField,
     SnapshotInterface,
 )
+from agent.wire.reading import converted
 from agent.wire.vocabulary import FieldStatus
 from collectors.application.catalogue import sources_for
 from collectors.application.keys import SNAPSHOT_KEYS
@@ -99,7 +100,7 @@ def test_it_fits_the_contract(told: dict[str, Any]) -> None:
         truncated=facts["truncated"],
     )
     for field in facts["browser_fields"]:
-        BrowserFieldAbsent(**{k: v for k, v in field.items() if k != "value"})
+        converted({k: v for k, v in field.items() if v is not None}, BrowserField)
     assert len(facts["browser_fields"]) == 34
 
 

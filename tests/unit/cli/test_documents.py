@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
 from agent.adapters.history import HistoryRow
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus
@@ -13,6 +14,7 @@ from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
 from agent.rules.health import CONDITIONS
+from agent.wire.mistakes import fields_below
 
 ROOT = Path(__file__).parents[3]
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
@@ -38,7 +40,11 @@ def test_every_key_of_the_json_is_documented() -> None:
     outcome = Outcome("a", "network", "ok", "fine")
     document = document_of([outcome], made_at="", duration_s=0)
     keys = {*document, *document["checks"][0], *document["counts"]}
-    keys |= {*DaemonStatus.model_fields, *BindingStatus.model_fields, *ProblemStatus.model_fields}
+    keys |= {
+        field.name
+        for model in (DaemonStatus, BindingStatus, ProblemStatus)
+        for field in fields(model)
+    }
     keys |= set(HistoryRow.__dataclass_fields__)
     for key in keys:
         assert re.search(rf"[`.]{key}`", CLI), key
@@ -68,14 +74,13 @@ def test_the_other_conditions_are_the_programs() -> None:
 
 def test_every_key_that_is_named_exists() -> None:
     names = {
-        f"{section}.{key}"
-        for section, field in Config.model_fields.items()
-        if hasattr(field.annotation, "model_fields")
-        for key in field.annotation.model_fields  # type: ignore[union-attr]
+        f"{section.name}.{key}"
+        for section in fields(Config)
+        for key in fields_below(Config, (section.name,))
     }
     for file in ("cli", "troubleshooting", "privacy", "configuration"):
         text = (ROOT / f"docs/{file}.md").read_text("utf-8")
-        sections = "|".join(Config.model_fields)
+        sections = "|".join(field.name for field in fields(Config))
         for name in re.findall(rf"`((?:{sections})\.[a-z_]+)(?:`| =)", text):
             assert name in names, f"docs/{file}.md: {name}"
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.wire import routes
 from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
+from agent.wire.reading import read_json, write_json
 from controlplane.cli import build_parser, main
 from controlplane.client import (
     DETAIL_MAX,
@@ -125,7 +126,7 @@ def test_paths_follow_the_base_address() -> None:
 
 
 def test_a_listing_without_end_is_cut_and_said() -> None:
-    reply = ListDevicesReply(devices=(), next_cursor="more").model_dump_json(by_alias=True)
+    reply = write_json(ListDevicesReply(devices=(), next_cursor="more")).decode()
     calls: list[int] = []
 
     def answer(_: httpx2.Request) -> httpx2.Response:
@@ -156,9 +157,7 @@ def test_an_unreachable_service_is_named() -> None:
         raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 
     with pytest.raises(CommandError, match=r"cannot reach https://ops\.example\.com"):
-        client_of(refuse).report(
-            ReportDetailRequest.model_validate_json(f'{{"reportId":"{INSTANCE}"}}')
-        )
+        client_of(refuse).report(read_json(f'{{"reportId":"{INSTANCE}"}}', ReportDetailRequest))
 
 
 def test_what_a_service_says_cannot_steer_the_terminal() -> None:

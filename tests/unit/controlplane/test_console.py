@@ -5,12 +5,13 @@ import re
 
 import pytest
 
+from agent.wire.reading import write_json
 from controlplane.http.console import PAGES
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
-REPORT = json.loads(small_venue().model_dump_json(by_alias=True))
-HOSTILE = json.loads(hostile_network().model_dump_json(by_alias=True))
+REPORT = json.loads(write_json(small_venue()))
+HOSTILE = json.loads(write_json(hostile_network()))
 
 
 def directives(policy: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agent.wire import routes
 from agent.wire.problem import MEDIA_TYPE, Problem
+from agent.wire.reading import read_json
 from controlplane import key_store
 from controlplane.core import Core
 from controlplane.database import Database, DatabaseBusyError
@@ -35,7 +36,7 @@ def problem_of(response: httpx2.Response) -> Problem:
     assert set(body) <= {
         "title", "type", "instance", "trace_id", "status", "code", "detail", "errors",
     }  # fmt: skip
-    return Problem.model_validate_json(response.content)
+    return read_json(response.content, Problem)
 
 
 def test_all_twelve_operations_are_served() -> None:

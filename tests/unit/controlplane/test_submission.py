@@ -10,13 +10,14 @@ import pytest
 
 from agent.wire import routes
 from agent.wire.operator_operations import ReportDetail
+from agent.wire.reading import read_json, write_json
 from controlplane.canonical import canonical_json
 from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
-NETWORK: dict[str, Any] = json.loads(small_venue().model_dump_json(by_alias=True))
-APPLICATION: dict[str, Any] = json.loads(application_snapshot().model_dump_json(by_alias=True))
-HOSTILE: dict[str, Any] = json.loads(hostile_network().model_dump_json(by_alias=True))
+NETWORK: dict[str, Any] = json.loads(write_json(small_venue()))
+APPLICATION: dict[str, Any] = json.loads(write_json(application_snapshot()))
+HOSTILE: dict[str, Any] = json.loads(write_json(hostile_network()))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ async def test_a_report_comes_back_as_it_was_sent(
         "trackerStatus": "disabled",
     }
     response = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
-    detail = ReportDetail.model_validate_json(response.content)
+    detail = read_json(response.content, ReportDetail)
     assert response.json()["payload"] == report
     assert detail.payload_hash == hashlib.sha256(canonical_json(report)).hexdigest()
     assert (str(detail.request_id), detail.tracker_attempts) == (request, 0)

@@ -8,6 +8,7 @@ from agent.presentation.network_diagram import (
     Node,
     network_diagram,
 )
+from agent.wire.model import replaced
 from agent.wire.network_payload import MapHost, NetworkPayload
 from tests.fixtures.payloads import (
     bare_report,
@@ -26,7 +27,7 @@ def drawn(payload: NetworkPayload) -> Diagram:
 
 
 def with_hosts(*hosts: MapHost) -> NetworkPayload:
-    return small_venue().model_copy(update={"network_map": network_map(hosts), "printers": ()})
+    return replaced(small_venue(), network_map=network_map(hosts), printers=())
 
 
 def by_label(diagram: Diagram) -> dict[str, Node]:

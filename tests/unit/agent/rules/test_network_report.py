@@ -8,6 +8,7 @@ from hypothesis import given
 from agent.rules.network_report import completeness, network_report, outcome_of
 from agent.rules.report_context import ReportContext, environment_of, identity_of
 from agent.wire.network_payload import NetworkPayload
+from agent.wire.reading import plain_values, read_json, write_json
 from agent.wire.text import utf16_length
 from collectors import contract as facts
 from tests.unit.agent.hostile import network_facts
@@ -51,11 +52,11 @@ def printer(number: int) -> facts.Printer:
 def test_any_facts_become_a_payload(found: facts.NetworkFacts) -> None:
     payload = network_report(found, JOB, CONTEXT)
 
-    again = NetworkPayload.model_validate_json(payload.model_dump_json())
+    again = read_json(write_json(payload), NetworkPayload)
     assert again == payload
     assert len(payload.endpoints) + payload.endpoints_omitted == len(found.endpoints)
     assert payload.completeness == completeness(found)
-    strings = payload.model_dump_json()
+    strings = write_json(payload).decode()
     assert "\\u001b" not in strings
     assert "\u202e" not in strings
 
@@ -191,12 +192,12 @@ def test_how_a_source_ended_stands_in_both_places() -> None:
 
     assert payload.discovery is not None
     assert payload.network_map is not None
-    assert payload.discovery.mdns.model_dump() == {"state": "failed", "reason": "not here"}
-    assert payload.network_map.sources.mdns.model_dump() == {
+    assert plain_values(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+    assert plain_values(payload.network_map.sources.mdns) == {
         "state": "unsupported",
         "reason": "not here",
     }
-    assert payload.discovery.scan.model_dump() == {
+    assert plain_values(payload.discovery.scan) == {
         "state": "failed",
         "reason": "no reason was given",
     }
@@ -209,7 +210,7 @@ def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
     payload = network_report(found, JOB, CONTEXT)
 
     assert payload.network_map is not None
-    assert "latencyMs" not in payload.network_map.hosts[0].model_dump()
+    assert "latencyMs" not in plain_values(payload.network_map.hosts[0])
 
 
 def test_an_id_is_never_empty_and_a_name_may_be() -> None:

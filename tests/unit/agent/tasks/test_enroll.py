@@ -10,6 +10,7 @@ from agent.rules import retry
 from agent.tasks.enroll import explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.wire.device_operations import ChallengeReply
+from agent.wire.model import replaced
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.house import House, house, running, settle, until
 
@@ -125,7 +126,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: House) -> None:
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with house(tmp_path, bound=False) as home:
-        odd = home.enrollment._place.config.model_copy(update={"nonce_encoding": "hex"})
+        odd = replaced(home.enrollment._place.config, nonce_encoding="hex")
         object.__setattr__(home.enrollment._place, "config", odd)
         home.facade.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
@@ -163,7 +164,7 @@ async def test_a_known_binding_is_confirmed_first(home: House) -> None:
 async def test_a_new_binding_of_this_device_is_adopted(home: House) -> None:
     await restarted(home)
     assert home.facade.record is not None
-    home.facade.record = home.facade.record.model_copy(update={"binding_id": OTHER_BINDING})
+    home.facade.record = replaced(home.facade.record, binding_id=OTHER_BINDING)
 
     async with running(home.enrollment.run):
         await home.standing.wait_to_work()

@@ -23,6 +23,7 @@ from agent.tasks.execute import IDLE, Executor
 from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
 from agent.wire.application_payload import ApplicationPayload
 from agent.wire.network_payload import NetworkPayload
+from agent.wire.reading import read_json
 from collectors.contract import Failure, Field, Job
 from tests.fakes.fake_collectors import FakeCollectors, good_facts, nothing_told
 from tests.unit.agent.rules.test_network_report import CONTEXT
@@ -117,7 +118,7 @@ async def test_a_request_is_run_and_reported(workshop: Workshop) -> None:
     }
     assert workshop.told() == ["running"]
     assert workshop.collectors.jobs == [network_job(config())]
-    NetworkPayload.model_validate_json(json.dumps(report["report"]))
+    read_json(json.dumps(report["report"]), NetworkPayload)
 
 
 async def test_what_is_done_is_said(workshop: Workshop) -> None:
@@ -158,7 +159,7 @@ async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
     assert "requestId" not in report
     assert report["kind"] == "application"
     assert len(workshop.collectors.jobs) == 1, "one that waits is enough"
-    payload = ApplicationPayload.model_validate_json(json.dumps(report["report"]))
+    payload = read_json(json.dumps(report["report"]), ApplicationPayload)
     assert payload.snapshot.fields[0].key == "agent.version"
 
 

@@ -12,6 +12,7 @@ from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
 from agent.tasks.receive import LONG_POLL_S, STREAM_RENEWED_AFTER_S, WAITING_MAX
 from agent.wire.device_operations import Command
+from agent.wire.model import replaced
 from tests.fakes.fake_facade import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
 from tests.unit.agent.tasks.house import House, house, running, settle, until
@@ -83,7 +84,7 @@ async def test_a_request_is_never_run_again(
 ) -> None:
     before = home.requested(*events)
 
-    home.receiver.take(frame(command(1).model_copy(update={"status": status})))
+    home.receiver.take(frame(replaced(command(1), status=status)))
 
     assert home.entry() == before
 

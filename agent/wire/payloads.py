@@ -1,0 +1,15 @@
+"""Which payload a report of each kind carries."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from agent.wire.application_payload import ApplicationPayload
+from agent.wire.network_payload import NetworkPayload
+from agent.wire.vocabulary import Kind
+
+ReportPayload = NetworkPayload | ApplicationPayload
+
+PAYLOADS: Final[Mapping[Kind, type[ReportPayload]]] = {
+    "network": NetworkPayload,
+    "application": ApplicationPayload,
+}
