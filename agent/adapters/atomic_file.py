@@ -12,8 +12,14 @@ from pathlib import Path
 PRIVATE = 0o600
 
 
-def write_atomically(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Replace ``path`` by ``content``. Raises OSError; ``path`` is then as it was."""
+def write_atomically(
+    path: Path, content: bytes, mode: int = PRIVATE, *, durably: bool = True
+) -> None:
+    """Replace ``path`` by ``content``. Raises OSError; ``path`` is then as it was.
+
+    Not ``durably`` is for what is worth nothing after a power loss: no sync, no wear of a flash
+    disk, and after a power loss any content.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -21,13 +27,15 @@ def write_atomically(path: Path, content: bytes, mode: int = PRIVATE) -> None:
                 os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durably:
+                os.fsync(file.fileno())
         os.replace(temporary, path)  # noqa: PTH105 - the pair to mkstemp's name
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108
         raise
-    sync_directory(path.parent)
+    if durably:
+        sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:

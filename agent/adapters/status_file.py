@@ -59,8 +59,8 @@ class StatusFile:
         self._path = state.path / NAME
 
     def write(self, status: DaemonStatus) -> None:
-        """Replace the file. Raises OSError."""
-        write_atomically(self._path, write_indented(status).encode(), WORLD_READABLE)
+        """Replace the file. Raises OSError. The next start writes it anew: it need not last."""
+        write_atomically(self._path, write_indented(status).encode(), WORLD_READABLE, durably=False)
 
     def read(self) -> DaemonStatus | None:
         """Return what the daemon last wrote, or None."""
