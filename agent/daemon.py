@@ -17,7 +17,7 @@ from typing import Final
 from agent import __version__
 from agent.adapters.clock import SystemClock
 from agent.adapters.database import is_damaged
-from agent.adapters.facade import check_service
+from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
 from agent.adapters.state import StateDirectory
 from agent.app import App, Surroundings

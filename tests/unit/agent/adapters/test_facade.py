@@ -13,7 +13,8 @@ from uuid import UUID
 import pytest
 
 from agent import __version__
-from agent.adapters.facade import REPLY_MAX_BYTES, CommandStream, Facade
+from agent.adapters.facade import CommandStream, Facade
+from agent.adapters.http_client import REPLY_MAX_BYTES
 from agent.credential import ApiKeySource
 from agent.errors import (
     BodyRejected,

@@ -1,0 +1,162 @@
+"""HTTP to the service, with everything that can go wrong on the way as one error of ours.
+
+The only module that imports httpx2. Answers are bounded in bytes, never decompressed, never
+followed to another address.
+"""
+
+import contextlib
+import logging
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Final
+
+import httpx2
+
+from agent import __version__
+from agent.config import Service
+from agent.errors import ConfigError, Unavailable, UnavailableCause
+from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
+
+log = logging.getLogger(__name__)
+
+REPLY_MAX_BYTES: Final = 2_097_152
+CONNECT_SHARE: Final = 0.9
+STREAM_SILENCE_S: Final = 90.0
+"""A stream that says nothing, not even a keep-alive comment, for this long is given up."""
+
+Response = httpx2.Response
+
+
+def check_service(service: Service) -> None:
+    """See that a client can be built for ``service``. Raises ConfigError."""
+    client_for(service)
+
+
+def client_for(service: Service) -> httpx2.AsyncClient:
+    """Build the client. Raises ConfigError for a proxy or a file of certificates that is none."""
+    trust = _trust(service)
+    timeout_s = service.request_timeout_seconds
+    try:
+        return httpx2.AsyncClient(
+            verify=trust,
+            proxy=service.proxy or None,
+            follow_redirects=False,
+            # Connecting gives up by itself before the bound of the whole call does: cancelled in
+            # a TLS handshake, the library would leave the socket open until it is collected.
+            timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
+            limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
+            headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
+        )
+    except (ValueError, ImportError, httpx2.InvalidURL):
+        # Without the reason: it quotes the URL, which may hold a password.
+        where = "service.proxy" if service.proxy else "HTTPS_PROXY"
+        raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
+
+
+def _trust(service: Service) -> ssl.SSLContext | bool:
+    """Return the trust anchors: the operating system's, and those of the configuration."""
+    if service.base_url.startswith("http://"):
+        return False  # loopback only, by the configuration's check: nothing to verify
+    context = httpx2.create_ssl_context()
+    if service.ca_file:
+        try:
+            context.load_verify_locations(service.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            is_tls = isinstance(error, ssl.SSLError)
+            reason = "it holds no PEM certificate" if is_tls else error.strerror
+            raise ConfigError((f"service.ca_file {service.ca_file}: {reason}",)) from None
+    return context
+
+
+def stream_timeout(timeout_s: float) -> httpx2.Timeout:
+    """Return the waits of an answer that lasts: only silence ends it."""
+    return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S)
+
+
+async def server_sent(response: Response) -> AsyncIterator[Frame]:
+    """Yield the frames of an event stream. Raises Unavailable when it breaks."""
+    with as_unavailable():
+        async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
+            if event.event in IGNORED_EVENTS:
+                log.info("the command stream says %s: %.200s", event.event, event.data)
+            elif event.data:
+                yield parse_frame(event.data)
+
+
+async def lines_of(response: Response) -> AsyncIterator[Frame]:
+    """Yield the frames of NDJSON. Raises Unavailable when it breaks."""
+    pending = b""
+    with as_unavailable():
+        async for chunk in response.aiter_raw():
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                yield parse_frame(line)
+            if len(pending) > FRAME_MAX_BYTES:
+                raise Unavailable("bad-reply", "a line of the command stream does not end")
+    yield parse_frame(pending)
+
+
+async def body_of(response: Response) -> bytes:
+    """Read a reply of bounded size, as it came."""
+    parts, size = [], 0
+    async for chunk in response.aiter_raw():
+        parts.append(chunk)
+        size += len(chunk)
+        if size > REPLY_MAX_BYTES:
+            raise Unavailable("bad-reply", f"the answer is larger than {REPLY_MAX_BYTES} bytes")
+    return b"".join(parts)
+
+
+@contextlib.contextmanager
+def as_unavailable() -> Iterator[None]:
+    """Turn the library's and the system's network errors into ours."""
+    try:
+        yield
+    except TimeoutError:
+        raise Unavailable("timeout", "no answer in time") from None
+    except httpx2.TimeoutException as error:
+        raise Unavailable("timeout", f"no answer in time ({type(error).__name__})") from None
+    except httpx2.ProxyError as error:
+        raise Unavailable("proxy", f"the proxy refuses: {error}") from None
+    except httpx2.SSEError as error:
+        raise Unavailable("bad-reply", str(error)) from None
+    except httpx2.ConnectError as error:
+        raise Unavailable(_connect_cause(error), _innermost(error)) from None
+    except (httpx2.TransportError, httpx2.DecodingError) as error:
+        raise Unavailable("connection-lost", _innermost(error)) from None
+    except (OSError, UnicodeError, httpx2.InvalidURL) as error:
+        raise Unavailable("connection-lost", f"{type(error).__name__}: {error}") from None
+
+
+def _chain(error: BaseException) -> Iterable[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        if isinstance(seen, BaseExceptionGroup):
+            yield from seen.exceptions
+        seen = seen.__cause__ or seen.__context__
+
+
+def _connect_cause(error: BaseException) -> UnavailableCause:
+    for cause in _chain(error):
+        if isinstance(cause, ssl.SSLError):
+            return "tls"
+        if isinstance(cause, socket.gaierror):
+            return "name-resolution"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection-refused"
+    return "connection-lost"
+
+
+def _innermost(error: BaseException) -> str:
+    """Say the first cause in the system's own words, without its numbers."""
+    cause = [*_chain(error)][-1]
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
+        if isinstance(cause, socket.gaierror):
+            return cause.strerror or str(cause)
+        return os.strerror(cause.errno)
+    return (str(cause) or str(error) or type(error).__name__)[:300]
