@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.config import default_config_path
 from agent.errors import CredentialRefused
 
 MAX_KEY_LENGTH = 4096
@@ -73,6 +74,20 @@ def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ)
         if from_systemd.exists():
             return ApiKeySource(from_systemd, None)
     return ApiKeySource(None, environment.get(VARIABLE))
+
+
+def key_place(
+    api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> ApiKeySource:
+    """Tell where a person's command finds the key, which only the daemon is handed by systemd.
+
+    The file that systemd's credential comes from lies beside the configuration.
+    """
+    source = find_api_key(api_key_file, environment)
+    beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
+    if source.file is None and source.variable is None and beside.exists():
+        return ApiKeySource(beside, None)
+    return source
 
 
 def _checked(text: str, place: str) -> str:

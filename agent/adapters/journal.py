@@ -95,10 +95,6 @@ class Journal:
         sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
         return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
 
-    def latest(self, limit: int) -> tuple[Entry, ...]:
-        """Return the newest entries, newest first."""
-        return tuple(self._select("ORDER BY received_at DESC LIMIT ?", (limit,)))
-
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
         """Move a request by one step of its own transaction and return it as it is then."""
         with self._database.transaction(Moment.REQUEST_MOVED) as connection:

@@ -15,8 +15,8 @@ from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.config import Config, LocalConfig, default_config_path
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
+from agent.credential import key_place
 from agent.errors import ConfigError, CredentialRefused
-from agent.key_place import key_place
 from agent.wire.mistakes import section_of
 from agent.wire.model import Record
 from agent.wire.reading import plain_values

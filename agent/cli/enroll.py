@@ -18,10 +18,9 @@ from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.config import Config, state_dir
 from agent.config_file import load
-from agent.credential import ApiKeySource
+from agent.credential import ApiKeySource, key_place
 from agent.device_setup import device_at_start
 from agent.errors import ConfigError, CredentialRefused, ServiceError, StateError
-from agent.key_place import key_place
 from agent.tasks.enroll import Place, explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.tasks.standing import Standing

@@ -9,11 +9,10 @@ from pathlib import Path
 from agent.adapters.state import StateDirectory
 from agent.config import Config, LocalConfig, state_dir
 from agent.config_file import guessed_state_dir, load
-from agent.credential import ApiKeySource
+from agent.credential import ApiKeySource, key_place
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 from agent.errors import ConfigError, CredentialRefused
-from agent.key_place import key_place
 
 OTHERS: int = stat.S_IRWXO
 

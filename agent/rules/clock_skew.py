@@ -23,11 +23,6 @@ class ClockSkew:
         """Return the skew for a measured difference; a small one is none."""
         return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
 
-    @classmethod
-    def observed(cls, *, service_time: datetime, local_time: datetime) -> "ClockSkew":
-        """Return the skew between two aware moments taken together."""
-        return cls.of(service_time - local_time)
-
     def service_time(self, local_time: datetime) -> datetime:
         """Return what the service's clock shows at the local moment ``local_time``."""
         return local_time + self.offset

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from agent import daemon
 from agent.adapters.collector_process import Collected, OnProgress
@@ -58,9 +59,7 @@ class SimulatedApp(App):
         return {**super().loops(), "beats": self._beats}
 
     def entry(self, request_id: str) -> Entry | None:
-        return next(
-            (e for e in self._journal.latest(10_000) if str(e.request_id) == request_id), None
-        )
+        return self._journal.get(UUID(request_id))
 
     async def until_ended(self, request_ids: Iterable[str], within_s: float) -> None:
         """Wait, on virtual time, until each of these requests has ended."""

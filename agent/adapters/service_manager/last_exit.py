@@ -33,10 +33,6 @@ class LastExit:
     result: str
     status: str = ""
 
-    @property
-    def was_clean(self) -> bool:
-        return self.result == "success"
-
     def in_words(self) -> str:
         words = _IN_WORDS.get(self.result, self.result)
         return f"{words} {self.status}".strip() if self.result in _NAMES_ITS_STATUS else words

@@ -95,7 +95,6 @@ def test_lists_are_in_the_order_of_receipt(journal: Journal) -> None:
 
     assert [e.request_id.int for e in journal.in_state(State.RECEIVED)] == [1, 2, 3]
     assert [e.request_id.int for e in journal.unfinished()] == [1, 2, 3]
-    assert [e.request_id.int for e in journal.latest(2)] == [3, 2]
     assert journal.in_state(State.RUNNING) == ()
 
 
@@ -148,10 +147,10 @@ def test_old_tombstones_go_and_nothing_else(journal: Journal) -> None:
     journal.move(second, Event.REFUSED, NOW + timedelta(seconds=2))
 
     journal.prune(NOW + TOMBSTONE_AGE)
-    assert len(journal.latest(9)) == 3
+    assert all(journal.get(UUID(int=number)) for number in (1, 2, 3))
     journal.prune(NOW + TOMBSTONE_AGE + timedelta(seconds=1))
 
-    assert {e.request_id.int for e in journal.latest(9)} == {2, 3}
+    assert [journal.get(UUID(int=number)) is None for number in (1, 2, 3)] == [True, False, False]
     assert journal.add(command(1), NOW)
 
 

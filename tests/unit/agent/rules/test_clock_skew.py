@@ -14,7 +14,7 @@ moments = st.datetimes(timezones=st.just(UTC))
     ("seconds", "offset_s"), [(0, 0), (1, 0), (2, 0), (-2, 0), (3, 3), (-3, -3), (7200, 7200)]
 )
 def test_small_differences_are_no_skew(seconds: int, offset_s: int) -> None:
-    skew = ClockSkew.observed(service_time=NOW + timedelta(seconds=seconds), local_time=NOW)
+    skew = ClockSkew.of(timedelta(seconds=seconds))
 
     assert skew.offset == timedelta(seconds=offset_s)
 
@@ -33,6 +33,6 @@ def test_expiry_is_judged_by_the_service_clock() -> None:
 def test_no_clock_is_too_wrong_to_be_judged(
     service: datetime, local: datetime, moment: datetime, later: datetime
 ) -> None:
-    skew = ClockSkew.observed(service_time=service, local_time=local)
+    skew = ClockSkew.of(service - local)
 
     assert skew.is_past(moment, later) == ((later - moment) + skew.offset >= timedelta(0))
