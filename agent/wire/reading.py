@@ -17,7 +17,8 @@ _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 _MISSING: Final = re.compile(r"^Object missing required field `(.*)`$")
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(.*)`$", re.DOTALL)
 _NAMED: Final = re.compile(r"^`(\w+)` (.*)$", re.DOTALL)
-_SHOWN: Final = 120
+_SHOWN: Final = 160
+"""Characters of what a stranger wrote that are repeated to somebody."""
 
 
 class Mismatch(ValueError):
@@ -89,5 +90,5 @@ def _mismatch(error: msgspec.ValidationError) -> Mismatch:
     if unknown := _UNKNOWN.match(what):
         return Mismatch((*place, unknown[1][:_SHOWN]), "is not known", "unknown")
     if named := _NAMED.match(what):
-        return Mismatch((*place, named[1]), named[2])
-    return Mismatch(place, what[:1].lower() + what[1:])
+        return Mismatch((*place, named[1]), named[2][:_SHOWN])
+    return Mismatch(place, (what[:1].lower() + what[1:])[:_SHOWN])
