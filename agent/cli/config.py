@@ -72,6 +72,8 @@ def schema() -> dict[str, Any]:
     document = msgspec.json.schema(Config)
     definitions = document.pop("$defs")
     whole = definitions.pop(Config.__name__)
+    for each in (whole, *definitions.values()):
+        each.pop("description", None)  # a docstring, which the package goes without
     for section in fields(Config):
         model = section_of(section.type)
         whole["properties"][section.name]["description"] = TEXTS[section.name]
