@@ -23,10 +23,6 @@ class ClockSkew:
         """Return the skew for a measured difference; a small one is none."""
         return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
 
-    def service_time(self, local_time: datetime) -> datetime:
-        """Return what the service's clock shows at the local moment ``local_time``."""
-        return local_time + self.offset
-
     def is_past(self, moment: datetime, local_time: datetime) -> bool:
         """Tell whether ``moment``, given by the service, has passed on the service's clock."""
         # Differences only: a service that believes in the year 9999 must not overflow a sum.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.rules.clock_skew import ClockSkew
+from agent.rules.clock_skew import ClockSkew, ServiceClock
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 moments = st.datetimes(timezones=st.just(UTC))
@@ -22,7 +22,6 @@ def test_small_differences_are_no_skew(seconds: int, offset_s: int) -> None:
 def test_expiry_is_judged_by_the_service_clock() -> None:
     ahead = ClockSkew(timedelta(hours=2))
 
-    assert ahead.service_time(NOW) == NOW + timedelta(hours=2)
     assert ahead.is_past(NOW + timedelta(hours=1), NOW)
     assert ahead.is_past(NOW + timedelta(hours=2), NOW)
     assert not ahead.is_past(NOW + timedelta(hours=2, seconds=1), NOW)
@@ -36,3 +35,33 @@ def test_no_clock_is_too_wrong_to_be_judged(
     skew = ClockSkew.of(service - local)
 
     assert skew.is_past(moment, later) == ((later - moment) + skew.offset >= timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("local_s", "monotonic_s", "offset_s"),
+    [
+        (0, 100.0, 3600),
+        # A minute later on both clocks nothing has changed.
+        (60, 160.0, 3600),
+        # Somebody set this machine's clock right: the service's went on with the monotonic one.
+        (3660, 160.0, 0),
+        # Somebody set it back by an hour.
+        (-3540, 160.0, 7200),
+        # The machine's clock stood still while the monotonic one ran.
+        (0, 1000.0, 4500),
+    ],
+)
+def test_the_services_clock_goes_on_with_the_monotonic_one(
+    local_s: int, monotonic_s: float, offset_s: int
+) -> None:
+    seen = ServiceClock(shown=NOW + timedelta(hours=1), shown_at=100.0)
+
+    skew = seen.skew(local_time=NOW + timedelta(seconds=local_s), monotonic_s=monotonic_s)
+
+    assert skew == ClockSkew(timedelta(seconds=offset_s))
+
+
+def test_before_a_reply_both_clocks_are_one() -> None:
+    assert ClockSkew().offset == timedelta(0)
+    assert ClockSkew().is_past(NOW, NOW)
+    assert not ClockSkew().is_past(NOW + timedelta(microseconds=1), NOW)
