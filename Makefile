@@ -59,7 +59,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd bench-footprint
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wine bench-footprint
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
@@ -82,6 +82,9 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
+
+test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, a gigabyte in build/)
+	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)

