@@ -1,5 +1,6 @@
 """The neighbour table of Windows: GetIpNetTable2 of iphlpapi (netioapi.h, MIB_IPNET_TABLE2)."""
 
+import contextlib
 import ctypes
 import struct
 import sys
@@ -10,6 +11,7 @@ _AF_INET, _AF_INET6 = 2, 23
 _ROW_BYTES = 88
 _TABLE_HEADER_BYTES = 8  # ULONG NumEntries, and padding to the rows' alignment
 _ROWS_MAX = 65536
+_NONE_FOUND = 1168  # ERROR_NOT_FOUND: the table is empty
 _INDEX_OFFSET = 28  # after SOCKADDR_INET (28 bytes)
 _MAC_OFFSET = 40  # after InterfaceIndex (4) and InterfaceLuid (8)
 _MAC_BYTES_MAX = 32  # IF_MAX_PHYS_ADDRESS_LENGTH
@@ -26,9 +28,13 @@ _STATES: dict[int, NeighbourState] = {  # NL_NEIGHBOR_STATE
 
 
 def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
-    """Ask the IP helper. Raises OSError where it refuses."""
+    """Ask the IP helper. Raises OSError where it refuses to tell of IPv4."""
     if sys.platform == "win32":
-        return _get_ip_net_table()
+        # One by one: asked for both, it tells nothing where IPv6 is missing.
+        entries = _get_ip_net_table(_AF_INET)
+        with contextlib.suppress(OSError):
+            entries += _get_ip_net_table(_AF_INET6)
+        return entries
     else:  # noqa: RET505 - the form a type checker follows for platforms
         raise OSError("only Windows has GetIpNetTable2")
 
@@ -62,10 +68,12 @@ def _row(row: bytes) -> LinkNeighbour | None:
 
 if sys.platform == "win32":
 
-    def _get_ip_net_table() -> tuple[LinkNeighbour, ...]:
+    def _get_ip_net_table(family: int) -> tuple[LinkNeighbour, ...]:
         helper = ctypes.WinDLL("iphlpapi")
         table = ctypes.c_void_p()
-        result = helper.GetIpNetTable2(0, ctypes.byref(table))
+        result = helper.GetIpNetTable2(family, ctypes.byref(table))
+        if result == _NONE_FOUND:
+            return ()
         if result != 0 or not table.value:
             raise OSError(result, f"GetIpNetTable2 failed with error {result}")
         try:
