@@ -68,8 +68,12 @@ async def run(
     *,
     foreground: bool,
     collector_command: Callable[[str], Sequence[str]] | None = None,
+    notifier: Notifier | None = None,
 ) -> None:
-    """Run until told to stop. Raises ConfigError and StateError before anything is started."""
+    """Run until told to stop; ``notifier`` tells the service manager, systemd's by default.
+
+    Raises ConfigError and StateError before anything is started.
+    """
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
@@ -79,7 +83,7 @@ async def run(
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
     around = Surroundings(
         state=state,
-        notifier=Notifier(),
+        notifier=notifier or Notifier(),
         clock=clock,
         rng=SystemRandom(),
         started_at=clock.now(),

@@ -6,8 +6,9 @@ module is imported only when it runs, so that the daemon and a quick `status` st
 
 import argparse
 import importlib
+import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent import __version__
@@ -32,13 +33,23 @@ VERBS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _write_any_character()
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
+
+    def act() -> int:
+        code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
+        return code
+
+    return told(act, debug=options.debug)
+
+
+def told(act: Callable[[], int], *, debug: bool = False) -> int:
+    """Return what ``act`` returns, or the exit code of its error, told in plain lines."""
     try:
-        verb = importlib.import_module(f"agent.cli.{options.verb}")
-        code: int = verb.run(options)
+        return act()
     except AgentError as error:
-        if options.debug:
+        if debug:
             raise
         for line in str(error).splitlines():
             sys.stderr.write(f"venue-agent: {line}\n")
@@ -50,12 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return EXIT_BAD
     except Exception as error:
-        if options.debug:
+        if debug:
             raise
         sys.stderr.write(f"venue-agent: unexpected {type(error).__name__}: {error}\n")
         sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
         return EXIT_BAD
-    return code
+
+
+def _write_any_character() -> None:
+    """Have no character end the program. Windows gives a pipe or a file a code page that lacks
+    many, and there everything that reads ours reads UTF-8; a locale elsewhere may lack some too."""
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        if sys.platform == "win32":
+            stream.reconfigure(encoding="utf-8")
+        if stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

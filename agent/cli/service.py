@@ -56,6 +56,7 @@ def install(manager: ServiceManager, answers: Answers) -> int:
     """Install, write the first configuration, start. Whatever is done already stays as it is."""
     places = manager.places
     had_config = places.config.exists()
+    manager.prepare()
     written = write_first_config(answers, places)
     manager.install()
     for file in written:

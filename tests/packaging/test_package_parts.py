@@ -90,6 +90,15 @@ def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: P
     assert newest(tmp_path) == "2.34"
 
 
+def test_the_windows_package_holds_what_is_imported_by_name() -> None:
+    named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
+    sources = (ROOT / "agent/adapters/service_manager").glob("windows*.py")
+    wanted = {name for source in sources for name in named.findall(source.read_text())}
+    assert "servicemanager" in wanted
+    spec = (PACKAGING / "venue-agent.spec").read_text()
+    assert {name for name in wanted if f'"{name}"' not in spec} == set()
+
+
 def test_the_windows_zip_is_the_same_for_the_same_input(tmp_path: Path) -> None:
     pack = module("windows/build_zip.py").pack
     onedir = tmp_path / "onedir"

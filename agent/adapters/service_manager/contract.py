@@ -54,6 +54,10 @@ class ServiceManager(Protocol):
         """Raise NotPermitted, in one line, when this process may not change services."""
         ...
 
+    def prepare(self) -> None:
+        """Make the directories of `places` closed to others, where files take rights from them."""
+        ...
+
     def protect(self, file: Path) -> None:
         """Make a file of the configuration readable by administrators and the service only."""
         ...

@@ -58,6 +58,9 @@ class LaunchdService:
         if not self._is_root():
             raise NotPermitted("changing the service needs root: run it with sudo")
 
+    def prepare(self) -> None:
+        """Nothing: files have their own rights here."""
+
     def protect(self, file: Path) -> None:
         file.chmod(_PRIVATE)
 

@@ -26,3 +26,14 @@ def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
                 " install the agent from its package, or into /opt"
             )
     return command
+
+
+def packaged_for_windows(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``command``. Raises ServiceManagerError if it is not the packaged program: Windows
+    talks to the very process that it starts, and the python.exe of a virtual environment only
+    starts another."""
+    if len(command) > 1:
+        raise ServiceManagerError(
+            "on Windows the service is the packaged program: install venue-agent.exe from its zip"
+        )
+    return command

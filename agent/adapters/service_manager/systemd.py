@@ -83,6 +83,9 @@ class SystemdService:
         if not self._is_root():
             raise NotPermitted("changing the service needs root: run it with sudo")
 
+    def prepare(self) -> None:
+        """Nothing: files have their own rights here."""
+
     def protect(self, file: Path) -> None:
         if file == self.places.config:
             self._give_to_group(file, USER)

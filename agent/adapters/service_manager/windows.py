@@ -13,12 +13,16 @@ from agent.adapters.service_manager.contract import (
     ServiceManagerError,
     ServiceState,
 )
+from agent.adapters.service_manager.program import packaged_for_windows
 
 NAME: Final = "venue-agent"
 HOST_WORD: Final = "windows-service"
 """The word that makes the packaged executable a service (packaging/entry.py)."""
 CHANGED_WITHIN_S: Final = 30.0
+NEVER_STARTED: Final = 1077
+"""ERROR_SERVICE_NEVER_STARTED: the "exit code" of a service that has not run since it was made."""
 LOOK_EVERY_S: Final = 0.2
+LOG_NAME: Final = "agent.log"
 
 
 class Status(IntEnum):
@@ -93,8 +97,13 @@ class ServiceControl(Protocol):
 
     def remove_event_source(self) -> None: ...
 
-    def protect(self, file: Path) -> None:
-        """Leave rights on a file to SYSTEM and the administrators only."""
+    def is_alive(self, pid: int) -> bool:
+        """Tell whether a process has not ended yet."""
+        ...
+
+    def protect(self, path: Path) -> None:
+        """Leave rights on a file, or a directory with all in it, to SYSTEM and the administrators
+        only."""
         ...
 
 
@@ -123,11 +132,22 @@ class WindowsService:
                 "changing the service needs an administrator: open the terminal as one"
             )
 
+    def prepare(self) -> None:
+        """Close the directory: in ProgramData every user may read and add files by default, and
+        the key and the identity are to lie here."""
+        home = self.places.state
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ServiceManagerError(f"{home} cannot be made: {error.strerror}") from None
+        self.control.protect(home)
+
     def protect(self, file: Path) -> None:
         self.control.protect(file)
 
     def install(self) -> None:
         self.require_rights()
+        packaged_for_windows(self.command_line)
         if self.control.query() is None:
             self.control.create(self.definition)
         else:
@@ -155,16 +175,27 @@ class WindowsService:
         if query.status in {Status.RUNNING, Status.START_PENDING}:
             return
         self.control.start()
-        self._wait(lambda now: now is not None and now.status is Status.RUNNING, "does not start")
+        self._wait(
+            lambda now: now is None or now.status is not Status.START_PENDING, "is slow to start"
+        )
+        now = self.control.query()
+        if now is None or now.status is not Status.RUNNING:
+            code = f" with exit code {now.exit_code}" if now else ""
+            raise ServiceManagerError(f"the service ended at once{code}: see {self._log}")
 
     def stop(self) -> None:
         self.require_rights()
         query = self.control.query()
         if query is None or query.status is Status.STOPPED:
             return
+        if query.status is Status.START_PENDING:
+            # It takes no request to stop before it runs.
+            self._wait(lambda now: now is None or now.status is not query.status, "does not start")
         if query.status is not Status.STOP_PENDING:
             self.control.stop()
         self._wait(lambda now: now is None or now.status is Status.STOPPED, "does not stop")
+        # It says so a moment before its process ends and lets go of its files.
+        self._wait(lambda _: not self.control.is_alive(query.pid), "is stopped but does not end")
 
     def restart(self) -> None:
         self.stop()
@@ -174,7 +205,7 @@ class WindowsService:
         query = self.control.query()
         if query is None:
             return ServiceState(is_installed=False)
-        has_failed = query.status is Status.STOPPED and query.exit_code != 0
+        has_failed = query.status is Status.STOPPED and query.exit_code not in {0, NEVER_STARTED}
         return ServiceState(
             is_installed=True,
             starts_at_boot=query.starts_at_boot,
@@ -182,6 +213,10 @@ class WindowsService:
             pid=query.pid or None,
             detail=f"last exit code {query.exit_code}" if has_failed else "",
         )
+
+    @property
+    def _log(self) -> Path:
+        return self.places.state / LOG_NAME
 
     def _wait(self, is_done: Callable[[Query | None], bool], complaint: str) -> None:
         for _ in range(round(CHANGED_WITHIN_S / LOOK_EVERY_S)):

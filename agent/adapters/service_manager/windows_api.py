@@ -1,7 +1,6 @@
 """The Windows service API by pywin32. Imported on Windows only."""
 
 import importlib
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,12 @@ _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
 _ALREADY_RUNNING: Final = 1056  # ERROR_SERVICE_ALREADY_RUNNING
 _NOT_ACTIVE: Final = 1062  # ERROR_SERVICE_NOT_ACTIVE
 _SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: the service's own code is meant
-_SYSTEM, _ADMINISTRATORS = "*S-1-5-18", "*S-1-5-32-544"
+_UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this system does not know that setting
+_SYNCHRONIZE: Final = 0x100000
+_WAIT_TIMEOUT: Final = 258
+_CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""Owned by the administrators; full rights for SYSTEM and them, for nobody else, also on what is
+made in it (Security Descriptor Definition Language)."""
 
 
 class Win32ServiceControl:
@@ -88,30 +92,46 @@ class Win32ServiceControl:
         with self._told(2):  # ERROR_FILE_NOT_FOUND: it is gone already
             importlib.import_module("win32evtlogutil").RemoveSourceFromRegistry(NAME)
 
-    def protect(self, file: Path) -> None:
-        words = ("icacls", str(file), "/inheritance:r")
-        grants = ("/grant:r", f"{_SYSTEM}:F", "/grant:r", f"{_ADMINISTRATORS}:F")
-        done = subprocess.run((*words, *grants), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ServiceManagerError(f"{file} cannot be protected: {done.stderr.strip()}")
+    def is_alive(self, pid: int) -> bool:
+        try:
+            process = importlib.import_module("win32api").OpenProcess(_SYNCHRONIZE, False, pid)
+        except self._error:
+            return False
+        waited: int = importlib.import_module("win32event").WaitForSingleObject(process, 0)
+        return waited == _WAIT_TIMEOUT
+
+    def protect(self, path: Path) -> None:
+        api = importlib.import_module("win32security")
+        parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
+        wanted = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
+        try:
+            api.SetNamedSecurityInfo(
+                str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
+                wanted.GetSecurityDescriptorOwner(), None, wanted.GetSecurityDescriptorDacl(), None,
+            )  # fmt: skip
+        except self._error as error:
+            raise ServiceManagerError(f"{path} cannot be protected: {error.strerror}") from None
 
     def _refine(self, handle: Any, definition: Definition) -> None:
         """Set what came to the API later: description, delayed start, recovery."""
-        api, change = self._service, self._service.ChangeServiceConfig2
-        restart = api.SC_ACTION_RESTART
-        change(handle, api.SERVICE_CONFIG_DESCRIPTION, definition.description)
-        change(handle, api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO, definition.starts_delayed)
-        actions = [(restart, delay) for delay in definition.restart_delays_ms]
+        api = self._service
+        actions = [(api.SC_ACTION_RESTART, delay) for delay in definition.restart_delays_ms]
         recovery = {
             "ResetPeriod": definition.reset_after_s,
             "RebootMsg": "",
             "Command": "",
             "Actions": actions,
         }
-        change(handle, api.SERVICE_CONFIG_FAILURE_ACTIONS, recovery)
-        # Also when it ends by itself with an error, not only when it crashes.
-        flag = True
-        change(handle, api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, flag)
+        settings = (
+            (api.SERVICE_CONFIG_DESCRIPTION, definition.description),
+            (api.SERVICE_CONFIG_DELAYED_AUTO_START_INFO, definition.starts_delayed),
+            (api.SERVICE_CONFIG_FAILURE_ACTIONS, recovery),
+            # Also when it ends by itself with an error, not only when it crashes.
+            (api.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, True),
+        )
+        for level, setting in settings:
+            with self._told(_UNKNOWN_LEVEL):
+                api.ChangeServiceConfig2(handle, level, setting)
 
     @contextmanager
     def _manager(self, access: int) -> Iterator[Any]:

@@ -1,30 +1,36 @@
 """The packaged executable as a Windows service.
 
 The SCM kills a service that does not answer within 30 s, and a cold disk may need that long for
-our imports: so the answer comes first, from a thread, and the daemon is imported after it. The
-daemon has the main thread, because Python runs signal handlers there only, and a request to stop
-is given to it as SIGTERM.
+our imports: so the answer comes first, from a thread, and the daemon is imported after it. It says
+"starting"; "running" is told when the daemon is ready, so that one with a wrong configuration was
+never running. The daemon has the main thread, because Python runs signal handlers there only, and a
+request to stop is given to it as SIGTERM.
 """
 
 import _thread
 import importlib
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from agent.adapters.service_manager.windows import NAME, Status
+from agent.adapters.notify import Notifier
+from agent.adapters.service_manager.windows import LOG_NAME, NAME, Status
 
 STOP_WITHIN_S: Final = 15.0
 LOG_MAX_BYTES: Final = 5_000_000
 CONTROL_STOP, CONTROL_INTERROGATE, CONTROL_SHUTDOWN = 1, 4, 5
 ACCEPTS_STOP_AND_SHUTDOWN: Final = 1 | 4
 _STOP_HINT_MS: Final = int(STOP_WITHIN_S * 1000)
+_START_HINT_MS: Final = 60_000
 
 OnControl = Callable[[int], None]
+RunDaemon = Callable[[Callable[[], None]], int]
 
 
 class Scm(Protocol):
@@ -44,13 +50,14 @@ class Scm(Protocol):
 
 
 class Host:
-    """``run_daemon`` runs in the calling thread and returns the exit code; ``ask_to_stop`` makes
-    it return; ``kill`` ends the process if it does not."""
+    """``run_daemon`` runs in the calling thread, calls what it is given when the daemon is ready,
+    and returns the exit code; ``ask_to_stop`` makes it return; ``kill`` ends the process if it does
+    not."""
 
     def __init__(
         self,
         scm: Scm,
-        run_daemon: Callable[[], int],
+        run_daemon: RunDaemon,
         ask_to_stop: Callable[[], None] = lambda: _thread.interrupt_main(signal.SIGTERM),
         kill: Callable[[int], None] = os._exit,
         stop_within_s: float = STOP_WITHIN_S,
@@ -75,7 +82,7 @@ class Host:
             raise self._refusal
         code = 1
         try:
-            code = self._run_daemon()
+            code = self._run_daemon(self._on_ready)
         finally:
             if self._deadline is not None:
                 self._deadline.cancel()
@@ -95,9 +102,13 @@ class Host:
 
     def _on_start(self) -> None:
         """The service's own thread: it must last as long as the service."""
-        self._tell(Status.RUNNING)
+        self._tell(Status.START_PENDING, wait_hint_ms=_START_HINT_MS)
         self._begun.set()
         self._ended.wait()
+
+    def _on_ready(self) -> None:
+        if self._status is Status.START_PENDING:
+            self._tell(Status.RUNNING)
 
     def _on_control(self, control: int) -> None:
         if control in {CONTROL_STOP, CONTROL_SHUTDOWN} and self._deadline is None:
@@ -170,24 +181,68 @@ def main() -> int:
     """Be started by the SCM: `venue-agent.exe windows-service`."""
     home = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent"
     try:
-        return Host(Win32Scm(), lambda: _daemon(home)).run()
+        return Host(Win32Scm(), lambda on_ready: _daemon(home, on_ready)).run()
     except OSError as error:
         sys.stderr.write(f"venue-agent: only the service manager starts this: {error.strerror}\n")
         return 1
 
 
-def _daemon(home: Path) -> int:
+class BoundedLog(io.TextIOBase):
+    """A log file that is set aside when it has grown to ``max_bytes``; one such is kept."""
+
+    def __init__(self, path: Path, max_bytes: int = LOG_MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._file = path.open("ab")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        content = text.encode("utf-8", "backslashreplace")
+        if self._file.tell() and self._file.tell() + len(content) > self._max_bytes:
+            self._set_aside()
+        self._file.write(content)
+        self._file.flush()
+        return len(text)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _set_aside(self) -> None:
+        self._file.close()
+        try:
+            self._path.replace(self._path.with_suffix(".old.log"))
+        except OSError:
+            # Somebody reads it, which forbids to rename it: what it held is given up.
+            self._path.write_bytes(b"")
+        self._file = self._path.open("ab")
+
+
+class ReadyNotifier(Notifier):
+    """Tells the host, instead of a socket, that the daemon is ready."""
+
+    def __init__(self, on_ready: Callable[[], None]) -> None:
+        super().__init__({})
+        self._on_ready = on_ready
+
+    def ready(self) -> None:
+        self._on_ready()
+
+
+def _daemon(home: Path, on_ready: Callable[[], None]) -> int:
     home.mkdir(parents=True, exist_ok=True)
-    with open_log(home / "agent.log").open("a", encoding="utf-8", buffering=1) as log:
-        sys.stdout = sys.stderr = log
+    with BoundedLog(home / LOG_NAME) as log, redirect_stdout(log), redirect_stderr(log):
         # Only now: the service manager has its answer.
-        cli = importlib.import_module("agent.cli.main")
-        code: int = cli.main(["run", "--config", str(home / "config.toml")])
+        asyncio = importlib.import_module("asyncio")
+        told = importlib.import_module("agent.cli.main").told
+        daemon = importlib.import_module("agent.daemon")
+
+        def run() -> int:
+            notifier = ReadyNotifier(on_ready)
+            asyncio.run(daemon.run(home / "config.toml", foreground=False, notifier=notifier))
+            return 0
+
+        code: int = told(run)
     return code
-
-
-def open_log(path: Path) -> Path:
-    """Return the log's path; one that has grown large is set aside first, one is kept."""
-    if path.exists() and path.stat().st_size > LOG_MAX_BYTES:
-        path.replace(path.with_suffix(".old.log"))
-    return path

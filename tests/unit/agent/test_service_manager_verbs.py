@@ -23,6 +23,7 @@ class FakeService:
     names_the_key_file: bool = False
     calls: list[str] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
+    was_written_before: bool = False
 
     @property
     def places(self) -> Places:
@@ -33,6 +34,10 @@ class FakeService:
 
     def require_rights(self) -> None:
         self.calls.append("require_rights")
+
+    def prepare(self) -> None:
+        self.was_written_before = self.places.api_key.exists()
+        self.calls.append("prepare")
 
     def protect(self, file: Path) -> None:
         self.protected.append(file)
@@ -76,7 +81,8 @@ def test_the_first_installation_writes_a_configuration_and_starts(
     assert places.api_key.read_text() == "key-1\n"
     assert places.api_key.stat().st_mode & 0o077 == 0
     assert service.protected == [places.api_key, places.config]
-    assert service.calls == ["install", "restart"]
+    assert service.calls == ["prepare", "install", "restart"]
+    assert not service.was_written_before
 
 
 def test_a_second_installation_changes_nothing(
@@ -108,7 +114,7 @@ def test_without_a_configuration_it_is_installed_and_not_started(
 ) -> None:
     service = FakeService(tmp_path)
     assert install(service, Answers()) == 0
-    assert service.calls == ["install"]
+    assert service.calls == ["prepare", "install"]
     assert "--base-url, --location" in capsys.readouterr().out
 
 
@@ -131,7 +137,7 @@ def test_a_wrong_answer_is_told_before_anything_is_written(
     }  # fmt: skip
     with pytest.raises(ConfigError, match=problem):
         install(service, Answers(**given_values))  # type: ignore[arg-type]
-    assert service.calls == []
+    assert service.calls == ["prepare"]
     assert not service.places.config.parent.exists()
 
 

@@ -19,8 +19,9 @@ from agent.adapters.service_manager.windows_host import (
     CONTROL_INTERROGATE,
     CONTROL_SHUTDOWN,
     CONTROL_STOP,
+    BoundedLog,
     Host,
-    open_log,
+    ReadyNotifier,
 )
 
 PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
@@ -38,6 +39,8 @@ class FakeControl:
     has_event_source: bool = False
     protected: list[Path] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    starts_well: bool = True
+    looks_until_gone: int = 2
     _until_change: int = 0
     _goal: Status | None = None
     _is_deleted: bool = False
@@ -54,7 +57,7 @@ class FakeControl:
             self.status, self._goal = self._goal, None
         if self.definition is None:
             return None
-        pid = 812 if self.status is Status.RUNNING else 0
+        pid = 0 if self.status is Status.STOPPED else 812
         return Query(self.status, pid, self.exit_code)
 
     def create(self, definition: Definition) -> None:
@@ -70,7 +73,8 @@ class FakeControl:
 
     def start(self) -> None:
         self.calls.append("start")
-        self.status, self._goal = Status.START_PENDING, Status.RUNNING
+        goal = Status.RUNNING if self.starts_well else Status.STOPPED
+        self.status, self._goal = Status.START_PENDING, goal
         self._until_change = self.looks
 
     def stop(self) -> None:
@@ -84,8 +88,13 @@ class FakeControl:
     def remove_event_source(self) -> None:
         self.has_event_source = False
 
-    def protect(self, file: Path) -> None:
-        self.protected.append(file)
+    def is_alive(self, pid: int) -> bool:
+        assert pid == 812
+        self.looks_until_gone -= 1
+        return self.looks_until_gone >= 0
+
+    def protect(self, path: Path) -> None:
+        self.protected.append(path)
 
 
 def service_in(program_data: Path, control: FakeControl) -> WindowsService:
@@ -116,6 +125,58 @@ def test_the_whole_life(tmp_path: Path) -> None:
     assert not control.has_event_source
     assert control.calls == ["create", "change", "start", "stop"]
     assert service.places.config.exists()
+
+
+def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = WindowsService(control, PROGRAM, tmp_path, lambda seconds: None)
+    service.prepare()
+    assert control.protected == [service.places.api_key.parent] == [tmp_path / "venue-agent"]
+    assert list(control.protected[0].iterdir()) == []
+
+
+def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:
+    control = FakeControl(looks_until_gone=5)
+    service = service_in(tmp_path, control)
+    service.install()
+    service.start()
+    service.stop()
+    assert control.looks_until_gone == -1
+
+
+def test_a_service_that_starts_is_stopped_once_it_runs(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = service_in(tmp_path, control)
+    service.install()
+    control.start()
+    service.stop()
+    assert control.status is Status.STOPPED
+    assert control.calls == ["create", "start", "stop"]
+
+
+def test_a_service_that_ends_at_once_has_not_started(tmp_path: Path) -> None:
+    control = FakeControl(starts_well=False, exit_code=2)
+    service = service_in(tmp_path, control)
+    service.install()
+    with pytest.raises(
+        ServiceManagerError, match=r"ended at once with exit code 2: see .*agent.log"
+    ):
+        service.start()
+
+
+def test_only_the_packaged_program_becomes_a_service(tmp_path: Path) -> None:
+    control = FakeControl()
+    command = (r"C:\Users\a\venv\Scripts\python.exe", "-m", "agent")
+    with pytest.raises(ServiceManagerError, match=r"venue-agent\.exe"):
+        WindowsService(control, command, tmp_path, lambda seconds: None).install()
+    assert control.calls == []
+
+
+def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
+    control = FakeControl(exit_code=1077)
+    service = service_in(tmp_path, control)
+    service.install()
+    assert service.state().activity == "stopped"
 
 
 def test_a_service_that_somebody_holds_open_is_told(tmp_path: Path) -> None:
@@ -176,30 +237,34 @@ def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
     scm = FakeScm()
     told_at_import: list[tuple[Status, int]] = []
 
-    def daemon() -> int:
+    def daemon(on_ready: Callable[[], None]) -> int:
         told_at_import.extend(scm.told)
+        ReadyNotifier(on_ready).ready()
+        on_ready()
         return 0
 
     assert Host(scm, daemon).run() == 0
-    assert told_at_import == [(Status.RUNNING, 0)]
-    assert scm.told == [(Status.RUNNING, 0), (Status.STOPPED, 0)]
+    assert told_at_import == [(Status.START_PENDING, 0)]
+    assert scm.told == [(Status.START_PENDING, 0), (Status.RUNNING, 0), (Status.STOPPED, 0)]
 
 
 @pytest.mark.parametrize("control", [CONTROL_STOP, CONTROL_SHUTDOWN])
 def test_a_stop_reaches_the_daemon_once(control: int) -> None:
     scm, asked = FakeScm(), threading.Semaphore(0)
 
-    def daemon() -> int:
+    def daemon(on_ready: Callable[[], None]) -> int:
+        on_ready()
         scm.control(CONTROL_INTERROGATE)
         scm.control(control)
         scm.control(control)
         assert asked.acquire(timeout=5)
+        on_ready()  # after a reload: no reason to say that it runs
         return 0
 
     assert Host(scm, daemon, ask_to_stop=asked.release).run() == 0
     assert not asked.acquire(blocking=False)
     assert [status for status, _ in scm.told] == [
-        Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
+        Status.START_PENDING, Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
     ]  # fmt: skip
 
 
@@ -211,7 +276,7 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
         codes.append(code)
         killed.set()
 
-    def daemon() -> int:
+    def daemon(on_ready: Callable[[], None]) -> int:
         scm.control(CONTROL_STOP)
         assert killed.wait(5)
         return 0
@@ -224,19 +289,34 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
 
 def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     scm = FakeScm()
-    assert Host(scm, lambda: 2).run() == 2
-    assert scm.told[-1] == (Status.STOPPED, 2)
+    assert Host(scm, lambda on_ready: 2).run() == 2
+    assert scm.told == [(Status.START_PENDING, 0), (Status.STOPPED, 2)]
     assert "exit code 2" in scm.logged[0]
 
 
 def test_started_by_hand_it_says_that_only_the_manager_may() -> None:
     with pytest.raises(OSError, match="could not connect"):
-        Host(FakeScm(is_scm=False), lambda: 0).run()
+        Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 
 
 def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
-    log = tmp_path / "agent.log"
-    assert open_log(log) == log
-    log.write_bytes(b"x" * 5_000_001)
-    open_log(log)
-    assert [path.name for path in tmp_path.iterdir()] == ["agent.old.log"]
+    path, old = tmp_path / "agent.log", tmp_path / "agent.old.log"
+    for line in ("one\n", "two\n", "three \ud800\n"):
+        with BoundedLog(path, max_bytes=8) as log:
+            assert log.write(line) == len(line)
+    assert old.read_text() == "one\ntwo\n"
+    assert path.read_text() == "three \\ud800\n"
+    with BoundedLog(path, max_bytes=8) as log:
+        log.write("longer than the bound\n")
+        assert old.read_text() == "three \\ud800\n"
+        log.write("four\n")
+    assert path.read_text() == "four\n"
+
+
+def test_a_log_that_cannot_be_set_aside_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "agent.log"
+    (tmp_path / "agent.old.log" / "in the way").mkdir(parents=True)
+    with BoundedLog(path, max_bytes=4) as log:
+        log.write("one\n")
+        log.write("two\n")
+    assert path.read_text() == "two\n"
