@@ -1,4 +1,4 @@
-"""Proves the Windows side under Wine, with a Windows CPython and then as the packaged program.
+"""Proves the Windows side under Wine: in a Windows CPython, then as the packaged program's service.
 
 Needs the Debian packages wine64 and gcc-mingw-w64-x86-64-win32, and the package index once. The
 proof itself has no network but loopback, processes of its own, and a Windows made anew for it.
@@ -13,43 +13,28 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Final
 
+from tests.packaging.local_service import local_service
+from tests.packaging.windows_package import build_package
+from tests.packaging.windows_proofs import PackageProof, SourceProof, say
 from tests.packaging.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
 
 INSIDE: Final = "VENUE_AGENT_PROOF_IS_ALONE"
-HOME: Final = r"C:\ProgramData\venue-agent"
 
 
-def say(text: str) -> None:
-    sys.stdout.write(f"ok  {text}\n")
-    sys.stdout.flush()
-
-
-class PythonProof:
-    """The agent in a Windows CPython, from this source tree."""
-
-    def __init__(self, wine: Wine) -> None:
-        self.wine = wine
-
-    def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-        return self.wine.python("-m", "agent", *words, expect=expect)
-
-    def import_everything(self) -> None:
-        done = self.wine.python("-W", "error", "-m", "tests.packaging.inside_wine", "imports")
-        platform, number = done.stdout.split()
-        assert platform == "win32", platform
-        say(f"all {number} modules of the agent and the collectors import on {platform}")
-
-    def answer(self) -> None:
-        say(self.agent("--version").stdout.strip())
-
-
-def prove(wine: Wine) -> None:
-    proof = PythonProof(wine)
-    for step in (proof.answer, proof.import_everything):
-        step()
+def prove(wine: Wine, keep: Path | None) -> None:
+    """Take every step, in order; the first that fails ends the proof. Each proof has a service of
+    its own: two devices may not share its key."""
+    with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
+        SourceProof(wine, service, keep).take()
+    package = build_package(wine)
+    say(f"the package: {package.name}, {package.stat().st_size / 2**20:.1f} MiB")
+    with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
+        PackageProof(wine, service, keep, package).take()
 
 
 def run_alone() -> int:
@@ -63,15 +48,18 @@ def run_alone() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Prove the Windows side under Wine.")
-    parser.parse_args()
+    parser.add_argument("--keep", type=Path, help="where the reports of the proof are kept")
+    options = parser.parse_args()
     if INSIDE not in os.environ:
         prepare()
         return run_alone()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     shutil.rmtree(WORLD / "prefix", ignore_errors=True)
     with fresh_wine(WORLD / "prefix") as wine:
         say(f"a new Windows in {time.monotonic() - began:.1f} s")
-        prove(wine)
+        prove(wine, options.keep)
     sys.stdout.write(json.dumps({"seconds": round(time.monotonic() - began, 1)}) + "\n")
     return 0
 

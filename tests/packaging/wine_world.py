@@ -55,7 +55,7 @@ def prepare() -> None:
     for program in (wine_program(), "x86_64-w64-mingw32-gcc"):
         if shutil.which(program) is None:
             raise SystemExit("this needs the packages wine64 and gcc-mingw-w64-x86-64-win32")
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
     made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
     stamp = WORLD / "prepared"
@@ -150,11 +150,13 @@ class Wine:
     def command(self, *words: str) -> tuple[str, ...]:
         return (wine_program(), *words)
 
-    def run(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, expect: int | None = 0, within_s: float = RUN_WITHIN_S
+    ) -> subprocess.CompletedProcess[str]:
         """Run a Windows program; by default it must succeed. Its output is read as UTF-8."""
         done = subprocess.run(
             self.command(*words), env=self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=RUN_WITHIN_S, check=False,
+            capture_output=True, timeout=within_s, check=False,
         )  # fmt: skip
         # Pipes only: a Windows CPython under Wine does not start with a file as its stdout.
         out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
@@ -170,8 +172,11 @@ class Wine:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def python(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-        return self.run(windows(PYTHON), *words, expect=expect)
+    def python(
+        self, *words: str, expect: int | None = 0, within_s: float = RUN_WITHIN_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the Windows Python."""
+        return self.run(windows(PYTHON), *words, expect=expect, within_s=within_s)
 
 
 @contextlib.contextmanager
@@ -181,9 +186,10 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
     prefix.mkdir(parents=True)
     try:
         # Wine's services inherit the outputs of the first program, and outlive any reader of them.
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-        words = wine.command("winecfg", "-v", "win10")
-        subprocess.run(words, env=wine.environment, check=True, **quiet, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            wine.command("winecfg", "-v", "win10"), env=wine.environment, check=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
         # Wine tells its services that ProgramData is the public profile, and programs the truth.
         wine.run("reg", "add", PROFILES, "/v", "AllUsersProfile", "/d", r"..\ProgramData", "/f")

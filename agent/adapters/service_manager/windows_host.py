@@ -52,7 +52,7 @@ class Scm(Protocol):
 class Host:
     """``run_daemon`` runs in the calling thread, calls what it is given when the daemon is ready,
     and returns the exit code; ``ask_to_stop`` makes it return; ``kill`` ends the process if it does
-    not."""
+    not, and after an error."""
 
     def __init__(
         self,
@@ -88,6 +88,9 @@ class Host:
                 self._deadline.cancel()
             self._log_end(code)
             self._tell(Status.STOPPED, exit_code=code)
+            if code:
+                # When the service's thread returns, pywin32 says "stopped, without an error".
+                self._kill(code)
             self._ended.set()
             dispatcher.join(self._stop_within_s)
         return code

@@ -289,7 +289,9 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
 
 def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     scm = FakeScm()
-    assert Host(scm, lambda on_ready: 2).run() == 2
+    killed: list[int] = []
+    assert Host(scm, lambda on_ready: 2, kill=killed.append).run() == 2
+    assert killed == [2]
     assert scm.told == [(Status.START_PENDING, 0), (Status.STOPPED, 2)]
     assert "exit code 2" in scm.logged[0]
 

@@ -1,0 +1,44 @@
+"""Builds the Windows package under Wine, for proofs only: what is shipped is built on Windows."""
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Final
+
+from agent import __version__
+from tests.packaging.wine_world import ROOT, WORLD, Wine, windows
+
+SOURCES: Final = ("agent", "collectors", "packaging", "constraints.txt", "pyproject.toml")
+BUILD_WITHIN_S: Final = 600.0
+
+
+def build_package(wine: Wine) -> Path:
+    """Return the zip of this very source tree: one that was built before, or a new one."""
+    onedir, dist, stamp = WORLD / "onedir", WORLD / "dist", WORLD / "packaged"
+    if not stamp.exists() or stamp.read_text() != _hash_of_sources():
+        stamp.unlink(missing_ok=True)
+        for folder in (onedir, dist):
+            shutil.rmtree(folder, ignore_errors=True)
+        _freeze(wine, onedir)
+        words = (windows(onedir / "venue-agent"), __version__, windows(dist))
+        wine.python(windows(ROOT / "packaging/windows/build_zip.py"), *words)
+        stamp.write_text(_hash_of_sources())
+    (package,) = dist.glob("*.zip")
+    return package
+
+
+def _freeze(wine: Wine, onedir: Path) -> None:
+    work = ("--distpath", windows(onedir), "--workpath", windows(WORLD / "pyinstaller"))
+    spec = windows(ROOT / "packaging/venue-agent.spec")
+    options = ("--noconfirm", "--log-level", "ERROR")
+    wine.python("-m", "PyInstaller", *options, *work, spec, within_s=BUILD_WITHIN_S)
+
+
+def _hash_of_sources() -> str:
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        path = ROOT / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

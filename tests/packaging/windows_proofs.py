@@ -1,0 +1,328 @@
+"""What is proven of the agent on a Windows: from its source, and as the packaged service.
+
+Each step prints one line with what it saw; the first that fails ends the proof.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from agent import __version__
+from tests.packaging.local_service import LOCATION, Json, LocalService, until
+from tests.packaging.wine_world import Wine
+
+HOME: Final = r"C:\ProgramData\venue-agent"
+PROGRAMS: Final = r"C:\Program Files"
+EXECUTABLE: Final = rf"{PROGRAMS}\venue-agent\venue-agent.exe"
+KEY_FILE: Final = r"C:\key.txt"
+SERVICE_KEY: Final = r"HKLM\System\CurrentControlSet\Services\venue-agent"
+EVENT_KEY: Final = r"HKLM\System\CurrentControlSet\Services\EventLog\Application\venue-agent"
+STOP_WITHIN_S: Final = 15.0
+MORE_CONFIG: Final = (
+    "[heartbeat]\ninterval_seconds = 1\n[network]\ndevice_only = true\nmax_duration_seconds = 5\n"
+)
+# What Wine has not: PowerShell, the performance counters and IPv6 neighbours.
+ANSWERED: Final = frozenset({"completed", "partial"})
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"ok  {text}\n")
+    sys.stdout.flush()
+
+
+def timed(action: Callable[[], Any]) -> float:
+    began = time.monotonic()
+    action()
+    return time.monotonic() - began
+
+
+class Proof:
+    """What both proofs do. ``keep`` is where reports are written, or None."""
+
+    def __init__(self, wine: Wine, service: LocalService, keep: Path | None) -> None:
+        self.wine = wine
+        self.service = service
+        self.keep = keep
+        self.home = wine.path(HOME)
+        self.device: Json = {}
+
+    @property
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        raise NotImplementedError
+
+    def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        raise NotImplementedError
+
+    def take(self) -> None:
+        """Take each step; after one that fails, show the agent's log."""
+        try:
+            for step in self.steps:
+                step()
+        except (AssertionError, TimeoutError):
+            log = self.home / "agent.log"
+            sys.stderr.write(log.read_text() if log.exists() else "there is no log\n")
+            raise
+
+    def ask(self, kind: str) -> Json:
+        """Request a report and return it."""
+        request_id = self.service.request(str(self.device["instanceId"]), kind)
+        return self.answer_to(request_id)
+
+    def answer_to(self, request_id: str) -> Json:
+        instance_id = str(self.device["instanceId"])
+        return until(lambda: self.service.report_of(instance_id, request_id), 60)
+
+    def answer_both_kinds(self, who: str) -> None:
+        for kind in ("application", "network"):
+            report = self.ask(kind)
+            assert report["outcome"] in ANSWERED, report
+            payload = report["payload"]
+            if self.keep:
+                (self.keep / f"windows-{who}-{kind}.json").write_text(json.dumps(payload, indent=1))
+            assert payload["environment"]["osPlatform"] == "win32", payload["environment"]
+            say(f"{kind} report from {who}: {report['outcome']}, failures {payload['failures']}")
+
+    def status(self) -> Json:
+        document: Json = json.loads(self.agent("status", "--json", expect=None).stdout)
+        return document
+
+    def is_the_same_device(self) -> None:
+        devices = self.service.devices()
+        assert len(devices) == 1, devices
+        names = ("instanceId", "bindingId")
+        assert [devices[0][n] for n in names] == [self.device[n] for n in names], devices
+
+
+class SourceProof(Proof):
+    """The agent in a Windows CPython, from this source tree, in the foreground."""
+
+    @property
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return (
+            self.say_the_version, self.import_everything, self.find_what_is_wrong_in_a_file,
+            self.serve, self.collect_by_hand, self.leave_for_the_package,
+        )  # fmt: skip
+
+    def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        return self.wine.python("-m", "agent", *words, expect=expect)
+
+    def say_the_version(self) -> None:
+        version = self.agent("--version").stdout.strip()
+        assert version == f"venue-agent {__version__}", version
+        say(version)
+
+    def import_everything(self) -> None:
+        done = self.wine.python("-W", "error", "-m", "tests.packaging.inside_wine", "imports")
+        platform, number = done.stdout.split()
+        assert platform == "win32", platform
+        say(f"all {number} modules of the agent and the collectors import on {platform}")
+
+    def find_what_is_wrong_in_a_file(self) -> None:
+        idle = self.agent("status", expect=2).stdout
+        assert idle.startswith("not running"), idle
+        assert HOME in idle, idle
+        self.home.mkdir()
+        config = self.home / "config.toml"
+        config.write_text('[service]\nbase_url = "nonsense"\nlocation_id = "x"\nwrong = 1\n')
+        problems = self.agent("config", "check", expect=2).stderr.splitlines()
+        assert len(problems) == 2, problems
+        assert rf"{HOME}\config.toml:4:1: unknown key 'wrong'" in problems[1], problems
+        config.write_text(
+            f'[service]\nbase_url = "{self.service.base_url}"\nlocation_id = "{LOCATION}"\n'
+            f"api_key_file = '{HOME}\\api-key'\n{MORE_CONFIG}"
+        )
+        (self.home / "api-key").write_text(self.service.api_key + "\r\n")
+        assert self.agent("config", "check").stdout == f"{HOME}\\config.toml: ok\n"
+        say(f"config check: {problems[1].removeprefix('venue-agent: ')!r}, then ok")
+
+    def serve(self) -> None:
+        with self.daemon():
+            self.device = self.service.enrolled_device()
+            say(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")
+            self.answer_both_kinds("the source")
+            until(lambda: self.status()["verdict"] == "healthy", 20)
+            second = self.agent("run", expect=1).stderr
+            assert "already uses" in second, second
+            rows = json.loads(self.agent("history", "--json").stdout)
+            assert [row["state"] for row in rows] == ["submitted", "submitted"], rows
+            say(f"status: healthy; a second agent: {second.strip()!r}")
+        until(lambda: self.status()["verdict"] == "not running", 20)
+        with self.daemon():
+            assert self.ask("application")["outcome"] in ANSWERED
+            self.is_the_same_device()
+        say("killed and started: the same device answers")
+
+    @contextlib.contextmanager
+    def daemon(self) -> Iterator[None]:
+        """Run the agent; it is killed afterwards, as Wine sends no Ctrl-C to it."""
+        process = self.wine.start("-m", "agent", "run")
+        with process:
+            try:
+                yield
+            finally:
+                process.kill()
+
+    def collect_by_hand(self) -> None:
+        for kind in ("application", "network"):
+            words = ("collect", kind, "--json", "--html", rf"C:\{kind}.html")
+            payload = json.loads(self.agent(*words).stdout)
+            assert payload["environment"]["osPlatform"] == "win32", payload
+            assert "<html" in self.wine.path(rf"C:\{kind}.html").read_text()
+            self.agent("collect", kind)
+        say("both kinds are collected by hand, as tables, JSON and a page")
+
+    def leave_for_the_package(self) -> None:
+        for file in self.home.iterdir():
+            file.unlink()
+        self.home.rmdir()
+
+
+class PackageProof(Proof):
+    """The zip's executable as a service of the Windows service manager."""
+
+    def __init__(self, wine: Wine, service: LocalService, keep: Path | None, package: Path) -> None:
+        super().__init__(wine, service, keep)
+        self.package = package
+
+    @property
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return (
+            self.unpack, self.know_that_it_is_not_there, self.install_without_a_configuration,
+            self.refuse_a_wrong_configuration, self.begin,
+            lambda: self.answer_both_kinds("the service"), self.stop_in_time,
+            self.be_replaced_by_a_newer_one,
+            self.keep_state_when_uninstalled, self.leave_nothing,
+        )  # fmt: skip
+
+    def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        return self.wine.run(EXECUTABLE, *words, expect=expect)
+
+    def unpack(self) -> None:
+        with zipfile.ZipFile(self.package) as packed:
+            names = [name.lower() for name in packed.namelist()]
+            assert not [name for name in names if "bcryptprimitives" in name], "a stub was packed"
+            packed.extractall(self.wine.path(PROGRAMS))
+        version = self.agent("--version").stdout.strip()
+        assert version == f"venue-agent {__version__}", version
+        say(f"unpacked to {PROGRAMS}: {len(names)} files, {version}")
+
+    def know_that_it_is_not_there(self) -> None:
+        assert "not installed" in self.agent("service", "status", expect=1).stdout
+        said = self.agent("service", "start", expect=1).stderr
+        assert said.count("\n") == 1, said
+        assert "service install" in said, said
+        self.agent("service", "stop")
+        say(f"before it is installed: {said.strip()!r}")
+
+    def install_without_a_configuration(self) -> None:
+        said = self.agent("service", "install").stdout
+        assert "not started: there is no" in said, said
+        shown = self.agent("service", "status", expect=1).stdout
+        assert "installed, starts at boot" in shown, shown
+        assert "stopped" in shown, shown
+        line = self.wine.run("reg", "query", SERVICE_KEY, "/v", "ImagePath").stdout
+        assert f'"{EXECUTABLE}" windows-service' in line, line
+        self.wine.run("reg", "query", EVENT_KEY, "/v", "EventMessageFile")
+        say("installed: starts at boot, and is not started without a configuration")
+
+    def refuse_a_wrong_configuration(self) -> None:
+        config = self.home / "config.toml"
+        config.write_text("[service]\nwrong = 1\n")
+        said = self.agent("service", "start", expect=1).stderr
+        assert "ended at once with exit code 2" in said, said
+        assert "unknown key 'wrong'" in (self.home / "agent.log").read_text()
+        shown = self.agent("service", "status", expect=1).stdout
+        assert "last exit code 2" in shown, shown
+        config.unlink()
+        say(f"with a wrong configuration: {said.strip()!r}")
+
+    def begin(self) -> None:
+        self.wine.path(KEY_FILE).write_text(self.service.api_key + "\n")
+        words = ("service", "install", "--base-url", self.service.base_url)
+        words = (*words, "--location", LOCATION, "--api-key-file", KEY_FILE)
+        seconds = timed(lambda: self.agent(*words))
+        config = self.home / "config.toml"
+        config.write_text(config.read_text() + MORE_CONFIG)
+        self.agent("service", "stop")
+        self.agent("service", "start")
+        self.device = self.service.enrolled_device()
+        pid = self.pid()
+        assert "kept" in self.agent(*words).stdout, "a second install keeps the configuration"
+        assert self.pid() == pid, "a second install must not disturb the service"
+        until(lambda: self.status()["verdict"] == "healthy", 20)
+        assert self.status()["pid"] == pid, self.status()
+        say(f"installed and started in {seconds:.1f} s; enrolled; a second install changes nothing")
+
+    def pid(self) -> int:
+        """Return the process that the service manager says is the service."""
+        shown = json.loads(self.agent("service", "status", "--json").stdout)
+        return int(shown["pid"])
+
+    def stop_in_time(self) -> None:
+        request_id = self.service.request(str(self.device["instanceId"]), "application")
+        until(lambda: "collecting" in self.written()["activity"], 20)
+        assert self.processes()
+        seconds = timed(lambda: self.agent("service", "stop"))
+        assert seconds < STOP_WITHIN_S, f"{seconds:.1f} s"
+        assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
+        assert self.written()["phase"] == "stopped", self.written()
+        assert self.agent("service", "status", expect=1).stdout.endswith("stopped\n")
+        assert not self.processes(), self.processes()
+        self.agent("service", "stop")
+        self.agent("service", "start")
+        self.agent("service", "start")
+        assert self.answer_to(request_id)["outcome"] in ANSWERED
+        say(f"stopped in {seconds:.2f} s in the middle of a collection; answered after the start")
+
+    def written(self) -> Json:
+        document: Json = json.loads((self.home / "status.json").read_bytes())
+        return document
+
+    def processes(self) -> list[int]:
+        """Return the processes of the package, by this machine's numbers."""
+        own = EXECUTABLE.encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and own in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
+    def be_replaced_by_a_newer_one(self) -> None:
+        self.agent("service", "stop")
+        folder = self.wine.path(PROGRAMS) / "venue-agent"
+        # What runs cannot be renamed on Windows: so this shows that nothing does.
+        old = rf"{PROGRAMS}\old"
+        self.wine.run("cmd", "/c", "move", rf"{PROGRAMS}\venue-agent", old)
+        assert not folder.exists()
+        with zipfile.ZipFile(self.package) as packed:
+            packed.extractall(self.wine.path(PROGRAMS))
+        self.agent("service", "install")
+        assert self.ask("application")["outcome"] in ANSWERED
+        self.is_the_same_device()
+        say("stopped, replaced, installed: the same device answers")
+
+    def keep_state_when_uninstalled(self) -> None:
+        assert "kept" in self.agent("service", "uninstall").stdout
+        self.agent("service", "uninstall")
+        assert "not installed" in self.agent("service", "status", expect=1).stdout
+        assert (self.home / "identity.pem").exists()
+        self.agent("service", "install")
+        assert self.ask("application")["outcome"] in ANSWERED
+        self.is_the_same_device()
+        say("uninstalled twice and installed: the same device answers")
+
+    def leave_nothing(self) -> None:
+        self.agent("service", "uninstall", "--purge")
+        self.agent("service", "uninstall", "--purge")
+        assert not self.home.exists(), sorted(self.home.rglob("*"))
+        for key in (SERVICE_KEY, EVENT_KEY):
+            self.wine.run("reg", "query", key, expect=1)
+        assert not self.processes(), self.processes()
+        say("purged: no file, service, event source or process is left")
