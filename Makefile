@@ -44,7 +44,7 @@ format: $(STAMP) ## rewrite the code in the project's format
 # ---------------------------------------------------------------------------- packages
 
 PACKAGE_VENV := build/package-venv
-PACKAGE_PYTHON := $(PACKAGE_VENV)/bin/python
+PACKAGE_PYTHON := $(PACKAGE_VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)/python
 PACKAGE_STAMP := $(PACKAGE_VENV)/.installed
 ONEDIR := build/onedir/venue-agent
 # The same commit gives the same bytes: times are those of the commit, hashes are not seeded.

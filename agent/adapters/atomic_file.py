@@ -7,9 +7,15 @@ orders nothing on disk (fsync(2), notes).
 import contextlib
 import os
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 PRIVATE = 0o600
+PAUSES_S: Final = (0.01, 0.02, 0.04, 0.08, 0.16) if os.name == "nt" else ()
+"""Windows forbids to replace a file that somebody reads: `venue-agent status` and virus scanners do
+so for a moment."""
 
 
 def write_atomically(
@@ -29,13 +35,31 @@ def write_atomically(
             file.flush()
             if durably:
                 os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - the pair to mkstemp's name
+        replace_patiently(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108
         raise
     if durably:
         sync_directory(path.parent)
+
+
+def replace_patiently(
+    source: str,
+    target: Path,
+    pauses_s: tuple[float, ...] = PAUSES_S,
+    sleep: Callable[[float], None] = time.sleep,
+    replace: Callable[[str, Path], None] = os.replace,
+) -> None:
+    """Rename ``source`` to ``target``, trying again after each pause while that is refused."""
+    for pause_s in pauses_s:
+        try:
+            replace(source, target)
+        except PermissionError:
+            sleep(pause_s)
+        else:
+            return
+    replace(source, target)
 
 
 def sync_directory(directory: Path) -> None:

@@ -43,8 +43,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require_sight(state: StateDirectory) -> None:
-    if state.path.exists() and not os.access(state.path, os.R_OK | os.X_OK):
-        raise StateError(f"{state.path} belongs to another user: run this as root (sudo)")
+    """Raise StateError where the state directory is closed to this user."""
+    try:
+        # Read, since on Windows os.access knows nothing of rights.
+        next(state.path.iterdir(), None)
+        is_closed = not os.access(state.path, os.X_OK)
+    except PermissionError:
+        is_closed = True
+    except OSError:
+        return
+    if is_closed:
+        who = "an administrator" if sys.platform == "win32" else "root (sudo)"
+        raise StateError(f"{state.path} belongs to another user: run this as {who}")
 
 
 def _judge(status: DaemonStatus | None) -> int:

@@ -2,18 +2,20 @@
 
 Usage: python -m tests.packaging.inside_wine imports
        python -m tests.packaging.inside_wine hold-the-desktop
-       python -m tests.packaging.inside_wine run-until-told WORD...
+       python -m tests.packaging.inside_wine replace-while-read
 """
 
 import ctypes
 import importlib
 import pkgutil
-import signal
-import subprocess
 import sys
+import tempfile
+import threading
+from pathlib import Path
 
 import agent
 import collectors
+from agent.adapters.atomic_file import write_atomically
 
 
 def import_all() -> None:
@@ -42,25 +44,23 @@ def hold_the_desktop() -> None:
         sys.stdin.read()
 
 
-def run_until_told(*words: str) -> int:
-    """Run the agent; at the first line on stdin send it Ctrl-Break and give its exit code."""
-    if sys.platform != "win32":
-        return 1
-    ctypes.windll.kernel32.AllocConsole()
-    process = subprocess.Popen(
-        (sys.executable, "-m", "agent", *words),
-        stdin=subprocess.DEVNULL,
-        creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
-    )
-    sys.stdin.readline()
-    process.send_signal(signal.CTRL_BREAK_EVENT)
-    return process.wait(30)
+def replace_while_read() -> None:
+    """Replace a file that somebody reads for a moment, which Windows forbids meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "status.json"
+        file.write_bytes(b"old")
+        reader = file.open("rb")
+        threading.Timer(0.1, reader.close).start()
+        write_atomically(file, b"new")
+        assert file.read_bytes() == b"new"
+    print("replaced")
 
+
+ACTIONS = {
+    "imports": import_all,
+    "hold-the-desktop": hold_the_desktop,
+    "replace-while-read": replace_while_read,
+}
 
 if __name__ == "__main__":
-    if sys.argv[1] == "imports":
-        import_all()
-    elif sys.argv[1] == "hold-the-desktop":
-        hold_the_desktop()
-    else:
-        sys.exit(run_until_told(*sys.argv[2:]))
+    ACTIONS[sys.argv[1]]()

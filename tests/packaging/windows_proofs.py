@@ -105,7 +105,8 @@ class SourceProof(Proof):
     @property
     def steps(self) -> tuple[Callable[[], None], ...]:
         return (
-            self.say_the_version, self.import_everything, self.find_what_is_wrong_in_a_file,
+            self.say_the_version, self.import_everything, self.replace_a_file_that_is_read,
+            self.find_what_is_wrong_in_a_file,
             self.serve, self.collect_by_hand, self.leave_for_the_package,
         )  # fmt: skip
 
@@ -122,6 +123,11 @@ class SourceProof(Proof):
         platform, number = done.stdout.split()
         assert platform == "win32", platform
         say(f"all {number} modules of the agent and the collectors import on {platform}")
+
+    def replace_a_file_that_is_read(self) -> None:
+        done = self.wine.python("-m", "tests.packaging.inside_wine", "replace-while-read")
+        assert done.stdout == "replaced\n", done.stdout
+        say("a file that somebody reads for a moment is replaced")
 
     def find_what_is_wrong_in_a_file(self) -> None:
         idle = self.agent("status", expect=2).stdout

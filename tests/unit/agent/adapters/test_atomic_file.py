@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.atomic_file import write_atomically
+from agent.adapters.atomic_file import replace_patiently, write_atomically
 
 
 def test_a_new_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -37,3 +37,29 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
 def test_a_missing_directory_is_said(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "none" / "a", b"one")
+
+
+@pytest.mark.parametrize("refusals", [0, 1, 2, 3])
+def test_a_refusal_of_a_moment_is_outlived(tmp_path: Path, refusals: int) -> None:
+    """A file that somebody reads cannot be replaced on Windows."""
+    pauses: list[float] = []
+    replaced: list[tuple[str, Path]] = []
+
+    def replace(source: str, target: Path) -> None:
+        if len(pauses) < refusals:
+            raise PermissionError(5, "Access denied")
+        replaced.append((source, target))
+
+    replace_patiently("new", tmp_path, (0.1, 0.2, 0.4), pauses.append, replace)
+    assert pauses == [0.1, 0.2, 0.4][:refusals]
+    assert replaced == [("new", tmp_path)]
+
+
+def test_a_lasting_refusal_is_raised(tmp_path: Path) -> None:
+    def refuse(source: str, target: Path) -> None:
+        raise PermissionError(5, "Access denied")
+
+    pauses: list[float] = []
+    with pytest.raises(PermissionError):
+        replace_patiently("new", tmp_path, (0.1, 0.2), pauses.append, refuse)
+    assert pauses == [0.1, 0.2]
