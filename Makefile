@@ -83,7 +83,7 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 
-test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, a gigabyte in build/)
+test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
