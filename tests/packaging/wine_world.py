@@ -46,7 +46,7 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 }
 """
 """bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
-PROFILES: Final = r"HKLM\Software\Microsoft\Windows NT\CurrentVersion\ProfileList"
+PROGRAM_DATA: Final = r"C:\ProgramData"
 RUN_WITHIN_S: Final = 120.0
 
 
@@ -185,20 +185,32 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
     wine = Wine(prefix)
     prefix.mkdir(parents=True)
     try:
-        # Wine's services inherit the outputs of the first program, and outlive any reader of them.
-        subprocess.run(
-            wine.command("winecfg", "-v", "win10"), env=wine.environment, check=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        _quietly(wine, "winecfg", "-v", "win10")
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
         # Wine tells its services that ProgramData is the public profile, and programs the truth.
-        wine.run("reg", "add", PROFILES, "/v", "AllUsersProfile", "/d", r"..\ProgramData", "/f")
+        wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
+        # Services get the environment that its registry held when Wine was started.
+        _end(wine)
+        _quietly(wine, "wineboot")
         with _desktop(wine):
             yield wine
     finally:
-        server = Path(wine_program()).with_name("wineserver64")
-        for word in ("-k", "-w"):
-            subprocess.run((str(server), word), env=wine.environment, check=False, timeout=60)
+        _end(wine)
+
+
+def _quietly(wine: Wine, *words: str) -> None:
+    """Run what may start Wine: its services keep the outputs of the first program, and outlive any
+    reader of them."""
+    subprocess.run(
+        wine.command(*words), env=wine.environment, check=True, timeout=RUN_WITHIN_S,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def _end(wine: Wine) -> None:
+    server = Path(wine_program()).with_name("wineserver64")
+    for word in ("-k", "-w"):
+        subprocess.run((str(server), word), env=wine.environment, check=False, timeout=60)
 
 
 @contextlib.contextmanager
