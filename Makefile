@@ -59,7 +59,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wine bench-footprint
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wine bench-footprint soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
@@ -88,6 +88,9 @@ test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some mi
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)
+
+soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
+	@$(BIN)/python -m tests.scenario.bench_day $(ARGS)
 
 # ---------------------------------------------------------------------------- proofs and pictures
 

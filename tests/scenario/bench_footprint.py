@@ -9,31 +9,30 @@ import argparse
 import asyncio
 import contextlib
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from tests.fakes.strict_service import API_KEY, Reading, StrictService
-from tests.packaging.local_service import LOCATION, LocalService, local_service, until
+from tests.packaging.local_service import LocalService, local_service, until
 from tests.scenario import bench_peers
+from tests.scenario.bench_daemon import (
+    LOOPBACK_ONLY,
+    ROOT,
+    builds_here,
+    running,
+    show,
+    write_config,
+)
+from tests.scenario.bench_day import Day, show_day
 from tests.scenario.bench_processes import Cost, cost_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGED = ROOT / "build/onedir/venue-agent/venue-agent"
-BUILDS = {
-    "venv": (sys.executable, "-m", "agent"),
-    "package": (str(PACKAGED),),
-}
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
-AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
 SETTLE_S = 20
 STARTS = 10
 
@@ -50,13 +49,15 @@ def main() -> int:
         raise SystemExit("namespaces and the peers' overlay need root: run it with sudo")
     if IN_NAMESPACE not in os.environ:
         return _in_a_namespace(with_peers=not options.no_peers)
-    builds = {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
+    builds = builds_here()
     with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
         home = Path(directory)
         if not options.idle_only:
             show_work(builds, home, options.requests)
         with local_service(_made(home / "idle")) as service:
             show_idling(builds, home, service, options.window, options.root)
+        if not options.idle_only:
+            show_day(*list(builds.items())[-1], _made(home / "day"), Day())
     return 0
 
 
@@ -87,8 +88,7 @@ def _in_a_namespace(*, with_peers: bool) -> int:
             sys.stdout.write(f"peers installed: {', '.join(p.package for p in found)}\n")
             sys.stdout.flush()
             more = ("--root", str(root))
-        inner = 'ip link set lo up && exec "$@"'
-        words = ("unshare", "--net", "sh", "-c", inner, "sh", sys.executable, *_self(), *more)
+        words = (*LOOPBACK_ONLY, sys.executable, *_self(), *more)
         return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
 
 
@@ -96,78 +96,7 @@ def _self() -> tuple[str, ...]:
     return ("-m", "tests.scenario.bench_footprint", *sys.argv[1:])
 
 
-# ---------------------------------------------------------------------------- the agent
-
-
-def write_config(home: Path, base_url: str, key: str) -> Path:
-    """Write a configuration with the defaults of a venue, but for the network: this machine."""
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "api-key").write_text(key)
-    (home / "api-key").chmod(0o600)
-    config = home / "config.toml"
-    config.write_text(
-        f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'
-        f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
-        "[network]\ndevice_only = true\n"
-    )
-    return config
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    process: subprocess.Popen[bytes]
-    began: float
-    ready_s: float
-
-
-@contextlib.contextmanager
-def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
-    """Run the daemon as systemd would, and measure exec to READY=1."""
-    address = str(config.parent / "notify")
-    Path(address).unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-        notify.bind(address)
-        notify.settimeout(30)
-        with (config.parent / "agent.log").open("ab") as log:
-            began = time.monotonic()
-            process = subprocess.Popen(
-                (*line, "run", "--config", str(config)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **AS_BY_THE_UNIT, "NOTIFY_SOCKET": address},
-            )
-            try:
-                try:
-                    while b"READY=1" not in notify.recv(4096):
-                        pass
-                except TimeoutError:
-                    raise SystemExit((config.parent / "agent.log").read_text()) from None
-                ready_s = time.monotonic() - began
-                # A manager that reads no more would in the end hold up the daemon.
-                reader = threading.Thread(target=_read_on, args=(notify,))
-                reader.start()
-                yield Running(process, began, ready_s)
-            finally:
-                process.terminate()
-                process.wait(30)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
-            last.sendto(b"", address)
-        reader.join()
-
-
-def _read_on(notify: socket.socket) -> None:
-    notify.settimeout(None)
-    while notify.recv(4096):
-        pass
-
-
 # ---------------------------------------------------------------------------- the figures
-
-
-def show(figure: str, *values: object) -> None:
-    sys.stdout.write(f"{figure:<52} {'  '.join(str(value) for value in values)}\n")
-    sys.stdout.flush()
 
 
 def show_sizes() -> None:

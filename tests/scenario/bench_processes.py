@@ -32,6 +32,16 @@ def cost_of(pid: int) -> Cost:
     )
 
 
+def resident_kib(pid: int) -> int:
+    """Read the resident memory of ``pid`` alone, counted page by page."""
+    return _kib(Path(f"/proc/{pid}/smaps_rollup").read_text(), "Rss")
+
+
+def peak_kib(pid: int) -> int:
+    """Read the most that ``pid`` alone has ever had resident."""
+    return _kib(Path(f"/proc/{pid}/status").read_text(), "VmHWM")
+
+
 def family_of(pid: int) -> tuple[int, ...]:
     """Return a process and all its descendants."""
     children = {

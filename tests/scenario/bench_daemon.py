@@ -1,0 +1,110 @@
+"""The daemon as systemd would run it, for the benchmarks: its builds, configuration and start."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.packaging.local_service import LOCATION
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGED = ROOT / "build/onedir/venue-agent/venue-agent"
+BUILDS = {
+    "venv": (sys.executable, "-m", "agent"),
+    "package": (str(PACKAGED),),
+}
+AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
+LOOPBACK_ONLY = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""The words before a command line that give it a network namespace of its own."""
+
+
+def builds_here() -> dict[str, tuple[str, ...]]:
+    """Return the builds that exist, by name; the package comes last."""
+    return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
+
+
+def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
+    """Write a configuration with the defaults of a venue, but for the network: this machine.
+
+    ``more`` is further tables."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "api-key").write_text(key)
+    (home / "api-key").chmod(0o600)
+    config = home / "config.toml"
+    config.write_text(
+        f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'
+        f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
+        f"[network]\ndevice_only = true\n{more}"
+    )
+    return config
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    process: subprocess.Popen[bytes]
+    began: float
+    ready_s: float
+
+
+@contextlib.contextmanager
+def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
+    """Run the daemon as systemd would, and measure exec to READY=1."""
+    address = str(config.parent / "notify")
+    Path(address).unlink(missing_ok=True)
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify,
+        (config.parent / "agent.log").open("ab") as log,
+    ):
+        notify.bind(address)
+        notify.settimeout(30)
+        began = time.monotonic()
+        process = subprocess.Popen(
+            (*line, "run", "--config", str(config)),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **AS_BY_THE_UNIT, "NOTIFY_SOCKET": address},
+        )
+        try:
+            try:
+                while b"READY=1" not in notify.recv(4096):
+                    pass
+            except TimeoutError:
+                raise SystemExit((config.parent / "agent.log").read_text()) from None
+            ready_s = time.monotonic() - began
+            with _read_on(notify, address):
+                yield Running(process, began, ready_s)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@contextlib.contextmanager
+def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
+    """Read what the daemon tells: a manager that reads no more would in the end hold it up."""
+    notify.settimeout(None)
+
+    def read() -> None:
+        while notify.recv(4096):
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield
+    finally:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", address)
+        reader.join()
+
+
+def show(figure: str, *values: object) -> None:
+    """Print a line of figures."""
+    sys.stdout.write(f"{figure:<52} {'  '.join(str(value) for value in values)}\n")
+    sys.stdout.flush()
