@@ -1,20 +1,23 @@
 """`venue-agent service`: the same verbs and words under systemd, launchd and Windows."""
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
-from agent.adapters.service_manager.contract import ServiceManager, ServiceState
+from agent.adapters.service_manager.contract import Activity, ServiceManager, ServiceState
 from agent.adapters.service_manager.first_config import Answers, write_first_config
 from agent.adapters.service_manager.here import service_manager_here
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
-from agent.presentation.plain_text import plain
+from agent.cli.screen import Screen, Style
 
 RUNNING, NOT_RUNNING = 0, 1
+_STYLES: Final[dict[Activity, Style]] = {"running": "good", "failed": "bad", "stopped": "warn"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--api-key-file", type=Path, metavar="F", help="file with the API key; it is copied")
     uninstall = actions.add_parser("uninstall", help="stop it and have it start no more")
     uninstall.add_argument(
-        "--purge", action="store_true", help="delete identity, state, configuration and key too"
+        "--purge", action="store_true", help="delete identity, state, configuration, key, user too"
     )
     actions.add_parser("start", help="start it and wait until it is ready")
     actions.add_parser("stop", help="stop it and wait until it has ended")
@@ -94,7 +97,10 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
     if left:
         _say(f"could not be deleted: {', '.join(left)}")
         return 1
-    _say("deleted: identity, state, configuration and API key")
+    with contextlib.suppress(OSError):  # there may be things of others in it
+        places.config.parent.rmdir()
+    deleted = ("identity", "state", "configuration", "API key", *manager.purge())
+    _say(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
     return 0
 
 
@@ -105,26 +111,48 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
         document = {**asdict(state), "last_exit": None if last is None else last.in_words()}
         sys.stdout.write(json.dumps(document) + "\n")
     else:
-        for name, value in in_words(state, last):
-            sys.stdout.write(f"{name:12}{value}\n")
+        show(Screen(), state, last, manager.places.config)
     return RUNNING if state.activity == "running" else NOT_RUNNING
 
 
+def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Path) -> None:
+    """Write the state in the same words on every platform, and what to do if it does not run."""
+    for name, value in in_words(state, last):
+        screen.fact(name, value, _STYLES.get(state.activity, "none") if name == "now" else "none")
+    if advice := _advice(state, has_config=config.exists(), config=config):
+        screen.paragraph(f"→ {advice}")
+
+
 def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]]:
-    """Return names and values, the same on every platform."""
+    """Return names and values; what is of a run that has ended is left out, but for its end."""
+    if not state.is_installed:
+        return [("service", "not installed")]
     boot = "starts at boot" if state.starts_at_boot else "does not start at boot"
     process = f" (process {state.pid})" if state.pid else ""
-    rows = [
-        ("service", f"installed, {boot}" if state.is_installed else "not installed"),
-        ("now", f"{state.activity}{process}"),
-    ]
+    rows = [("service", f"installed, {boot}"), ("now", f"{state.activity}{process}")]
     if state.detail:
-        rows.append(("detail", plain(state.detail)))
-    if state.restarts:
+        rows.append(("detail", state.detail))
+    if state.restarts and state.activity != "stopped":
         rows.append(("restarts", f"{state.restarts} by the service manager"))
     if last is not None:
         rows.append(("last end", last.in_words()))
     return rows
+
+
+def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | None:
+    """Return what to do next; None where nothing is to be done."""
+    if not state.is_installed:
+        return "install it: `venue-agent service install`"
+    if state.activity not in {"stopped", "failed"}:
+        return None
+    if not has_config:
+        return (
+            f"it waits for {config}: write it, or have `venue-agent service install` do it"
+            " (--base-url, --location, --api-key-file)"
+        )
+    if state.activity == "failed":
+        return "find out why: `venue-agent doctor`, then `venue-agent service start`"
+    return "start it: `venue-agent service start`"
 
 
 def _say(line: str) -> None:

@@ -19,9 +19,20 @@ from tests.packaging.local_service import LOCATION, Json, LocalService, local_se
 
 RESULTS: Final = Path("/results")
 UNIT: Final = "venue-agent.service"
+OUR_USER: Final = "venue-agent"
+KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
+ELSEWHERE: Final = Path("/opt/venue-agent")
+# The package has neither docstrings nor sources: what is told must not be made from them.
+AS_IN_THE_SOURCE: Final = (
+    ("--version",), ("--help",), ("config", "example"), ("doctor", "--help"), ("collect", "--help"),
+    ("service", "install", "--help"),
+)  # fmt: skip
+KILLS: Final = 6
+"""One more than systemd allows within ten seconds where a unit does not say otherwise."""
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
+COLUMNS: Final = 80
 SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=2\n"
 # The package manager's and the system's own records, which a purge does not concern.
 OWN_RECORDS: Final = (
@@ -48,6 +59,15 @@ def agent(*words: str, expect: int | None = 0) -> str:
     return run("venue-agent", *words, expect=expect).stdout
 
 
+def service_status(expect: int = 0) -> str:
+    """Return what `service status` says, which is kept beside the reports for people to look at."""
+    said = agent("service", "status", expect=expect)
+    with (RESULTS / "service-status.txt").open("a") as file:
+        file.write(f"{said}--\n")
+    assert all(len(line) <= COLUMNS for line in said.splitlines()), said
+    return said
+
+
 def say(text: str) -> None:
     sys.stdout.write(f"ok  {text}\n")
     sys.stdout.flush()
@@ -59,12 +79,25 @@ def timed(action: Callable[[], Any]) -> float:
     return time.monotonic() - began
 
 
+def verify_units(directory: str) -> None:
+    """See that this systemd finds no fault in our units, nor in what is dropped in there."""
+    units = [str(Path(directory) / name) for name in (UNIT, *KEY_UNITS)]
+    done = run("systemd-analyze", "verify", "--man=no", *units)
+    assert "venue-agent" not in done.stderr, done.stderr
+
+
 class Proof:
     def __init__(self, service: LocalService, home: Path) -> None:
         self.service = service
         self.home = home
         self.before = files_of_the_system()
         self.device: Json = {}
+
+    @property
+    def installation(self) -> tuple[str, ...]:
+        """The words of a first installation."""
+        where = ("--base-url", self.service.base_url, "--location", LOCATION)
+        return ("service", "install", *where, "--api-key-file", str(self.home / "key"))
 
     @property
     def instance_id(self) -> str:
@@ -93,10 +126,15 @@ class Proof:
         seconds = timed(lambda: run("dpkg", "-i", str(RESULTS / "first.deb")))
         assert shown("ActiveState") == "inactive", shown("ActiveState")
         assert shown("UnitFileState") == "enabled", shown("UnitFileState")
-        assert "stopped" in agent("service", "status", expect=1)
-        verified = run("systemd-analyze", "verify", "--man=no", f"/usr/lib/systemd/system/{UNIT}")
-        assert "venue-agent" not in verified.stderr, verified.stderr
+        assert "it waits for" in service_status(expect=1)
+        verify_units("/usr/lib/systemd/system")
         say(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
+
+    def speak_like_the_source(self) -> None:
+        """See that nothing of what is told was lost on the way into the package."""
+        for words in AS_IN_THE_SOURCE:
+            assert agent(*words) == run(sys.executable, "-m", "agent", *words).stdout, words
+        say(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
     def refuse_without_rights(self) -> None:
         words = ("runuser", "-u", "nobody", "--", "venue-agent", "service")
@@ -108,12 +146,10 @@ class Proof:
         say(f"without rights: {done.stderr.strip()!r}, exit 1")
 
     def begin(self) -> None:
-        key = self.home / "key"
-        key.write_text(self.service.api_key + "\n")
-        words = ("service", "install", "--base-url", self.service.base_url)
-        words = (*words, "--location", LOCATION, "--api-key-file", str(key))
+        (self.home / "key").write_text(self.service.api_key + "\n")
+        words = self.installation
         agent(*words)
-        assert agent("service", "status").startswith("service     installed, starts at boot")
+        assert service_status().startswith("service      installed, starts at boot")
         CONFIG.write_text(CONFIG.read_text() + MORE_CONFIG)
         run("systemctl", "reload", UNIT)
         pid = shown("MainPID")
@@ -174,8 +210,43 @@ class Proof:
         assert shown("MainPID") not in {pid, "0"}
         assert seconds < 3, f"{seconds:.2f} s"
         until(lambda: self.service.report_of(self.instance_id, request_id), 60)
-        assert "killed by signal KILL" in agent("service", "status")
+        assert "killed by signal KILL" in service_status()
         say(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
+
+    def never_be_given_up(self) -> None:
+        """Die again and again, faster than systemd lets a service by default."""
+        began = time.monotonic()
+        for _ in range(KILLS):
+            pid = until(lambda: int(shown("MainPID")), 20)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: shown("MainPID") != str(pid), 20)  # noqa: B023
+        seconds = time.monotonic() - began
+        self.wait_for_life()
+        has_backoff = shown("RestartSteps") not in {"", "0"}
+        assert has_backoff or seconds < 10, f"{seconds:.1f} s"
+        kind = (
+            "later and later" if has_backoff else "after 1 s each time: this systemd has no steps"
+        )
+        say(f"killed {KILLS} times within {seconds:.1f} s and not given up, started {kind}")
+
+    def wait_for_a_right_configuration(self) -> None:
+        """Start with a key that the configuration does not know: exit code 2, and no restart."""
+        right = CONFIG.read_text()
+        CONFIG.write_text(right + "[nonsense]\n")
+        assert (
+            "nonsense"
+            in run("venue-agent", "service", "stop").stdout
+            + run("venue-agent", "service", "start", expect=1).stderr
+        )
+        assert shown("ActiveState") == "failed"
+        assert shown("NRestarts") == "0"
+        said = service_status(expect=1)
+        assert "a wrong configuration" in said, said
+        assert "find out why" in said, said
+        CONFIG.write_text(right)
+        agent("service", "start")
+        self.wait_for_life()
+        say("a wrong configuration: not started again and again, and the status says it")
 
     def be_ended_by_the_watchdog(self) -> None:
         """Hang the loop in a read that never ends: the configuration becomes a pipe."""
@@ -196,7 +267,7 @@ class Proof:
         until(lambda: int(shown("NRestarts")) > restarts, 20)
         self.wait_for_life()
         back = time.monotonic() - began
-        assert "the event loop hung" in agent("service", "status"), agent("service", "status")
+        assert "the event loop hung" in service_status(), service_status()
         log = run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").stdout
         assert "Fatal Python error: Aborted" in log, log[-2000:]
         drop_in.unlink()
@@ -220,7 +291,7 @@ class Proof:
         seconds = timed(lambda: agent("service", "stop"))
         assert seconds < 10, f"{seconds:.1f} s"
         assert shown("ActiveState") == "inactive"
-        assert "stopped cleanly" in agent("service", "status", expect=1)
+        assert "stopped cleanly" in service_status(expect=1)
         agent("service", "stop")
         agent("service", "start")
         agent("service", "start")
@@ -272,10 +343,36 @@ class Proof:
         run("dpkg", "--purge", "venue-agent")
         left = files_of_the_system() - self.before
         assert not left, sorted(left)[:20]
-        run("getent", "passwd", "venue-agent", expect=2)
-        run("getent", "group", "venue-agent", expect=2)
+        run("getent", "passwd", OUR_USER, expect=2)
+        run("getent", "group", OUR_USER, expect=2)
         assert shown("LoadState") == "not-found"
         say("purged: no file, unit, user or group is left")
+
+    def live_without_the_package(self) -> None:
+        """Put the program into /opt: `service install` has to bring unit and user itself."""
+        with tempfile.TemporaryDirectory() as directory:
+            run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
+            shutil.move(Path(directory) / "usr/lib/venue-agent", ELSEWHERE)
+        os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
+        before, known = files_of_the_system(), {d["instanceId"] for d in self.service.devices()}
+        assert "not installed" in service_status(expect=1)
+        agent(*self.installation)
+        verify_units("/etc/systemd/system")
+        self.device = until(
+            lambda: next((d for d in self.service.devices() if d["instanceId"] not in known), None),
+            30,
+        )
+        self.wait_for_life()
+        service_status()
+        said = agent("service", "uninstall", "--purge")
+        assert f"the user {OUR_USER}" in said, said
+        left = files_of_the_system() - before
+        assert not left, sorted(left)[:20]
+        run("getent", "passwd", OUR_USER, expect=2)
+        run("getent", "group", OUR_USER, expect=2)
+        assert shown("LoadState") == "not-found"
+        assert "not installed" in service_status(expect=1)
+        say("from /opt: installed, worked, uninstalled with --purge: no file, unit, user or group")
 
 
 def files_of_the_system() -> frozenset[str]:
@@ -292,12 +389,15 @@ def main() -> int:
         steps = [
             proof.no_python,
             proof.install_the_package,
+            proof.speak_like_the_source,
             proof.refuse_without_rights,
             proof.begin,
             proof.plug_in,
             proof.collect,
             *([proof.collect_outside] if "--facts" in sys.argv else []),
             proof.survive_a_kill,
+            proof.never_be_given_up,
+            proof.wait_for_a_right_configuration,
             proof.be_ended_by_the_watchdog,
             proof.stop_in_time,
             proof.take_a_new_key,
@@ -305,6 +405,7 @@ def main() -> int:
             proof.survive_an_upgrade,
             proof.keep_state_when_uninstalled,
             proof.leave_nothing,
+            proof.live_without_the_package,
         ]
         try:
             for step in steps:

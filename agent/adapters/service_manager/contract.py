@@ -21,8 +21,9 @@ class NotPermitted(ServiceManagerError):
 class ServiceState:
     """What the manager says of the service now.
 
-    ``detail`` is the manager's own short text (systemd: the daemon's status line). ``restarts``
-    counts those the manager made by itself; None where it does not count.
+    ``detail`` is the manager's own short text (systemd: the daemon's status line), empty where it
+    would be of the past. ``restarts`` counts those the manager made by itself since the service
+    was last started; None where it does not count.
     """
 
     is_installed: bool
@@ -68,6 +69,11 @@ class ServiceManager(Protocol):
 
     def uninstall(self) -> None:
         """Stop it and return when it is gone. State and configuration stay."""
+        ...
+
+    def purge(self) -> tuple[str, ...]:
+        """Delete what installing made on this machine beside its files, after `uninstall` and
+        when the files are gone; return what was deleted, in words."""
         ...
 
     def start(self) -> None:

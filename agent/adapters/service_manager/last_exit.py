@@ -35,7 +35,12 @@ class LastExit:
 
     def in_words(self) -> str:
         words = _IN_WORDS.get(self.result, self.result)
-        return f"{words} {self.status}".strip() if self.result in _NAMES_ITS_STATUS else words
+        if self.result in _NAMES_ITS_STATUS:
+            words = f"{words} {self.status}".strip()
+        return f"{words}: a wrong configuration" if self == _WRONG_CONFIGURATION else words
+
+
+_WRONG_CONFIGURATION: Final = LastExit("exit-code", "2")
 
 
 def read_last_exit(state_dir: Path) -> LastExit | None:

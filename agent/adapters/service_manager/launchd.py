@@ -84,6 +84,10 @@ class LaunchdService:
             self._bootout()
         self._plist.unlink(missing_ok=True)
 
+    def purge(self) -> tuple[str, ...]:
+        """There is nothing: the daemon runs as root."""
+        return ()
+
     def start(self) -> None:
         self.require_rights()
         if not self._plist.is_file():

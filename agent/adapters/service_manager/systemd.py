@@ -5,6 +5,7 @@ Source: systemctl(1) `show`, systemd.unit(5) for the directories, sysusers.d(5).
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,6 +35,8 @@ _OWN_UNITS = "etc/systemd/system"
 _OWN_SYSUSERS = "etc/sysusers.d/venue-agent.conf"
 _BACKOFF_DROP_IN = f"{_OWN_UNITS}/{UNIT}.d/10-backoff.conf"
 _BACKOFF_SINCE = 254
+_DESCRIPTION = 4
+"""Where the comment stands in a line of passwd(5); home and shell come after it."""
 _READABLE = 0o644
 _CONFIG_MODE = 0o640
 
@@ -111,6 +114,26 @@ class SystemdService:
         if self._remove_own_files():
             checked(self._commands, "systemctl", "daemon-reload")
 
+    def purge(self) -> tuple[str, ...]:
+        """Delete the user and its group, if they are what our sysusers line makes.
+
+        Those of a package are left to it, and a user of that name who was made otherwise is not
+        ours.
+        """
+        self.require_rights()
+        if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
+            return ()
+        checked(self._commands, "userdel", USER)
+        # userdel takes the group along where login.defs(5) says so.
+        if self._account("group"):
+            checked(self._commands, "groupdel", USER)
+        return (f"the user {USER}",)
+
+    def _account(self, database: str) -> list[str]:
+        """Return the fields of our line in a database of getent(1); none where there is none."""
+        output = self._commands.run("getent", database, USER)
+        return output.stdout.strip().split(":") if output.code == 0 else []
+
     def start(self) -> None:
         self._act("start")
 
@@ -179,9 +202,10 @@ class SystemdService:
         ]
         for path in present:
             path.unlink()
-        drop_ins = (self._root / _BACKOFF_DROP_IN).parent
-        if drop_ins.is_dir() and not any(drop_ins.iterdir()):
-            drop_ins.rmdir()
+        for made_for_it in (_BACKOFF_DROP_IN, _OWN_SYSUSERS):
+            directory = (self._root / made_for_it).parent
+            if directory.is_dir() and not any(directory.iterdir()):
+                directory.rmdir()
         return bool(present)
 
 
@@ -192,6 +216,14 @@ def unit_text(command_line: tuple[str, ...]) -> str:
     return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted}", 1)
 
 
+def _described_account() -> list[str]:
+    """Return comment, home and shell of the user that our sysusers.d(5) line describes."""
+    (line,) = (
+        line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")
+    )
+    return shlex.split(line)[3:]
+
+
 def parse_properties(text: str) -> dict[str, str]:
     """Read `systemctl show`: one Name=value a line; what is no such line is left out."""
     pairs = (line.partition("=") for line in text.splitlines())
@@ -200,12 +232,15 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def state_of(properties: Mapping[str, str]) -> ServiceState:
     """Tell the state from a unit's properties."""
+    activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
+    is_there = activity not in {"stopped", "failed"}
     return ServiceState(
         is_installed=properties.get("LoadState") == "loaded",
         starts_at_boot=properties.get("UnitFileState") == "enabled",
-        activity=_ACTIVITIES.get(properties.get("ActiveState", ""), "stopped"),
+        activity=activity,
         pid=_number(properties.get("MainPID")) or None,
-        detail=properties.get("StatusText", ""),
+        # systemd keeps the last words of a service that has ended: they would pass for the present.
+        detail=properties.get("StatusText", "") if is_there else "",
         restarts=_number(properties.get("NRestarts")),
     )
 

@@ -163,6 +163,10 @@ class WindowsService:
             self._wait(lambda query: query is None, "is still there: close services.msc")
         self.control.remove_event_source()
 
+    def purge(self) -> tuple[str, ...]:
+        """There is nothing: the service runs as an account of the system."""
+        return ()
+
     def start(self) -> None:
         self.require_rights()
         query = self.control.query()

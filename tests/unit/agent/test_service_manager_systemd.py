@@ -27,6 +27,7 @@ from agent.adapters.service_manager.systemd import (
     unit_text,
 )
 
+OUR_USER = "venue-agent:x:997:997:Venue agent:/var/lib/venue-agent:/usr/sbin/nologin"
 PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
 
 
@@ -39,6 +40,10 @@ class FakeSystemd:
     is_enabled: bool = False
     is_active: bool = False
     breaks_at_start: bool = False
+    user: str = ""
+    """The line of passwd(5); `systemd-sysusers` makes it."""
+    group: str = ""
+    userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
 
     def run(self, *words: str) -> Output:
@@ -47,6 +52,18 @@ class FakeSystemd:
             return self._systemctl([word for word in words[1:] if word != "--quiet"])
         if words[0] == "journalctl":
             return Output(0, "venue-agent: the configuration is wrong\n")
+        return self._account(words)
+
+    def _account(self, words: tuple[str, ...]) -> Output:
+        if words[0] == "systemd-sysusers":
+            self.user, self.group = self.user or OUR_USER, self.group or "venue-agent:x:997:"
+        if words[0] == "userdel":
+            self.user, self.group = "", "" if self.userdel_takes_the_group else self.group
+        if words[0] == "groupdel":
+            self.group = ""
+        if words[0] == "getent":
+            line = {"passwd": self.user, "group": self.group}[words[1]]
+            return Output(0 if line else 2, f"{line}\n" if line else "")
         return Output(0)
 
     @property
@@ -101,7 +118,7 @@ def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
     service = service_in(systemd)
     with_config(tmp_path)
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-    assert service.state() == ServiceState(False, detail="enrolled at loc-1; idle", restarts=3)
+    assert service.state() == ServiceState(False, restarts=3)
     service.install()
     service.start()
     assert service.state() == ServiceState(True, True, "running", 77, "enrolled at loc-1; idle", 3)
@@ -109,6 +126,7 @@ def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
     assert service.state().activity == "stopped"
     service.uninstall()
     assert not service.state().is_installed
+    assert not (tmp_path / "etc/sysusers.d").exists()
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
@@ -135,6 +153,44 @@ def test_a_packaged_unit_is_used_and_never_removed(tmp_path: Path) -> None:
     assert packaged.exists()
 
 
+@pytest.mark.parametrize("userdel_takes_the_group", [True, False])
+def test_purge_deletes_the_user_that_install_made(
+    tmp_path: Path, userdel_takes_the_group: bool
+) -> None:
+    systemd = FakeSystemd(tmp_path, userdel_takes_the_group=userdel_takes_the_group)
+    service = service_in(systemd)
+    service.install()
+    service.uninstall()
+    assert systemd.user, "its files are kept, and with them their owner"
+    assert service.purge() == ("the user venue-agent",)
+    assert (systemd.user, systemd.group) == ("", "")
+    assert service.purge() == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "venue-agent:x:1000:1000:Venue agent,,,:/home/venue-agent:/bin/bash",
+        OUR_USER.replace("/usr/sbin/nologin", "/bin/sh"),
+        "",
+        "venue-agent",
+    ],
+)
+def test_purge_leaves_a_user_alone_that_somebody_else_made(tmp_path: Path, line: str) -> None:
+    systemd = FakeSystemd(tmp_path, user=line)
+    assert service_in(systemd).purge() == ()
+    assert systemd.user == line
+
+
+def test_purge_leaves_the_packages_user_to_the_package(tmp_path: Path) -> None:
+    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
+    packaged.parent.mkdir(parents=True)
+    packaged.touch()
+    systemd = FakeSystemd(tmp_path, user=OUR_USER)
+    assert service_in(systemd).purge() == ()
+    assert systemd.user == OUR_USER
+
+
 @pytest.mark.parametrize(("version", "has_backoff"), [(252, False), (254, True), (258, True)])
 def test_restarts_back_off_where_systemd_can(
     tmp_path: Path, version: int, has_backoff: bool
@@ -144,7 +200,7 @@ def test_restarts_back_off_where_systemd_can(
     assert drop_in.exists() is has_backoff
 
 
-@pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop", "restart"])
+@pytest.mark.parametrize("action", ["install", "uninstall", "purge", "start", "stop", "restart"])
 def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
     systemd = FakeSystemd(tmp_path)
     with pytest.raises(NotPermitted, match="needs root"):

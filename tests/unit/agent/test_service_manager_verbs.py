@@ -1,5 +1,6 @@
 """`venue-agent service`: what it says and writes, against a service manager in memory."""
 
+import io
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from agent.adapters.service_manager.contract import Places, ServiceState
 from agent.adapters.service_manager.first_config import Answers, config_text
 from agent.adapters.service_manager.last_exit import NAME, LastExit, parse_last_exit, read_last_exit
-from agent.cli.service import in_words, install, uninstall
+from agent.cli.screen import Screen
+from agent.cli.service import in_words, install, show, uninstall
 from agent.errors import ConfigError
 
 URL, LOCATION = "https://ops.example.com", "loc-0001"
@@ -47,6 +49,10 @@ class FakeService:
 
     def uninstall(self) -> None:
         self.calls.append("uninstall")
+
+    def purge(self) -> tuple[str, ...]:
+        self.calls.append(f"purge with state {self.places.state.exists()}")
+        return ("the user venue-agent",)
 
     def start(self) -> None:
         self.calls.append("start")
@@ -141,7 +147,9 @@ def test_a_wrong_answer_is_told_before_anything_is_written(
     assert not service.places.config.parent.exists()
 
 
-def test_uninstall_keeps_state_and_purge_deletes_it(tmp_path: Path, answers: Answers) -> None:
+def test_uninstall_keeps_state_and_purge_deletes_it(
+    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
     service = FakeService(tmp_path)
     install(service, answers)
     places = service.places
@@ -150,10 +158,25 @@ def test_uninstall_keeps_state_and_purge_deletes_it(tmp_path: Path, answers: Ans
     assert uninstall(service, purge=False) == 0
     assert places.config.exists()
     assert (places.state / "identity.key").exists()
+    assert "deleted" not in capsys.readouterr().out
     assert uninstall(service, purge=True) == 0
     assert not places.state.exists()
-    assert not places.config.exists()
-    assert not places.api_key.exists()
+    assert not places.config.parent.exists()
+    assert "deleted: identity, state, configuration, API key and the user venue-agent\n" in (
+        capsys.readouterr().out
+    )
+    assert service.calls[-2:] == ["uninstall", "purge with state False"], "first the files"
+
+
+def test_what_others_keep_beside_the_configuration_is_left(
+    tmp_path: Path, answers: Answers
+) -> None:
+    service = FakeService(tmp_path)
+    install(service, answers)
+    beside = service.places.config.with_name("ca.pem")
+    beside.touch()
+    assert uninstall(service, purge=True) == 0
+    assert list(beside.parent.iterdir()) == [beside]
 
 
 @given(st.text(min_size=1, max_size=128))
@@ -175,12 +198,45 @@ def test_the_words_are_the_same_everywhere() -> None:
         ("restarts", "2 by the service manager"),
         ("last end", "the event loop hung: the watchdog ended it"),
     ]
-    assert in_words(ServiceState(False), None)[0] == ("service", "not installed")
+    assert in_words(ServiceState(False), LastExit("success")) == [("service", "not installed")]
 
 
-def test_what_the_manager_passes_on_cannot_write_to_the_terminal() -> None:
-    rows = in_words(ServiceState(True, detail="idle\x1b[2J\x07; refused"), None)
-    assert all(value.isprintable() for _, value in rows)
+@pytest.mark.parametrize(
+    ("state", "has_config", "advice"),
+    [
+        (ServiceState(False), False, "→ install it: `venue-agent service install`"),
+        (ServiceState(True), True, "→ start it: `venue-agent service start`"),
+        (ServiceState(True), False, "→ it waits for"),
+        (ServiceState(True, activity="failed"), True, "→ find out why: `venue-agent doctor`"),
+        (ServiceState(True, activity="running"), True, None),
+        (ServiceState(True, activity="stopping"), True, None),
+    ],
+)
+def test_what_does_not_run_says_what_to_do(
+    tmp_path: Path, state: ServiceState, has_config: bool, advice: str | None
+) -> None:
+    config = tmp_path / "config.toml"
+    if has_config:
+        config.touch()
+    said = shown(state, None, config)
+    assert ("→" in said) is (advice is not None)
+    assert (advice or "") in said
+
+
+@given(st.text(max_size=400), st.sampled_from([None, LastExit("oom-kill"), LastExit("x" * 90)]))
+def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
+    detail: str, last: LastExit | None
+) -> None:
+    said = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
+    lines = said.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
+    stream = io.StringIO()
+    show(Screen(stream, 80), state, last, config)
+    return stream.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -189,6 +245,7 @@ def test_what_the_manager_passes_on_cannot_write_to_the_terminal() -> None:
         (b"success exited 0\n", "stopped cleanly"),
         (b"signal killed KILL\n", "killed by signal KILL"),
         (b"exit-code exited 1\n", "ended with exit code 1"),
+        (b"exit-code exited 2\n", "ended with exit code 2: a wrong configuration"),
         (b"oom-kill killed KILL\n", "killed for lack of memory"),
         (b"something-new\n", "something-new"),
     ],
