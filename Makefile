@@ -59,7 +59,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wine bench-footprint soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-wine bench-footprint soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
@@ -85,6 +85,9 @@ test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package
 
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
+
+test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
+	@$(BIN)/python -m tests.packaging.prove_wheel $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)

@@ -52,8 +52,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _load(path: str) -> Verb:
+    """Import a verb. Raises CommandError where the libraries of the service are not installed."""
     module, _, name = path.partition(":")
-    return cast(Verb, getattr(importlib.import_module(f"controlplane.verbs.{module}"), name))
+    try:
+        return cast(Verb, getattr(importlib.import_module(f"controlplane.verbs.{module}"), name))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"agent", "controlplane"}:
+            raise
+        raise CommandError(
+            f"this needs the service's own libraries, and {error.name} is not installed",
+            "install them: pip install 'venue-agent[controlplane]'",
+        ) from None
 
 
 def _verb(verbs: "Subparsers", name: str, path: str, text: str) -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ for its private networks as well.
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -31,6 +32,7 @@ from agent.wire.reading import converted
 
 LOCATION: Final = "demo-venue"
 KINDS: Final = ("network", "application")
+SERVICE_NEEDS: Final = ("controlplane", "starlette", "uvicorn", "sqlalchemy")
 START_WITHIN_S: Final = 30.0
 REPORT_WITHIN_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.05
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when both reports came back completed or partial."""
+    _require_the_service()
     console = Console(highlight=False)
     home = options.dir.absolute()
     shutil.rmtree(home, ignore_errors=True)
@@ -69,6 +72,14 @@ def run(options: argparse.Namespace) -> int:
             else:
                 _say(console, "service and agent end now; --keep leaves them and the console")
     return 0 if all(outcome in {"completed", "partial"} for outcome in outcomes) else 1
+
+
+def _require_the_service() -> None:
+    """Raise AgentError where the reference service is not installed, before anything is written."""
+    if any(importlib.util.find_spec(name) is None for name in SERVICE_NEEDS):
+        raise AgentError(
+            "the demo needs the reference service: pip install 'venue-agent[controlplane]'"
+        )
 
 
 def _scope_in_words(*, lan: bool) -> str:

@@ -1,0 +1,173 @@
+"""Builds the wheel, installs it and nothing else of this tree, and proves what is in it.
+
+Building and installing ask the package index; what has been installed is run without a network,
+from a directory that knows nothing of the sources.
+
+Usage: python -m tests.packaging.prove_wheel [--pipx]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGES: Final = ("agent", "collectors", "controlplane")
+PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+CONSTRAINTS: Final = ROOT / "constraints.txt"
+AS_IN_THE_SOURCE: Final = (
+    ("--version",),
+    ("--help",),
+    ("config", "example"),
+    ("config", "schema"),
+    ("doctor", "--help"),
+    ("collect", "--help"),
+    ("service", "install", "--help"),
+)
+WITHIN_S: Final = 120
+ALONE: Final = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+
+
+def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:
+    """Run a program of ours and return its output. Raises SystemExit if it ends otherwise."""
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd,
+        env={**environment(), **more}, timeout=WITHIN_S,
+    )  # fmt: skip
+    if done.returncode != expect:
+        raise SystemExit(f"{words} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout if expect == 0 else done.stderr
+
+
+def environment() -> dict[str, str]:
+    """This process's, without anything that leads Python or the agent back to the sources."""
+    strange = ("PYTHON", "VIRTUAL_ENV", "VENUE_", "PIPX_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"ok  {text}\n")
+    sys.stdout.flush()
+
+
+# ---------------------------------------------------------------------------- making it
+
+
+def build(place: Path) -> Path:
+    """Return the wheel."""
+    run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", place, ROOT)
+    (wheel,) = place.glob("*.whl")
+    return wheel
+
+
+def install_by_pip(wheel: Path, place: Path) -> Path:
+    """Install into a new environment; return the directory of its programs."""
+    # By this environment's pip, and compiled when it is run: that saves half of the time.
+    run(sys.executable, "-m", "venv", "--without-pip", place / "venv")
+    programs = place / "venv/bin"
+    into = ("--python", programs / "python")
+    run(sys.executable, *PIP, *into, "install", "--no-compile", "-c", CONSTRAINTS, wheel)
+    return programs
+
+
+def install_by_pipx(wheel: Path, place: Path) -> Path:
+    """Install as a person with pipx does; return the directory of its programs."""
+    run(sys.executable, "-m", "venv", place / "pipx")
+    run(place / "pipx/bin/python", *PIP, "install", "pipx")
+    homes = {f"PIPX_{name}": str(place / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
+    run(place / "pipx/bin/pipx", "install", "--pip-args", f"-c {CONSTRAINTS}", wheel, **homes)
+    return place / "bin_dir"
+
+
+# ---------------------------------------------------------------------------- what is proven
+
+
+def has_every_file(wheel: Path) -> None:
+    """See that the packages are whole, with what is no Python, and that nothing else is in it."""
+    ours = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    if packed != ours:
+        raise SystemExit(f"missing: {sorted(ours - packed)}; strange: {sorted(packed - ours)}")
+    data = [name for name in packed if not name.endswith(".py")]
+    say(f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}, {len(data)} of data")
+
+
+def speaks_like_the_source(programs: Path, place: Path) -> None:
+    for words in AS_IN_THE_SOURCE:
+        said = run(*ALONE, programs / "venue-agent", *words, cwd=place)
+        meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
+        if said != meant:
+            raise SystemExit(f"venue-agent {' '.join(words)} says something else:\n{said}")
+    say(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
+
+
+def collects(programs: Path, place: Path) -> None:
+    """Collect both kinds where there is nothing but loopback, as JSON and as a page."""
+    page = place / "page.html"
+    for kind in ("application", "network"):
+        command = (*ALONE, programs / "venue-agent", "collect", kind)
+        payload = json.loads(run(*command, "--json", cwd=place))
+        if payload["failures"]:
+            raise SystemExit(f"{kind}: {payload['failures']}")
+        run(*command, "--html", page, cwd=place)
+        if "<style" not in page.read_text():
+            raise SystemExit("the page has lost its style sheet")
+    say("both reports without a failure, and their pages from the templates")
+
+
+def says_what_is_not_there(programs: Path, place: Path) -> None:
+    """See that what needs the service's libraries says so in a line or two, and writes nothing."""
+    empty = place / "empty"
+    empty.mkdir()
+    for words in (("venue-agent", "demo"), ("venue-control", "serve")):
+        said = run(programs / words[0], *words[1:], cwd=empty, expect=1)
+        if "venue-agent[controlplane]" not in said or len(said.splitlines()) > 2:
+            raise SystemExit(f"{words}: {said}")
+    if list(empty.iterdir()):
+        raise SystemExit(f"the demo left {list(empty.iterdir())}")
+    run(programs / "venue-control", "devices", "--help", cwd=empty)
+    say("the demo and the service name what they need in addition")
+
+
+@contextlib.contextmanager
+def timed(what: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    say(f"{what} in {time.monotonic() - began:.1f} s")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Prove the wheel.")
+    parser.add_argument("--pipx", action="store_true", help="install it with pipx, not with pip")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("a network namespace needs root: run it with sudo")
+    install: Callable[[Path, Path], Path] = install_by_pipx if options.pipx else install_by_pip
+    with tempfile.TemporaryDirectory(prefix="venue-wheel-") as directory:
+        place = Path(directory)
+        with timed("built"):
+            wheel = build(place)
+        has_every_file(wheel)
+        with timed(f"installed by {'pipx' if options.pipx else 'pip'}, without any extra"):
+            programs = install(wheel, place)
+        speaks_like_the_source(programs, place)
+        collects(programs, place)
+        says_what_is_not_there(programs, place)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
