@@ -22,8 +22,10 @@ environment: $(STAMP) ## create the environment
 demo: $(STAMP) ## run the whole loop on loopback: service, agent, two reports
 	@$(BIN)/venue-agent demo $(ARGS)
 
+# A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
+PARALLEL := -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 test: $(STAMP) ## run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 lint: $(STAMP) ## ruff: lint and format check
 	@$(BIN)/ruff check .

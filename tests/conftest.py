@@ -1,13 +1,71 @@
-"""What holds for every test: no address but loopback, and no thread left behind."""
+"""What holds for every test: no address but loopback, no thread left behind, calm for who asks."""
 
+import gc
 import ipaddress
 import logging
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.calm import Room
+
+# How long an example takes is the machine's affair: tests that measure time do it by themselves.
+settings.register_profile(
+    "house", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+)
+settings.load_profile("house")
+
+_room = pytest.StashKey[Room]()
+_place = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Enter what `pytest_configure_node` has made, in a worker of pytest-xdist."""
+    worker: dict[str, str] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        config.stash[_room] = Room(Path(worker["room"]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give every worker of pytest-xdist the same place."""
+    stash = node.config.stash
+    if _place not in stash:
+        stash[_place] = Path(tempfile.mkdtemp(prefix="venue-agent-tests-"))
+    node.workerinput["room"] = str(stash[_place])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (room := config.stash.get(_room, None)) is not None:
+        room.close()
+    if (place := config.stash.get(_place, None)) is not None:
+        shutil.rmtree(place)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those who want to be alone come last, so that they keep no worker waiting."""
+    items.sort(key=_wants_calm)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    room = item.config.stash.get(_room, None)
+    if room is None:
+        return (yield)
+    with room.entered(alone=_wants_calm(item)):
+        return (yield)
+
+
+def _wants_calm(item: pytest.Item) -> bool:
+    return item.get_closest_marker("calm") is not None
+
 
 _SOCKET_EVENTS = {"socket.connect", "socket.sendto"}
 _strangers: list[str] = []
@@ -27,6 +85,16 @@ def _watch_sockets(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_watch_sockets)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_left_to_the_collector() -> Iterator[None]:
+    """Have what leaked in a reference cycle told by the last test: what is found after it would
+    end a worker of pytest-xdist unheard."""
+    yield
+    gc.unfreeze()
+    for _ in range(3):
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from tests.lab.peers_listener import FORBIDDEN_PORTS
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.calm,
     pytest.mark.skipif(why_not() is not None, reason=f"no LAN of real peers here: {why_not()}"),
 ]
 

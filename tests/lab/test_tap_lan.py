@@ -19,6 +19,7 @@ from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.calm,
     pytest.mark.skipif(why_not() is not None, reason=f"no TAP LAN here: {why_not()}"),
 ]
 

@@ -409,7 +409,7 @@ def main() -> int:
         ]
         try:
             for step in steps:
-                step()
+                sys.stdout.write(f"    {step.__name__}: {timed(step):.1f} s\n")
         except (AssertionError, TimeoutError):
             log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
             sys.stderr.write(log.stdout)

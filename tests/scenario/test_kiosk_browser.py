@@ -16,7 +16,7 @@ from agent.wire.reading import converted
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.calm]
 
 
 @pytest.fixture(scope="module")

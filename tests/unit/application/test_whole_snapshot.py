@@ -23,6 +23,8 @@ from collectors.application.catalogue import sources_for
 from collectors.application.keys import SNAPSHOT_KEYS
 from collectors.contract import ApplicationJob
 
+pytestmark = pytest.mark.calm
+
 ROOT = Path(__file__).parents[3]
 
 

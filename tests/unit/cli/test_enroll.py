@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -59,14 +60,14 @@ async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-def test_root_writes_as_the_owner_of_the_state_directory(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    for folder in tmp_path.parents[:2]:
-        folder.chmod(0o755)
-    state = tmp_path / "state"
-    state.mkdir(mode=0o700)
-    os.chown(state, 65534, 65534)
-    with acting_as_owner_of(state):
-        (state / "file").write_text("x")
-    assert (state / "file").stat().st_uid == 65534
+def test_root_writes_as_the_owner_of_the_state_directory() -> None:
+    # pytest's own directories are closed to others.
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        state = Path(directory) / "state"
+        state.mkdir(mode=0o700)
+        os.chown(state, 65534, 65534)
+        with acting_as_owner_of(state):
+            (state / "file").write_text("x")
+        assert (state / "file").stat().st_uid == 65534
     assert (os.geteuid(), os.getegid()) == (0, 0)

@@ -1,0 +1,103 @@
+"""What tests/conftest.py holds every test to, also where tests run in parallel."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from tests.calm import Room
+from tests.packaging.local_service import until
+
+ROOT = Path(__file__).resolve().parents[2]
+BAD_TESTS = """
+import asyncio, socket, threading, time, warnings
+import pytest
+
+def test_good():
+    pass
+
+def test_warns():
+    warnings.warn("look here")
+
+def test_leaves_a_thread():
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+
+def test_leaves_a_file_open():
+    open(__file__)
+
+async def test_forgets_to_await():
+    async def nothing(): pass
+    nothing()
+
+def test_calls_a_stranger():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, pytest.raises(PermissionError):
+        s.connect(("192.0.2.1", 9))
+"""
+LAST_BAD_TEST = """
+def test_leaves_a_file_to_the_garbage_collector():
+    class Node: pass
+    node = Node()
+    node.itself, node.file = node, open(__file__)
+"""
+
+
+def outcomes(folder: Path, *words: str) -> tuple[int, str]:
+    """Run the tests of ``folder`` by our configuration and rules; return exit code and output."""
+    ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "tests.conftest")
+    quiet = ("-p", "no:cacheprovider", "--tb=no")
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", *ours, *quiet, *words, str(folder)),
+        capture_output=True, text=True, check=False, timeout=120, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None:
+    (tmp_path / "test_first.py").write_text(BAD_TESTS)
+    (tmp_path / "test_last.py").write_text(LAST_BAD_TEST)
+    code, said = outcomes(tmp_path, "-n2", "--dist=loadfile")
+    assert code == 1, said
+    assert set(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", said, re.MULTILINE)) == {
+        "test_warns", "test_leaves_a_thread", "test_leaves_a_file_open", "test_forgets_to_await",
+        "test_calls_a_stranger", "test_leaves_a_file_to_the_garbage_collector",
+    }  # fmt: skip
+    assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", said.splitlines()[-1]), said
+
+
+def test_who_asks_for_calm_is_alone_and_is_not_kept_waiting_by_newcomers(tmp_path: Path) -> None:
+    order: list[str] = []
+    first, calm, newcomer = (Room(tmp_path) for _ in range(3))
+
+    def enter(room: Room, name: str, *, alone: bool) -> None:
+        with room.entered(alone=alone):
+            order.append(name)
+
+    threads = [
+        threading.Thread(target=enter, args=(calm, "calm"), kwargs={"alone": True}),
+        threading.Thread(target=enter, args=(newcomer, "newcomer"), kwargs={"alone": False}),
+    ]
+    with first.entered(alone=False):
+        threads[0].start()
+        until(lambda: is_locked(tmp_path / "gate"), 10)
+        threads[1].start()
+        order.append("first")
+    for thread in threads:
+        thread.join()
+    assert order == ["first", "calm", "newcomer"]
+    with first.entered(alone=False), calm.entered(alone=False):
+        assert is_locked(tmp_path / "room")
+    for room in (first, calm, newcomer):
+        room.close()
+
+
+def is_locked(file: Path) -> bool:
+    with file.open("w") as another:
+        try:
+            fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
