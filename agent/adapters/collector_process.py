@@ -127,7 +127,8 @@ class CollectorProcess:
         process = await self._start(job)
         reader = _EventReader(process, on_progress)
         read = asyncio.create_task(reader.read())
-        stderr = asyncio.create_task(_tail(process.stderr))
+        complaints = bytearray()
+        stderr = asyncio.create_task(_keep_the_tail(process.stderr, complaints))
         try:
             error = await self._supervise(process, job, read, cancel)
         finally:
@@ -135,10 +136,14 @@ class CollectorProcess:
             await _end(process, self._patience.gone_s)
             moments.after(Moment.CHILD_ENDED)
             read.cancel()
-            await asyncio.wait((read, stderr))
+            # A process that the child left behind may hold stderr open for as long as it lives.
+            await asyncio.wait((read, stderr), timeout=self._patience.gone_s)
+            if not stderr.done():
+                stderr.cancel()
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
             if not read.cancelled():
                 read.exception()  # it was looked at, or the child was ended for another reason
-        complaint = stderr.result().strip()
+        complaint = complaints.decode("utf-8", "replace").strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
         return reader.collected(error)
@@ -278,12 +283,11 @@ def _ask_for_the_facts(process: Process) -> None:
         process.stdin.write(CANCEL_LINE)
 
 
-async def _tail(stream: asyncio.StreamReader | None) -> str:
-    """Read a stream to its end and return its last characters."""
-    kept = b""
+async def _keep_the_tail(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
+    """Read a stream to its end, its last bytes into ``kept``."""
     while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
-        kept = (kept + chunk)[-STDERR_KEPT:]
-    return kept.decode("utf-8", "replace")
+        kept += chunk
+        del kept[:-STDERR_KEPT]
 
 
 async def _end(process: Process, within_s: float) -> None:

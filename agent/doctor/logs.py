@@ -1,5 +1,6 @@
 """The agent's recent log lines, wherever this machine's service manager keeps them."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,8 @@ LOG_MAX_BYTES: Final = 1_000_000
 READ_WITHIN_S: Final = 3.0
 
 FILES: Final = (
-    Path("/Library/Logs/venue-agent/venue-agent.log"),
+    Path("/Library/Logs/venue-agent.log"),
+    Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/agent.log",
     Path("/var/log/venue-agent/venue-agent.log"),
     Path("/var/log/venue-agent.log"),
 )

@@ -78,7 +78,9 @@ def key_permissions(evidence: Evidence) -> Finding:
         return skipped("there is no key yet: it is made when the device enrolls")
     except OSError:
         return skipped(f"{key} cannot be looked at: {_DENIED}")
-    if sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if sys.platform == "win32":
+        return skipped("its rights are those of the directory, which `service install` closes")
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
     return ok(f"private (mode {mode:04o})")
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -281,3 +282,32 @@ def test_the_real_child_is_started_with_this_python() -> None:
     assert collector_process.default_command("network") == (
         sys.executable, "-m", "collectors", "network",
     )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sessions and FIFOs are of POSIX")
+async def test_what_a_child_leaves_behind_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its heir, in a session of its own, holds the child's stderr open for as long as it likes."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    end = collector_process._end
+
+    async def end_of_one_that_is_gone(child: Process, within_s: float) -> None:
+        while child.returncode is None:  # noqa: ASYNC110 - the loop's own turns are counted
+            await asyncio.sleep(0)
+        await end(child, within_s)
+
+    monkeypatch.setattr(collector_process, "_end", end_of_one_that_is_gone)
+    heir = f"echo >{tmp_path}/lives; exec cat {fifo} >{tmp_path}/heard"
+    script = f"setsid sh -c '{heir}' & until test -e {tmp_path}/lives; do :; done"
+    collector = CollectorProcess(
+        lambda _kind: ("/bin/sh", "-c", script), patience=Patience(gone_s=0.1)
+    )
+    try:
+        with pytest.raises(CollectorError, match="ended without a result"):
+            async with asyncio.timeout(10):
+                await collector.collect(JOB, lambda _: None)
+    finally:
+        with fifo.open("wb"):
+            pass
