@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
+# Hundreds of processes are started by the tests: each would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help environment demo test check lint types imports format test-crash screenshots bench-network clean
 
 help: ## list the targets

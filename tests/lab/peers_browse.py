@@ -1,5 +1,7 @@
 """Browses mDNS on one interface and prints what came of it as JSON: a script for a namespace.
 
+It says ``ready`` and begins when it is given a line.
+
 Usage: peers_browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
 """
 
@@ -33,6 +35,8 @@ def main() -> None:
             InterfaceAddress("fe80::1", "ipv6", 64),
         ),
     )
+    print("ready", flush=True)
+    sys.stdin.readline()
     started, busy = time.monotonic(), time.process_time()
     findings = browse(
         [interface],

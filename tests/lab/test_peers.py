@@ -68,8 +68,10 @@ class Venue:
         return started
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
+        """Start a browse; it begins when `findings_of` lets it."""
         script = str(ROOT / "tests/lab/peers_browse.py")
-        return self.start(script, "eth0", f"{self.machine.address}/24", str(limit), "30")
+        words = (script, "eth0", f"{self.machine.address}/24", str(limit), "30")
+        return self.start(*words, stdin=subprocess.PIPE)
 
 
 def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
@@ -87,10 +89,21 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
         report.communicate()
 
 
-def findings_of(browsing: subprocess.Popen[bytes]) -> dict[str, Any]:
-    output, errors = browsing.communicate(timeout=60)
-    assert browsing.returncode == 0, errors.decode()
-    return dict(json.loads(output))
+def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+    """Let all begin at one moment, however long each took to be ready; return what they say."""
+    for each in browsing:
+        assert each.stdout is not None
+        assert each.stdout.readline() == b"ready\n"
+    for each in browsing:
+        assert each.stdin is not None
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    findings = []
+    for each in browsing:
+        output, errors = each.communicate(timeout=60)
+        assert each.returncode == 0, errors.decode()
+        findings.append(dict(json.loads(output)))
+    return findings
 
 
 @pytest.fixture(scope="module")
@@ -281,8 +294,7 @@ def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict
 
 
 def test_two_browses_at_once_hear_the_same(venue: Venue):
-    running = [venue.browse(), venue.browse()]
-    first, second = (findings_of(each) for each in running)
+    first, second = findings_of(venue.browse(), venue.browse())
     for findings in (first, second):
         assert findings["state"]["state"] == "succeeded"
         printing = [s for s in findings["services"] if s["type"] == "_ipp._tcp"]
@@ -300,7 +312,7 @@ def test_another_program_on_the_port_is_survived(venue: Venue):
     try:
         assert keeper.stdout is not None
         assert keeper.stdout.readline() == b"bound\n"
-        findings = findings_of(venue.browse())
+        (findings,) = findings_of(venue.browse())
     finally:
         keeper.communicate(timeout=10)
     assert findings["state"]["state"] == "succeeded"
@@ -319,7 +331,7 @@ def test_thousands_of_services_with_hostile_names(venue: Venue):
     try:
         assert announcer.stdout is not None
         assert announcer.stdout.readline() == b"ready\n"
-        whole, cut = findings_of(venue.browse(5000)), findings_of(venue.browse(1000))
+        (whole,), (cut,) = findings_of(venue.browse(5000)), findings_of(venue.browse(1000))
     finally:
         announcer.kill()
         announcer.communicate()

@@ -59,7 +59,7 @@ def outcomes(folder: Path, *words: str) -> tuple[int, str]:
 def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None:
     (tmp_path / "test_first.py").write_text(BAD_TESTS)
     (tmp_path / "test_last.py").write_text(LAST_BAD_TEST)
-    code, said = outcomes(tmp_path, "-n2", "--dist=loadfile")
+    code, said = outcomes(tmp_path, "-n1")
     assert code == 1, said
     assert set(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", said, re.MULTILINE)) == {
         "test_warns", "test_leaves_a_thread", "test_leaves_a_file_open", "test_forgets_to_await",
