@@ -24,8 +24,8 @@ KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
 ELSEWHERE: Final = Path("/opt/venue-agent")
 # The package has neither docstrings nor sources: what is told must not be made from them.
 AS_IN_THE_SOURCE: Final = (
-    ("--version",), ("--help",), ("config", "example"), ("doctor", "--help"), ("collect", "--help"),
-    ("service", "install", "--help"),
+    ("--version",), ("--help",), ("config", "example"), ("config", "schema"), ("doctor", "--help"),
+    ("collect", "--help"), ("service", "install", "--help"),
 )  # fmt: skip
 KILLS: Final = 6
 """One more than systemd allows within ten seconds where a unit does not say otherwise."""
