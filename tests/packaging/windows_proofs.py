@@ -5,6 +5,7 @@ Each step prints one line with what it saw; the first that fails ends the proof.
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -278,7 +279,8 @@ class PackageProof(Proof):
         assert seconds < STOP_WITHIN_S, f"{seconds:.1f} s"
         assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
         assert self.written()["phase"] == "stopped", self.written()
-        assert self.agent("service", "status", expect=1).stdout.endswith("stopped\n")
+        shown = self.agent("service", "status", expect=1).stdout
+        assert re.search(r"^ *now +stopped$", shown, re.MULTILINE), shown
         assert not self.processes(), self.processes()
         self.agent("service", "stop")
         self.agent("service", "start")
