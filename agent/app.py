@@ -1,12 +1,13 @@
 """The composition root: the only place where real parts are built and put together."""
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent import __version__
 from agent.adapters import memory
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
+SETTLE_AFTER_S: Final = 10.0
+"""So long after a report memory is given back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -80,6 +84,7 @@ class App:
         self._around = around
         self.phase: Phase = "starting"
         self._collection_built: Collection | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
             StatusFile(around.state), around.notifier, around.clock, self._look
         )
@@ -236,6 +241,8 @@ class App:
     async def close(self) -> None:
         """Release connections and files; the loops must have ended."""
         self.phase = "stopped"
+        if self._settling is not None:
+            self._settling.cancel()
         self.status.write_now()
         await self.facade.close()
         self._database.close()
@@ -270,8 +277,12 @@ class App:
 
     def _activity_changed(self) -> None:
         self.status.changed()
+        if self._settling is not None:
+            self._settling.cancel()
         if self._executor.activity == IDLE:
-            memory.settle()
+            # Not at once: the next request may be on its way, and would wait for it.
+            loop = asyncio.get_running_loop()
+            self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
     def _collection(self) -> "Collection":
         """Build what makes reports, at the first one that is wanted."""
