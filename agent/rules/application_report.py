@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from agent.rules.fit import clip, clip_id
-from agent.rules.network_report import failures, limitation_lines
+from agent.rules.network_report import NO_REASON, failures, limitation_lines
 from agent.rules.report_context import ReportContext
 from agent.wire import application_payload as wire
 from agent.wire import limits
 from agent.wire.vocabulary import BrowserFieldKey, Completeness
 from collectors import contract as facts
 
-NO_REASON = "no reason was given"
 NO_NUMBER: Final = "the value read is not a number"
 _BROWSER_KEYS: Final = frozenset(get_args(BrowserFieldKey))
 

@@ -1,6 +1,7 @@
 """Network facts → the version-2 payload. The facts come best first, so cuts take the tail."""
 
 import math
+from collections.abc import Iterator
 
 from agent.rules.fit import clip, clip_id, take
 from agent.rules.report_context import ReportContext
@@ -9,6 +10,8 @@ from agent.wire import network_payload as wire
 from agent.wire.payload import Failure
 from agent.wire.vocabulary import Completeness, Outcome
 from collectors import contract as facts
+
+NO_REASON = "no reason was given"
 
 
 def network_report(
@@ -25,12 +28,10 @@ def network_report(
         completeness=completeness(found),
         identity=context.identity,
         environment=context.environment,
-        failures=failures(found.failures),
+        failures=failures((*found.failures, *_failed_sources(found))),
         limitations=limitations,
         scope=found.scope,
-        discovery=wire.Discovery(
-            mdns=_discovery(found.mdns_source), scan=_discovery(found.scan_source)
-        ),
+        discovery=_discovery(found),
         endpoints=tuple(_endpoint(e) for e in endpoints),
         endpoints_omitted=len(found.endpoints) - len(endpoints),
         printers=None
@@ -38,6 +39,30 @@ def network_report(
         else tuple(_printer(p) for p in printers[: limits.PRINTERS_MAX]),
         network_map=_network_map(found, job, limitations),
         unavailable=_unavailable(found.unavailable),
+    )
+
+
+def switched_off_report(why: str, started_at: str, context: ReportContext) -> wire.NetworkPayload:
+    """Answer for a kind that is not allowed here: nothing was looked for, and ``why`` says so.
+
+    What was not looked for is null, not an empty finding (docs/adr/0009).
+    """
+    return wire.NetworkPayload(
+        report_id=context.report_id,
+        started_at=clip(started_at),
+        finished_at=context.finished_at,
+        completeness="limited",
+        identity=context.identity,
+        environment=context.environment,
+        failures=(),
+        limitations=limitation_lines((why,)),
+        scope="device",
+        discovery=None,
+        endpoints=(),
+        endpoints_omitted=0,
+        printers=None,
+        network_map=None,
+        unavailable=wire.Unavailable(interfaces=clip(why)),
     )
 
 
@@ -95,18 +120,43 @@ def _endpoints_kept(found: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
     return tuple(e for e in found.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
 
 
-def _discovery(state: facts.SourceState) -> wire.DiscoveryState:
+def _failed_sources(found: facts.NetworkFacts) -> Iterator[facts.Failure]:
+    """Yield a failure for each source that broke and is not among the failures yet."""
+    listed = {failure.step for failure in found.failures}
+    sources = {
+        "interfaces": found.interfaces_source,
+        "mdns": found.mdns_source,
+        "scan": found.scan_source,
+    }
+    for step, source in sources.items():
+        if source.state == "failed" and step not in listed:
+            yield facts.Failure(step, source.reason or NO_REASON)
+
+
+def _discovery(found: facts.NetworkFacts) -> wire.Discovery | None:
+    """Tell how the two ways of discovery ended; None when neither could be tried.
+
+    The contract has no word for a source that could not be tried while the other was: it is told
+    as failed with the reason why, and is neither a failure nor partial (docs/adr/0009).
+    """
+    mdns, scan = found.mdns_source, found.scan_source
+    if mdns.state == scan.state == "unsupported":
+        return None
+    return wire.Discovery(mdns=_discovery_state(mdns), scan=_discovery_state(scan))
+
+
+def _discovery_state(state: facts.SourceState) -> wire.DiscoveryState:
     if state.state == "running":
         return wire.SourceRunning()
     if state.state == "succeeded":
         return wire.SourceSucceeded()
-    return wire.SourceFailed(reason=clip(state.reason or "no reason was given"))
+    return wire.SourceFailed(reason=clip(state.reason or NO_REASON))
 
 
 def _map_source(state: facts.SourceState) -> wire.MapSourceState:
     if state.state == "unsupported":
-        return wire.SourceUnsupported(reason=clip(state.reason or "no reason was given"))
-    return _discovery(state)
+        return wire.SourceUnsupported(reason=clip(state.reason or NO_REASON))
+    return _discovery_state(state)
 
 
 def _endpoint(found: facts.Endpoint) -> wire.Endpoint:

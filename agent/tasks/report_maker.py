@@ -12,7 +12,7 @@ from agent.adapters.clock import Clock
 from agent.adapters.journal import Entry
 from agent.config import LocalConfig
 from agent.rules.application_report import application_report
-from agent.rules.network_report import network_report, outcome_of
+from agent.rules.network_report import network_report, outcome_of, switched_off_report
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload, Report, Sealed, seal
 from agent.tasks.standing import Standing
@@ -27,7 +27,6 @@ from collectors.contract import (
     Job,
     NetworkFacts,
     NetworkJob,
-    SourceState,
 )
 
 SWITCHED_OFF = "switched off in this machine's configuration"
@@ -111,18 +110,7 @@ class ReportMaker:
         started = started_at.isoformat()
         payload: Payload
         if kind == "network":
-            off = SourceState("unsupported", SWITCHED_OFF)
-            nothing = NetworkFacts(
-                scope="device",
-                os_platform=self._environment.os_platform or "unknown",
-                os_version=None,
-                started_at=started,
-                interfaces_source=off,
-                mdns_source=off,
-                scan_source=off,
-                limitations=(f"network reports are {SWITCHED_OFF}",),
-            )
-            payload = network_report(nothing, network_job(self._config), context)
+            payload = switched_off_report(f"network reports are {SWITCHED_OFF}", started, context)
         else:
             line = f"application snapshots are {SWITCHED_OFF}"
             empty = ApplicationFacts(started_at=started, limitations=(line,))

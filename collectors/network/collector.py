@@ -14,7 +14,7 @@ from typing import TypeVar
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
 from collectors.network.background import Background
 from collectors.network.evidence import Enrichment, KnownPrinters, MdnsFindings, OpenPort
-from collectors.network.gathered import Gathered, facts_of, join
+from collectors.network.gathered import NO_NETWORK, Gathered, facts_of, join
 from collectors.network.local_network import LocalNetwork
 from collectors.network.printer_contacts import printer_host, printer_targets
 from collectors.network.scan import ScanFindings, late_answers_by_s, merge, with_neighbour_table
@@ -28,7 +28,6 @@ _RESERVE_S = 0.3
 _LOOK_S = 0.05
 _GRACE_S = 0.06
 _ONLY_DEVICE = "only this machine itself was asked for"
-_NO_NETWORK = "no network interface is up"
 _NOT_ASKED = "devices were not asked what they are: the configuration says so"
 
 T = TypeVar("T")
@@ -77,7 +76,7 @@ class _Collection:
             "interfaces", self._sources.read_local_network, self._without_interfaces
         )
         if not gathered.local.in_use:
-            gathered.limitations.append(_NO_NETWORK)
+            gathered.limitations.append(NO_NETWORK)
         if job.device_only:
             gathered.selection = select_own_addresses(gathered.local.interfaces)
         else:
@@ -158,7 +157,7 @@ class _Collection:
     def _may_browse(self) -> bool:
         if self._gathered.local.in_use and not self._job.device_only:
             return True
-        reason = _ONLY_DEVICE if self._job.device_only else _NO_NETWORK
+        reason = _ONLY_DEVICE if self._job.device_only else NO_NETWORK
         self._gathered.mdns = MdnsFindings(state=SourceState("unsupported", reason))
         return False
 

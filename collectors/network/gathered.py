@@ -29,6 +29,7 @@ from collectors.network.scan import ScanFindings
 from collectors.network.targets import TargetSelection
 
 NOT_DONE = "stopped before it was done"
+NO_NETWORK = "no network interface is up"
 
 
 @dataclass(slots=True)
@@ -187,21 +188,25 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 
 def _unavailable(gathered: Gathered) -> Unavailable:
+    """Say why each thing that the machine could have told is missing."""
     given, in_use = gathered.local.unavailable, gathered.local.in_use
-    mac_address, gateway, os_version = given.mac_address, given.gateway, given.os_version
-    if in_use and not any(each.interface.mac_address for each in in_use):
+    mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
+    if gathered.interfaces_state.state == "failed":
+        interfaces = gathered.interfaces_state.reason
+    elif not in_use and interfaces is None:
+        interfaces = NO_NETWORK
+    if not in_use:
+        mac_address, gateway = mac_address or interfaces, gateway or interfaces
+    elif not any(each.interface.mac_address for each in in_use):
         names = ", ".join(each.interface.name for each in in_use)
         mac_address = f"the system tells no MAC address of {names}"
     if in_use and gateway is None and not gathered.local.gateways:
         gateway = "this machine has no default route"
-    if gathered.os_version is None:
-        os_version = "the system does not tell its version"
-    interfaces = gathered.interfaces_state
     return Unavailable(
         mac_address=mac_address,
-        interfaces=interfaces.reason if interfaces.state == "failed" else given.interfaces,
+        interfaces=interfaces,
         gateway=gateway,
-        os_version=os_version,
+        os_version=None if gathered.os_version else "the system does not tell its version",
     )
 
 

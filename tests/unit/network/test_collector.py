@@ -225,6 +225,7 @@ def test_denied_interfaces_are_said() -> None:
     facts = collect(World(), read_local_network=broken)
     assert facts.interfaces_source == SourceState("failed", "out of order")
     assert facts.unavailable.interfaces == "out of order"
+    assert facts.unavailable.mac_address == facts.unavailable.gateway == "out of order"
     assert facts.mdns_source.state == "unsupported"
     assert facts.scope == "device"
 
@@ -238,6 +239,8 @@ def test_no_network_is_a_limited_report_and_no_failure() -> None:
     assert facts.hosts == facts.endpoints == facts.interfaces == facts.failures == ()
     assert facts.printers == ()
     assert "no network interface is up" in facts.limitations
+    why = facts.unavailable
+    assert why.interfaces == why.mac_address == why.gateway == "no network interface is up"
     assert facts.mdns_source.state == facts.scan_source.state == "unsupported"
     assert world.browsed == []
     assert world.scanned == []

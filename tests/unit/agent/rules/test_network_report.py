@@ -203,6 +203,41 @@ def test_how_a_source_ended_stands_in_both_places() -> None:
     }
 
 
+def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
+    found = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.discovery is None
+    assert payload.failures == ()
+    assert payload.completeness == "limited"
+    assert payload.network_map is not None
+    assert plain_values(payload.network_map.sources.scan) == {
+        "state": "unsupported",
+        "reason": "not here",
+    }
+
+
+def test_a_source_that_broke_is_among_the_failures_once() -> None:
+    told = facts.Failure("scan", "told by the step itself")
+    found = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(told,))
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert [(f.step, f.reason) for f in payload.failures] == [
+        ("scan", "told by the step itself"),
+        ("mdns", "it broke"),
+    ]
+
+
+def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
+    payload = network_report(replace(CLEAN, mdns_source=UNABLE), JOB, CONTEXT)
+
+    assert payload.failures == ()
+    assert payload.discovery is not None
+    assert plain_values(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+
+
 @pytest.mark.parametrize("latency", [float("nan"), float("inf"), -float("inf")])
 def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
     found = replace(CLEAN, hosts=(facts.Host("10.0.0.1", latency_ms=latency),))

@@ -249,6 +249,10 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
         assert report["report"]["completeness"] == "limited"
         (line,) = report["report"]["limitations"]
         assert "switched off in this machine's configuration" in line
+        if kind == "network":
+            assert report["report"]["unavailable"] == {"interfaces": line}
+            for nothing_was_looked_for in ("discovery", "printers", "networkMap"):
+                assert report["report"][nothing_was_looked_for] is None
 
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
