@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from unittest import mock
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.database import Database
@@ -31,10 +32,11 @@ from agent.adapters.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.identity import Identity
 from agent.adapters.service_manager.contract import Places, ServiceState
 from agent.adapters.state import StateDirectory
+from agent.cli import collect, service
 from agent.cli import main as command_line
 
-SERVICE, STRANGER = 4711, 4712
-"""Users without an account: the service's, and somebody else."""
+SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
+"""Users without an account: the service's, and somebody else. Who is not root is the service's."""
 SECRET: Final = "what-nobody-may-see"
 DEADLINE_S: Final = 25.0
 
@@ -66,6 +68,15 @@ VERBS: Final = {
     "show": ("config", "show"),
     "service": ("service", "status"),
 }
+
+
+IMPORTED_LATE: Final = (
+    "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll", "agent.cli.history",
+    "agent.cli.run", "agent.cli.status", "agent.doctor.bundle", "agent.reporting",
+    "cryptography.hazmat.primitives.asymmetric.ed25519", "importlib.metadata",
+    "cryptography.hazmat.primitives.serialization", "asyncio.base_events",
+)  # fmt: skip
+"""What the verbs import when they run: here once, and not in each fork."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,8 @@ def hard_link(path: Path, world: World) -> None:
     os.link(world.outside / "file", path)
 
 
-PLANTS: Final = (link_to_file, link_to_directory, fifo, directory, foreign, roots_own, hard_link)
+ANYBODYS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
+PLANTS: Final = (*ANYBODYS, foreign, roots_own) if os.geteuid() == 0 else ANYBODYS
 Plant = Callable[[Path, World], None]
 
 
@@ -162,7 +174,7 @@ def plant(name: str, how: Plant, world: World) -> None:
 
 def picture(directory: Path) -> dict[str, tuple[object, ...]]:
     """What must stay as it is."""
-    seen = {}
+    seen: dict[str, tuple[object, ...]] = {}
     for path in sorted((directory, *directory.rglob("*"))):
         status = path.lstat()
         content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
@@ -214,13 +226,13 @@ def _be_the_verb(words: tuple[str, ...], world: World, said: Path, *, as_owner: 
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
         os.chdir(world.home / "desk")
-        if as_owner:
+        if as_owner and os.geteuid() == 0:
             os.setgroups([])
             os.setgid(world.owner)
             os.setuid(world.owner)
-        importlib.import_module("agent.cli.service").service_manager_here = lambda: Manager(world)
         quick = functools.partial(CollectorProcess, quick_collector)
-        importlib.import_module("agent.cli.collect").CollectorProcess = quick
+        mock.patch.object(collect, "CollectorProcess", quick).start()
+        mock.patch.object(service, "service_manager_here", return_value=Manager(world)).start()
         last = () if words[0] == "service" else ("--config", str(world.config))
         code = command_line.main([*words, *last])
     except SystemExit as error:
@@ -297,8 +309,9 @@ def main() -> None:
     world = World(home, SERVICE)
     _prepare(world, as_owner=as_owner)
     played = 0
+    for module in IMPORTED_LATE:
+        importlib.import_module(module)
     for verb in verbs:
-        importlib.import_module(f"agent.cli.{VERBS[verb][0]}")
         for name in FILES:
             for how in PLANTS:
                 wrong = list(complaints(verb, name, how, world, as_owner=as_owner))

@@ -69,9 +69,19 @@ def home() -> Iterator[Path]:
 def test_nothing_outside_is_touched_or_told(caller: str, verbs: str, home: Path) -> None:
     if reason := _why_not():
         pytest.skip(reason)
+    python = _python() or ""
+    _play(("unshare", "--net", python, "-m", "tests.scenario.hostile_state"), home, caller, verbs)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root plays more than this, above")
+@pytest.mark.parametrize("verbs", ["status,history", "enroll", "run", "collect", "check,show"])
+def test_nor_by_an_ordinary_user(verbs: str, home: Path) -> None:
+    _play((sys.executable, "-m", "tests.scenario.hostile_state"), home, "owner", verbs)
+
+
+def _play(command: tuple[str, ...], home: Path, caller: str, verbs: str) -> None:
     done = subprocess.run(
-        ["unshare", "--net", _python() or "", "-m", "tests.scenario.hostile_state", str(home),
-         caller, verbs],
+        [*command, str(home), caller, verbs],
         env=ENVIRONMENT, cwd="/", capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.stderr == ""

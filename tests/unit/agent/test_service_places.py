@@ -1,13 +1,17 @@
 """What `service install` refuses to build upon: programs and directories that others may change."""
 
 import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from agent.adapters.service_manager import places_on_posix
-from agent.adapters.service_manager.contract import Places, ServiceManagerError
+from agent.adapters.service_manager.commands import Output
+from agent.adapters.service_manager.contract import Places, ServiceManager, ServiceManagerError
+from agent.adapters.service_manager.launchd import LaunchdService
 from agent.adapters.service_manager.places_on_posix import (
     program_places,
     require_roots_configuration,
@@ -18,6 +22,7 @@ from agent.adapters.service_manager.places_on_windows import (
     require_safe_program as require_safe_windows_program,
 )
 from agent.adapters.service_manager.places_on_windows import take_directory
+from agent.adapters.service_manager.systemd import SystemdService
 from agent.adapters.service_manager.windows_rights import (
     ADMINISTRATORS,
     INHERIT_ONLY,
@@ -99,7 +104,7 @@ def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A packaged program in a directory of its own."""
-    monkeypatch.setattr(places_on_posix.sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
     made = tmp_path / "opt/venue-agent/venue-agent"
     (made.parent / "_internal").mkdir(parents=True)
     for file in (made, made.parent / "_internal/library.so"):
@@ -135,10 +140,10 @@ def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path)
 
 
 def test_an_environment_is_looked_at_with_all_it_imports() -> None:
-    whole, parts = program_places(Path(places_on_posix.sys.executable))
+    whole, parts = program_places(Path(sys.executable))
     package = Path(places_on_posix.__file__).parents[2]
     assert package in whole
-    assert Path(places_on_posix.sys.prefix) in whole
+    assert Path(sys.prefix) in whole
     assert package.name == "agent"
     assert Path(os.__file__).parent in parts
     assert Path.cwd() not in parts or Path.cwd() == package.parent
@@ -271,3 +276,47 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
     rights = FakeRights({weak: Security(MALLORY, CLOSED.entries)})
     with pytest.raises(ServiceManagerError, match=r"(?s)belongs to TILL.*Program Files"):
         require_safe_windows_program(rights, directory / "venue-agent.exe")
+
+
+@dataclass
+class NoCommands:
+    """A service manager that nothing may be asked of yet."""
+
+    def run(self, *words: str) -> Output:
+        raise AssertionError(words)
+
+
+Maker = Callable[[Path, tuple[str, ...]], ServiceManager]
+
+
+def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+    return SystemdService(NoCommands(), command, root=root, is_root=lambda: True, owners=MINE)
+
+
+def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+    return LaunchdService(
+        NoCommands(), command, lambda _: None, root=root, is_root=lambda: True, owners=MINE
+    )
+
+
+@pytest.mark.parametrize("make", [under_systemd, under_launchd])
+def test_an_installation_looks_before_it_writes(make: Maker, program: Path, tmp_path: Path) -> None:
+    command = (str(program),)
+    make(tmp_path, command).prepare()
+    program.chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/venue-agent \("):
+        make(tmp_path, command).prepare()
+    program.chmod(0o755)
+    (tmp_path / "etc/venue-agent").mkdir(parents=True)
+    (tmp_path / "etc").chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/etc \("):
+        make(tmp_path, command).prepare()
+
+
+def test_a_mac_does_not_take_over_an_identity(program: Path, tmp_path: Path) -> None:
+    service = under_launchd(tmp_path, (str(program),))
+    service.places.state.mkdir(parents=True)
+    (service.places.state / "identity.pem").write_text("")
+    (service.places.state / "identity.pem").chmod(0o646)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
+        service.prepare()
