@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +21,16 @@ from agent.adapters.journal import Journal
 from agent.adapters.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.notify import Notifier
 from agent.adapters.outbox import Outbox
-from agent.adapters.service_manager.last_exit import read_last_exit
+from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
 from agent.agent_facts import AgentFacts
 from agent.capabilities import capabilities_of
 from agent.config import Config, LocalConfig
 from agent.config_file import Loaded
-from agent.credential import find_api_key
+from agent.credential import ApiKeySource, find_api_key
 from agent.device_setup import device_at_start
+from agent.errors import StateError
 from agent.rules import retry
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -49,6 +51,8 @@ from agent.wire.reading import write_json
 if TYPE_CHECKING:
     from agent.tasks.collection import Collection
 
+log = logging.getLogger(__name__)
+
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
@@ -67,6 +71,8 @@ class Surroundings:
     foreground: bool
     collector_command: Callable[[str], Sequence[str]] | None = None
     """The command line of a child of a kind, where it is not the built-in one."""
+    kept_key: ApiKeySource | None = None
+    """The API key, where its file was read before root's rights were given up."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -97,7 +103,7 @@ class App:
     def _open_state(self) -> None:
         """Find out what device this is, and open journal and outbox."""
         state, service = self._around.state, self._config.service
-        self._last_exit = read_last_exit(state.path)
+        self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
         device = device_at_start(
             self._config, record_file, self._identity, leave_journal=self._leave_journal
@@ -129,7 +135,7 @@ class App:
     def _meet_the_service(self) -> None:
         """Build what talks to the service as this device."""
         around, service = self._around, self._config.service
-        api_key = find_api_key(service.api_key_file)
+        api_key = around.kept_key or find_api_key(service.api_key_file)
         self.facade = Facade(service, api_key, around.clock)
         self._link = Link(around.clock, around.rng, self.health, api_key)
         self.enrollment = Enrollment(
@@ -358,6 +364,15 @@ class App:
                 for p in self.health.problems()
             ),
         )
+
+
+def _last_exit_in(state: StateDirectory) -> LastExit | None:
+    """Read how the last run ended; what cannot be read stops nothing."""
+    try:
+        return read_last_exit(state.path)
+    except StateError as error:
+        log.warning("how the last run ended is not known: %s", error)
+        return None
 
 
 def _text(moment: datetime | None) -> str | None:

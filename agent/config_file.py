@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
 from agent.errors import ConfigError
+from agent.regular_file import read_regular
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
 
@@ -76,7 +77,7 @@ def guessed_state_dir(path: Path | None = None) -> Path:
 def _read(path: Path | None) -> tuple[str, Path | None]:
     source = path or default_config_path()
     try:
-        content = source.read_bytes()
+        content = read_regular(source, MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         if path is None:
             return "", None

@@ -14,6 +14,7 @@ from typing import Literal
 
 from agent.config import default_config_path
 from agent.errors import CredentialRefused
+from agent.regular_file import read_regular
 
 MAX_KEY_LENGTH = 4096
 VARIABLE = "VENUE_AGENT_API_KEY"
@@ -55,7 +56,7 @@ class ApiKeySource:
         if self.file is None:
             return _checked(self.variable or "", self.describe())
         try:
-            text = self.file.read_bytes()[: MAX_KEY_LENGTH + 1].decode("utf-8-sig")
+            text = read_regular(self.file, MAX_KEY_LENGTH + 1).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise CredentialRefused(f"{self.describe()} is not a text file") from None
         except OSError as error:

@@ -19,11 +19,12 @@ from agent.adapters.clock import SystemClock
 from agent.adapters.database import is_damaged
 from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
+from agent.adapters.privileges import step_down
 from agent.adapters.state import StateDirectory
 from agent.app import App, Surroundings
 from agent.config import Config, state_dir
 from agent.config_file import Loaded, load
-from agent.credential import find_api_key
+from agent.credential import ApiKeySource, find_api_key
 from agent.errors import ConfigError, CredentialRefused, StateError
 from agent.logging_setup import set_up_logging
 from agent.rules.retry import Backoff
@@ -46,11 +47,11 @@ class Wish(StrEnum):
     RELOAD = "reload"
 
 
-def load_for_daemon(path: Path | None) -> Loaded[Config]:
+def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> Loaded[Config]:
     """Read the configuration and see that it can be run with. Raises ConfigError."""
     loaded = load(Config, path)
     check_service(loaded.config.service)
-    source = find_api_key(loaded.config.service.api_key_file)
+    source = kept_key or find_api_key(loaded.config.service.api_key_file)
     try:
         source.read()
     except CredentialRefused as error:
@@ -78,6 +79,7 @@ async def run(
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
     state = StateDirectory(state_dir(loaded.config.device))
+    kept_key = _stepped_down(state, loaded.config)
     os.umask(0o077)
     state.prepare()
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
@@ -89,6 +91,7 @@ async def run(
         started_at=clock.now(),
         foreground=foreground,
         collector_command=collector_command,
+        kept_key=kept_key,
     )
     with state.hold(), _signals(wishes):
         log.info("venue-agent %s, state in %s", __version__, state.path)
@@ -98,13 +101,29 @@ async def run(
     log.info("stopped")
 
 
+def _stepped_down(state: StateDirectory, config: Config) -> ApiKeySource | None:
+    """As root, become the state directory's owner; return the key if only root can read it."""
+    source = find_api_key(config.service.api_key_file)
+    key = source.read()
+    if not step_down(state.path):
+        return None
+    log.info("started by root: goes on as the user who owns %s", state.path)
+    try:
+        source.read()
+    except CredentialRefused:
+        log.info("only root can read %s: a new key needs a new start", source.describe())
+        return ApiKeySource(None, key)
+    return None
+
+
 async def _obey(
-    loaded: Loaded[Config], path: Path | None, notifier: Notifier, wishes: asyncio.Queue[Wish]
+    loaded: Loaded[Config], path: Path | None, around: Surroundings, wishes: asyncio.Queue[Wish]
 ) -> Loaded[Config] | None:
     """Wait for a signal; return the configuration to go on with, or None to stop.
 
     A configuration that cannot be run with disturbs nothing.
     """
+    notifier = around.notifier
     while True:
         wish = await wishes.get()
         log.info("asked to %s", wish)
@@ -113,21 +132,21 @@ async def _obey(
             return None
         # sd_notify(3) wants CLOCK_MONOTONIC, which our own clock is not everywhere.
         notifier.reloading(time.monotonic_ns() // 1000)
-        if (new := _reloaded(loaded, path, notifier)) is not None:
+        if (new := _reloaded(loaded, path, around)) is not None:
             return new
         notifier.ready()
 
 
 def _reloaded(
-    loaded: Loaded[Config], path: Path | None, notifier: Notifier
+    loaded: Loaded[Config], path: Path | None, around: Surroundings
 ) -> Loaded[Config] | None:
     """Return the new configuration, or None if it is wrong."""
     try:
-        new = load_for_daemon(path)
+        new = load_for_daemon(path, around.kept_key)
     except ConfigError as error:
         for problem in error.problems:
             log.error("not reloaded: %s", problem)
-        notifier.status("the new configuration is wrong: running with the old one")
+        around.notifier.status("the new configuration is wrong: running with the old one")
         return None
     if state_dir(new.config.device) != state_dir(loaded.config.device):
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
@@ -152,7 +171,7 @@ async def _run_once(
         ]
         tasks.append(asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog"))
         around.notifier.ready()
-        next_one = await _obey(loaded, path, around.notifier, wishes)
+        next_one = await _obey(loaded, path, around, wishes)
         app.stop_timers()
         await _end(tasks)
     finally:

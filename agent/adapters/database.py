@@ -21,6 +21,8 @@ from agent.errors import StateError
 log = logging.getLogger(__name__)
 
 NAME: Final = "agent.db"
+FILES: Final = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
+"""What SQLite opens by itself (sqlite.org/tempfiles.html)."""
 SCHEMA_VERSION: Final = 1
 BUSY_TIMEOUT_S: Final = 5.0
 
@@ -79,7 +81,10 @@ class Database:
         """Called after a row that could not be read was put into the quarantine."""
         self.was_quarantined = False
         try:
+            state.require_own(*FILES)
             self._connection = self._open()
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
         except sqlite3.DatabaseError as error:
             if _primary_code(error) in _NOT_THE_FILES_FAULT:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
@@ -180,12 +185,23 @@ def _primary_code(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def connect_to_read(
+    state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
+) -> sqlite3.Connection:
+    """Open the file beside a running daemon, to read only. Raises sqlite3.Error, and StateError
+    for what is no file of the agent's own."""
+    state.require_own(*FILES)
+    uri = f"{(state.path / NAME).absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=timeout_s)
+
+
 def set_database_aside(state: StateDirectory) -> int:
     """Put the whole file into the quarantine: what is in it belongs to another device or service.
 
     Returns how many reports in it were not sent. Raises StateError.
     """
     path = state.path / NAME
+    state.require_own(*FILES)
     if not path.exists():
         return 0
     database = Database(state)

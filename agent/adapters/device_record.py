@@ -17,6 +17,7 @@ from agent.wire.text import LegacyInstallId
 log = logging.getLogger(__name__)
 
 NAME = "device.json"
+MAX_BYTES = 1_000_000
 
 
 class Binding(Record):
@@ -48,7 +49,7 @@ class DeviceRecordFile:
         An unreadable one is set aside. Raises StateError when the file may not be read.
         """
         try:
-            content = self._path.read_bytes()
+            content = self._state.read(NAME, MAX_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -62,9 +63,10 @@ class DeviceRecordFile:
             return None
 
     def peek(self) -> DeviceRecord | None:
-        """Return the record if it can be read, and touch nothing."""
+        """Return the record if it can be read, and touch nothing. Raises StateError for what is
+        no file of the agent's own."""
         try:
-            return read_json(self._path.read_bytes(), DeviceRecord)
+            return read_json(self._state.read(NAME, MAX_BYTES), DeviceRecord)
         except (OSError, Mismatch):
             return None
 

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from agent.adapters.database import NAME
+from agent.adapters.database import FILES, NAME, connect_to_read
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
 
@@ -37,15 +37,16 @@ class HistoryRow:
 def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow, ...]:
     """Return the newest rows, newest first. Raises StateError."""
     path = state.path / NAME
-    if not path.exists():
-        return ()
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        state.require_own(*FILES)
+        if not path.exists():
+            return ()
+        connection = connect_to_read(state)
         try:
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return ()  # the daemon is making the tables just now
             return tuple(HistoryRow(*row) for row in connection.execute(_QUERY, (limit,)))
         finally:
             connection.close()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KEY_NAME = "identity.pem"
+KEY_MAX_BYTES = 64 * 1024
 
 SignatureEncoding = Literal["hex", "base64"]
 NonceEncoding = Literal["utf8", "base64", "hex"]
@@ -56,7 +57,7 @@ class Identity:
         )
 
         try:
-            pem = self._path.read_bytes()
+            pem = self._state.read(KEY_NAME, KEY_MAX_BYTES)
         except FileNotFoundError:
             return self._create()
         except OSError as error:

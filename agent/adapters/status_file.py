@@ -11,6 +11,7 @@ from agent.wire.reading import Mismatch, read_json, write_indented
 
 NAME = "status.json"
 WORLD_READABLE = 0o644
+MAX_BYTES = 4_000_000
 
 
 class ProblemStatus(Record):
@@ -56,6 +57,7 @@ class DaemonStatus(Record):
 
 class StatusFile:
     def __init__(self, state: StateDirectory) -> None:
+        self._state = state
         self._path = state.path / NAME
 
     def write(self, status: DaemonStatus) -> None:
@@ -63,8 +65,9 @@ class StatusFile:
         write_atomically(self._path, write_indented(status).encode(), WORLD_READABLE, durably=False)
 
     def read(self) -> DaemonStatus | None:
-        """Return what the daemon last wrote, or None."""
+        """Return what the daemon last wrote, or None. Raises StateError for what is no file of
+        the agent's own."""
         try:
-            return read_json(self._path.read_bytes(), DaemonStatus)
+            return read_json(self._state.read(NAME, MAX_BYTES), DaemonStatus)
         except (OSError, Mismatch):
             return None

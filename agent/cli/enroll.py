@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from agent.adapters.clock import SystemClock
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
+from agent.adapters.privileges import step_down
 from agent.adapters.state import StateDirectory
 from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option, add_json_option
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     config = loaded.config
     key = _read_key(config, loaded.path)
     state = StateDirectory(state_dir(config.device))
-    with acting_as_owner_of(state.path), _held(state):
+    step_down(state.path)
+    with _held(state):
         record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
     if options.json:
         sys.stdout.write(write_indented(record) + "\n")
@@ -58,22 +59,6 @@ def _read_key(config: Config, path: Path | None) -> ApiKeySource:
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
     return ApiKeySource(None, key)
-
-
-@contextlib.contextmanager
-def acting_as_owner_of(directory: Path) -> Iterator[None]:
-    """As root, act as the directory's owner: the daemon has to read what is written here."""
-    if sys.platform == "win32" or os.geteuid() != 0 or not directory.exists():
-        yield
-        return
-    owner, was_group = directory.stat(), os.getegid()
-    os.setegid(owner.st_gid)
-    os.seteuid(owner.st_uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(was_group)
 
 
 @contextlib.contextmanager

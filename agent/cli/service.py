@@ -15,6 +15,7 @@ from agent.adapters.service_manager.here import service_manager_here
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.screen import Screen, Style
+from agent.errors import StateError
 
 RUNNING, NOT_RUNNING = 0, 1
 _STYLES: Final[dict[Activity, Style]] = {"running": "good", "failed": "bad", "stopped": "warn"}
@@ -106,13 +107,23 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
 
 def _status(manager: ServiceManager, *, as_json: bool) -> int:
     state = manager.state()
-    last = read_last_exit(manager.places.state)
+    last = _last_exit(manager.places.state)
     if as_json:
         document = {**asdict(state), "last_exit": None if last is None else last.in_words()}
         sys.stdout.write(json.dumps(document) + "\n")
     else:
         show(Screen(), state, last, manager.places.config)
     return RUNNING if state.activity == "running" else NOT_RUNNING
+
+
+def _last_exit(state_dir: Path) -> LastExit | None:
+    """Read how the last run ended; what is unsafe there is said, and the rest shown."""
+    try:
+        return read_last_exit(state_dir)
+    except StateError as error:
+        for line in str(error).splitlines():
+            sys.stderr.write(f"venue-agent: {line}\n")
+        return None
 
 
 def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Path) -> None:

@@ -68,8 +68,8 @@ def _recent(state: StateDirectory) -> list[str]:
 
     try:
         rows = read_history(state, RECENT_REQUESTS)
-    except StateError:
-        return []
+    except StateError as error:
+        return [str(error)]
     return [f"{row.kind} {result_of(row)}, {ago(row.at)}" for row in rows]
 
 

@@ -9,16 +9,17 @@ import io
 import json
 import sqlite3
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from agent.adapters.atomic_file import write_atomically
-from agent.adapters.database import NAME as DATABASE
+from agent.adapters.database import connect_to_read
 from agent.adapters.history import read_history
-from agent.adapters.identity import KEY_NAME
+from agent.adapters.identity import KEY_MAX_BYTES, KEY_NAME
+from agent.adapters.privileges import writer_of
+from agent.adapters.safe_file import read_start_safely
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import StatusFile
 from agent.config import default_config_path
@@ -26,6 +27,7 @@ from agent.doctor.evidence import Evidence
 from agent.doctor.logs import read_logs
 from agent.doctor.scrub import Scrubber
 from agent.errors import AgentError, StateError
+from agent.regular_file import read_regular
 from agent.wire.reading import plain_values
 
 REPORTS_MAX: Final = 5
@@ -36,8 +38,16 @@ REPORT_FILES: Final = ("*-rejected-*.json", "*-refused-*.json")
 Member = tuple[str, str]
 
 
-def write_bundle(path: Path, evidence: Evidence, doctor: dict[str, Any]) -> tuple[str, ...]:
-    """Write the file, readable by its owner only; return its members. Raises AgentError."""
+def write_bundle(
+    path: Path,
+    evidence: Evidence,
+    doctor: dict[str, Any],
+    write: Callable[[bytes], None] | None = None,
+) -> tuple[str, ...]:
+    """Write the file, readable by its owner only; return its members. Raises AgentError.
+
+    ``write`` puts the content in its place, where this process has not the rights to.
+    """
     scrubber = Scrubber(_secrets(evidence))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -45,7 +55,7 @@ def write_bundle(path: Path, evidence: Evidence, doctor: dict[str, Any]) -> tupl
             archive.writestr(name, scrubber.clean(text))
             names.append(name)
     try:
-        write_atomically(path, content.getvalue())
+        (write or writer_of(path))(content.getvalue())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
     return tuple(names)
@@ -53,14 +63,21 @@ def write_bundle(path: Path, evidence: Evidence, doctor: dict[str, Any]) -> tupl
 
 def _members(evidence: Evidence, doctor: dict[str, Any]) -> Iterator[Member]:
     yield "doctor.json", _json(doctor)
-    yield "config.toml", _config(evidence.config_path or default_config_path())
+    yield "config.toml", evidence.config_text or read_config(evidence.config_path)
     if (state := evidence.state) is not None:
-        status = StatusFile(state).read()
-        yield "status.json", _json(None if status is None else plain_values(status))
+        yield "status.json", _status(state)
         yield "history.json", _history(state)
         yield from _reports_kept(state)
         yield from _reports_waiting(state)
-    yield "log.txt", read_logs()
+    yield "log.txt", evidence.log_text or read_logs()
+
+
+def _status(state: StateDirectory) -> str:
+    try:
+        status = StatusFile(state).read()
+    except StateError as error:
+        return _json({"error": str(error)})
+    return _json(None if status is None else plain_values(status))
 
 
 def _history(state: StateDirectory) -> str:
@@ -70,9 +87,11 @@ def _history(state: StateDirectory) -> str:
         return _json({"error": str(error)})
 
 
-def _config(path: Path) -> str:
+def read_config(named: Path | None) -> str:
+    """Return the configuration's text, or why it cannot be had."""
+    path = named or default_config_path()
     try:
-        return path.read_bytes()[:CONFIG_MAX_BYTES].decode("utf-8", "replace")
+        return read_regular(path, CONFIG_MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         return f"# {path} cannot be read: {error.strerror}\n"
 
@@ -80,25 +99,23 @@ def _config(path: Path) -> str:
 def _reports_kept(state: StateDirectory) -> Iterator[Member]:
     """Yield the newest bodies that the service rejected."""
     try:
+        state.require_quarantine()
         found = [path for pattern in REPORT_FILES for path in state.quarantine_path.glob(pattern)]
-    except OSError:
+    except (OSError, StateError):
         return
     for path in sorted(found, reverse=True)[:REPORTS_MAX]:
-        with contextlib.suppress(OSError):
-            text = path.read_bytes()[:REPORT_MAX_BYTES].decode("utf-8", "replace")
+        with contextlib.suppress(OSError, StateError):
+            text = read_start_safely(path, REPORT_MAX_BYTES).decode("utf-8", "replace")
             yield f"quarantine/{path.name}", text
 
 
 def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
     """Yield the newest bodies that wait to be sent."""
-    path = state.path / DATABASE
     query = "SELECT report_id, substr(body, 1, ?) FROM outbox ORDER BY created_at DESC LIMIT ?"
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
-        ) as database:
+        with contextlib.closing(connect_to_read(state, timeout_s=1)) as database:
             rows = database.execute(query, (REPORT_MAX_BYTES, REPORTS_MAX)).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError, StateError):
         return
     for report_id, body in rows:
         yield f"outbox/{report_id}.json", bytes(body).decode("utf-8", "replace")
@@ -121,8 +138,8 @@ def _secrets(evidence: Evidence) -> Iterator[str]:
 
 
 def _key_lines(state: StateDirectory) -> Iterator[str]:
-    with contextlib.suppress(OSError):
-        lines = (state.path / KEY_NAME).read_text("ascii", "replace").splitlines()
+    with contextlib.suppress(OSError, StateError):
+        lines = state.read(KEY_NAME, KEY_MAX_BYTES).decode("ascii", "replace").splitlines()
         yield from (line for line in lines if line and not line.startswith("-----"))
 
 

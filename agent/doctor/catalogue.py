@@ -13,6 +13,9 @@ from agent.doctor import (
 )
 from agent.doctor.check import Check
 
+AS_CALLER: Final = ("configuration", "api-key")
+"""Checks of what only root may be able to read, made before its rights are given up."""
+
 CHECKS: Final = (
     Check("configuration", "configuration", configuration.configuration),
     Check("api-key", "configuration", configuration.api_key, ("configuration",)),

@@ -30,6 +30,9 @@ class Evidence:
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
+    config_text: str | None = field(default=None, repr=False)
+    log_text: str | None = field(default=None, repr=False)
+    """Both for the bundle, where they were read before root's rights were given up."""
 
     # found
     local: "LocalConfig | None" = None  # configuration; also of one that lacks [service]

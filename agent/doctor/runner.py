@@ -13,9 +13,11 @@ from typing import Final
 from agent.doctor.check import Check, Finding, Outcome, fail
 from agent.doctor.evidence import Evidence
 from agent.doctor.judgement import cause_of, explained
+from agent.errors import AgentError
 
 TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
+_NAMED: Final = "do what is named, then run doctor again"
 
 OnOutcome = Callable[[Outcome], None]
 
@@ -26,23 +28,32 @@ def examine(
     *,
     total_s: float = TOTAL_S,
     on_outcome: OnOutcome = lambda _: None,
+    known: Sequence[Outcome] = (),
 ) -> tuple[Outcome, ...]:
-    """Return the outcome of each check, in the order of ``checks``, after ``total_s`` at most."""
-    outcomes = _Examination(checks, evidence, total_s, on_outcome).run()
+    """Return the outcome of each check, in the order of ``checks``, after ``total_s`` at most.
+
+    What is ``known`` from an earlier call is not looked at again.
+    """
+    outcomes = _Examination(checks, evidence, total_s, on_outcome, known).run()
     return explained(tuple(outcomes[check.name] for check in checks))
 
 
 class _Examination:
     def __init__(
-        self, checks: Sequence[Check], evidence: Evidence, total_s: float, on_outcome: OnOutcome
+        self,
+        checks: Sequence[Check],
+        evidence: Evidence,
+        total_s: float,
+        on_outcome: OnOutcome,
+        known: Sequence[Outcome],
     ) -> None:
-        self._waiting = list(checks)
+        self._done: dict[str, Outcome] = {outcome.name: outcome for outcome in known}
+        self._waiting = [check for check in checks if check.name not in self._done]
         self._running: dict[str, tuple[Check, float]] = {}
         self._evidence = evidence
         self._ends_at = time.monotonic() + total_s
         self._on_outcome = on_outcome
         self._findings: queue.SimpleQueue[tuple[str, Finding]] = queue.SimpleQueue()
-        self._done: dict[str, Outcome] = {}
 
     def run(self) -> dict[str, Outcome]:
         while self._waiting or self._running:
@@ -67,6 +78,8 @@ class _Examination:
     def _look(self, check: Check) -> None:
         try:
             finding = check.run(self._evidence)
+        except AgentError as error:
+            finding = fail(str(error).replace("\n", "; "), _NAMED)
         except Exception as error:  # noqa: BLE001 - the runner's boundary: told as a finding
             finding = fail(f"the check broke: {type(error).__name__}: {error}", check.fix)
         self._findings.put((check.name, finding))

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from agent.adapters import machine
+from agent.adapters.database import FILES, connect_to_read
 from agent.adapters.database import NAME as DATABASE
 from agent.adapters.device_record import NAME as RECORD
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.identity import KEY_NAME
+from agent.adapters.service_manager.last_exit import NAME as LAST_EXIT
+from agent.adapters.state import LOCK_NAME
+from agent.adapters.status_file import NAME as STATUS
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 
@@ -33,6 +37,10 @@ def state_directory(evidence: Evidence) -> Finding:
         return _absent(path)
     if not path.is_dir():
         return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
+    return _unsafe(evidence) or _writable(path)
+
+
+def _writable(path: Path) -> Finding:
     reason = _why_not_writable(path)
     if reason == errno.ENOSPC:
         return ok(f"{path}")  # the disk is the trouble, and has a check of its own
@@ -102,14 +110,12 @@ def device_record(evidence: Evidence) -> Finding:
 
 def journal(evidence: Evidence) -> Finding:
     path = _path(evidence) / DATABASE
-    if not _exists(path):
+    if evidence.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
     if not os.access(path, os.R_OK):
         return skipped(f"{path} cannot be read: {_DENIED}")
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
-        ) as database:
+        with contextlib.closing(connect_to_read(evidence.state, timeout_s=1)) as database:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
     except sqlite3.Error as error:
@@ -117,6 +123,20 @@ def journal(evidence: Evidence) -> Finding:
     if verdict != "ok":
         return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
     return ok(f"{rows} requests")
+
+
+def _unsafe(evidence: Evidence) -> Finding | None:
+    """Say who else could change what is in the directory, or what stands in a file's place.
+
+    What is closed to this user is said by others. Raises StateError.
+    """
+    with contextlib.suppress(OSError):
+        if evidence.state is not None:
+            if (weakness := evidence.state.weakness()) is not None:
+                return fail(weakness.detail, weakness.fix)
+            evidence.state.require_own(KEY_NAME, RECORD, STATUS, LOCK_NAME, LAST_EXIT, *FILES)
+            evidence.state.require_quarantine()
+    return None
 
 
 def _path(evidence: Evidence) -> Path:

@@ -56,7 +56,9 @@ class ServiceManager(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Make the directories of `places` closed to others, where files take rights from them."""
+        """See, before anything is written, that nobody else could change the program or has laid
+        out what the service would take over; raises ServiceManagerError with the fix. Make the
+        directories of `places` closed to others, where files take rights from them."""
         ...
 
     def protect(self, file: Path) -> None:

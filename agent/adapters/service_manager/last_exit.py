@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.adapters.state import StateDirectory
+
 NAME: Final = "last-exit"
 _LONGEST: Final = 200
 
@@ -44,10 +46,12 @@ _WRONG_CONFIGURATION: Final = LastExit("exit-code", "2")
 
 
 def read_last_exit(state_dir: Path) -> LastExit | None:
-    """Return how the run before this one ended, or None where nothing is known."""
+    """Return how the run before this one ended, or None where nothing is known.
+
+    Raises StateError for what is no file of the agent's own.
+    """
     try:
-        with (state_dir / NAME).open("rb") as file:
-            return parse_last_exit(file.read(_LONGEST))
+        return parse_last_exit(StateDirectory(state_dir).read(NAME, _LONGEST))
     except OSError:
         return None
 

@@ -6,7 +6,7 @@ reboots and reinstalls and would make the bootstrap fail.
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,12 @@ from agent.adapters.service_manager.contract import (
     ServiceManagerError,
     ServiceState,
 )
+from agent.adapters.service_manager.places_on_posix import (
+    ROOTS,
+    require_roots_configuration,
+    require_roots_state,
+    require_safe_program,
+)
 from agent.adapters.service_manager.plist import LABEL, daemon_plist, lint
 
 TARGET: Final = f"system/{LABEL}"
@@ -28,7 +34,8 @@ _PRIVATE = 0o600
 
 
 class LaunchdService:
-    """``sleep`` waits between two looks at a service that is on its way out."""
+    """``sleep`` waits between two looks at a service that is on its way out; ``owners`` are the
+    users whose files the service may trust."""
 
     def __init__(
         self,
@@ -38,12 +45,14 @@ class LaunchdService:
         *,
         root: Path = Path("/"),
         is_root: Callable[[], bool] = lambda: os.geteuid() == 0,
+        owners: Collection[int] = ROOTS,
     ) -> None:
         self._commands = commands
         self._command_line = command_line
         self._sleep = sleep
         self._root = root
         self._is_root = is_root
+        self._owners = owners
 
     @property
     def places(self) -> Places:
@@ -59,7 +68,11 @@ class LaunchdService:
             raise NotPermitted("changing the service needs root: run it with sudo")
 
     def prepare(self) -> None:
-        """Nothing: files have their own rights here."""
+        """See that what the service, which runs as root, is to use is root's alone."""
+        self.require_rights()
+        require_roots_configuration(self.places, self._owners)
+        require_roots_state(self.places, self._owners)
+        require_safe_program(self._command_line, self._owners)
 
     def protect(self, file: Path) -> None:
         file.chmod(_PRIVATE)

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,11 @@ from agent.adapters.service_manager.contract import (
     Places,
     ServiceManagerError,
     ServiceState,
+)
+from agent.adapters.service_manager.places_on_posix import (
+    ROOTS,
+    require_roots_configuration,
+    require_safe_program,
 )
 from agent.adapters.service_manager.program import reachable_by_a_service
 from agent.presentation.plain_text import plain
@@ -54,7 +59,8 @@ _ACTIVITIES: Final[Mapping[str, Activity]] = {
 
 class SystemdService:
     """``root`` is where the file system begins; ``is_root`` tells of the rights of this process;
-    ``give_to_group`` makes a file the service's group's."""
+    ``give_to_group`` makes a file the service's group's; ``owners`` are the users whose files the
+    service may trust."""
 
     def __init__(
         self,
@@ -66,12 +72,14 @@ class SystemdService:
         give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(
             path, group=group
         ),
+        owners: Collection[int] = ROOTS,
     ) -> None:
         self._commands = commands
         self._command_line = command_line
         self._root = root
         self._is_root = is_root
         self._give_to_group = give_to_group
+        self._owners = owners
 
     @property
     def places(self) -> Places:
@@ -87,7 +95,11 @@ class SystemdService:
             raise NotPermitted("changing the service needs root: run it with sudo")
 
     def prepare(self) -> None:
-        """Nothing: files have their own rights here."""
+        """See that what the service is to use is root's alone."""
+        self.require_rights()
+        require_roots_configuration(self.places, self._owners)
+        if not self._is_packaged():
+            require_safe_program(reachable_by_a_service(self._command_line), self._owners)
 
     def protect(self, file: Path) -> None:
         if file == self.places.config:

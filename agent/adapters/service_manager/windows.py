@@ -13,7 +13,9 @@ from agent.adapters.service_manager.contract import (
     ServiceManagerError,
     ServiceState,
 )
+from agent.adapters.service_manager.places_on_windows import require_safe_program, take_directory
 from agent.adapters.service_manager.program import packaged_for_windows
+from agent.adapters.service_manager.windows_rights import Security
 
 NAME: Final = "venue-agent"
 HOST_WORD: Final = "windows-service"
@@ -106,6 +108,18 @@ class ServiceControl(Protocol):
         only."""
         ...
 
+    def make_closed(self, directory: Path) -> None:
+        """Make a directory with such rights from its first moment; it must not exist yet."""
+        ...
+
+    def security(self, path: Path) -> Security:
+        """Return who owns a file and who has which rights on it; links are not followed."""
+        ...
+
+    def name_of(self, sid: str) -> str:
+        """Return an account's name, or the SID where it has none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class WindowsService:
@@ -134,13 +148,11 @@ class WindowsService:
 
     def prepare(self) -> None:
         """Close the directory: in ProgramData every user may read and add files by default, and
-        the key and the identity are to lie here."""
-        home = self.places.state
-        try:
-            home.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ServiceManagerError(f"{home} cannot be made: {error.strerror}") from None
-        self.control.protect(home)
+        the key and the identity are to lie here. One that somebody else made is not taken over."""
+        self.require_rights()
+        packaged_for_windows(self.command_line)
+        require_safe_program(self.control, Path(self.command_line[0]))
+        take_directory(self.control, self.places.state)
 
     def protect(self, file: Path) -> None:
         self.control.protect(file)

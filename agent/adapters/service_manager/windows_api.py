@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.windows import NAME, Definition, Query, Status
+from agent.adapters.service_manager.windows_rights import ADMINISTRATORS, Entry, Security
 
 _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
 _ALREADY_RUNNING: Final = 1056  # ERROR_SERVICE_ALREADY_RUNNING
@@ -19,6 +20,15 @@ _WAIT_TIMEOUT: Final = 258
 _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 """Owned by the administrators; full rights for SYSTEM and them, for nobody else, also on what is
 made in it (Security Descriptor Definition Language)."""
+
+
+_WINE_USERS: Final = "S-1-5-21-0-0-0-"
+
+
+def _is_wine() -> bool:
+    """Tell whether this is Wine, which knows no owner but the one user who runs all of it."""
+    windll: Any = getattr(importlib.import_module("ctypes"), "windll")  # noqa: B009 - Windows only
+    return hasattr(windll.ntdll, "wine_get_version")
 
 
 class Win32ServiceControl:
@@ -111,6 +121,50 @@ class Win32ServiceControl:
             )  # fmt: skip
         except self._error as error:
             raise ServiceManagerError(f"{path} cannot be protected: {error.strerror}") from None
+
+    def make_closed(self, directory: Path) -> None:
+        attributes = importlib.import_module("pywintypes").SECURITY_ATTRIBUTES()
+        api = importlib.import_module("win32security")
+        attributes.SECURITY_DESCRIPTOR = api.ConvertStringSecurityDescriptorToSecurityDescriptor(
+            _CLOSED, 1
+        )
+        try:
+            importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
+        except self._error as error:
+            raise ServiceManagerError(f"{directory} cannot be made: {error.strerror}") from None
+
+    def security(self, path: Path) -> Security:
+        api = importlib.import_module("win32security")
+        parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
+        try:
+            found = api.GetFileSecurity(str(path), parts)
+        except self._error as error:
+            raise ServiceManagerError(f"{path}: {error.strerror}") from None
+        entries = found.GetSecurityDescriptorDacl()
+        return Security(
+            owner=self._sid(found.GetSecurityDescriptorOwner()),
+            entries=None
+            if entries is None
+            else tuple(self._entry(entries.GetAce(at)) for at in range(entries.GetAceCount())),
+        )
+
+    def name_of(self, sid: str) -> str:
+        api = importlib.import_module("win32security")
+        try:
+            name, domain, _ = api.LookupAccountSid(None, api.ConvertStringSidToSid(sid))
+        except self._error:
+            return sid
+        return f"{domain}\\{name}" if domain else str(name)
+
+    def _entry(self, found: Any) -> Entry:
+        """Read ((type, flags), mask, …, SID); entries for objects have two ids in between."""
+        (kind, flags), mask, *_, sid = found
+        # Python has the mask's highest bit as a sign.
+        return Entry(kind, flags, mask & 0xFFFF_FFFF, self._sid(sid))
+
+    def _sid(self, sid: Any) -> str:
+        text = str(importlib.import_module("win32security").ConvertSidToStringSid(sid))
+        return ADMINISTRATORS if text.startswith(_WINE_USERS) and _is_wine() else text
 
     def _refine(self, handle: Any, definition: Definition) -> None:
         """Set what came to the API later: description, delayed start, recovery."""

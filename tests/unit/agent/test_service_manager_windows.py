@@ -23,6 +23,7 @@ from agent.adapters.service_manager.windows_host import (
     Host,
     ReadyNotifier,
 )
+from agent.adapters.service_manager.windows_rights import SYSTEM, Security
 
 PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
@@ -41,6 +42,7 @@ class FakeControl:
     calls: list[str] = field(default_factory=list)
     starts_well: bool = True
     looks_until_gone: int = 2
+    owner: str = SYSTEM
     _until_change: int = 0
     _goal: Status | None = None
     _is_deleted: bool = False
@@ -96,6 +98,16 @@ class FakeControl:
     def protect(self, path: Path) -> None:
         self.protected.append(path)
 
+    def make_closed(self, directory: Path) -> None:
+        directory.mkdir()
+        self.protected.append(directory)
+
+    def security(self, path: Path) -> Security:
+        return Security(self.owner if path.exists() else SYSTEM, ())
+
+    def name_of(self, sid: str) -> str:
+        return sid
+
 
 def service_in(program_data: Path, control: FakeControl) -> WindowsService:
     config = program_data / "venue-agent/config.toml"
@@ -129,10 +141,27 @@ def test_the_whole_life(tmp_path: Path) -> None:
 
 def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
     control = FakeControl()
-    service = WindowsService(control, PROGRAM, tmp_path, lambda seconds: None)
+    service = unpacked_in(tmp_path, control)
     service.prepare()
-    assert control.protected == [service.places.api_key.parent] == [tmp_path / "venue-agent"]
+    assert control.protected == [service.places.api_key.parent]
     assert list(control.protected[0].iterdir()) == []
+
+
+def unpacked_in(directory: Path, control: FakeControl) -> WindowsService:
+    program = directory / "program/venue-agent.exe"
+    program.parent.mkdir()
+    (directory / "data").mkdir()
+    program.touch()
+    return WindowsService(control, (str(program),), directory / "data", lambda seconds: None)
+
+
+def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    control = FakeControl(owner="S-1-5-21-1-2-3-1001")
+    service = unpacked_in(tmp_path, control)
+    with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
+        service.prepare()
+    assert control.protected == []
+    assert not service.places.state.exists()
 
 
 def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:

@@ -1,13 +1,8 @@
 """`enroll` by hand: the record, a second time, by force, as root for the agent's user."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
-import pytest
-
-from agent.cli.enroll import acting_as_owner_of
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import run_agent, running_agent, write_config
@@ -57,17 +52,3 @@ async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:
     code, _, errors = await run_agent(config, "enroll")
     assert code == 2
     assert len(errors.splitlines()) == 1
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-def test_root_writes_as_the_owner_of_the_state_directory() -> None:
-    # pytest's own directories are closed to others.
-    with tempfile.TemporaryDirectory() as directory:
-        Path(directory).chmod(0o755)
-        state = Path(directory) / "state"
-        state.mkdir(mode=0o700)
-        os.chown(state, 65534, 65534)
-        with acting_as_owner_of(state):
-            (state / "file").write_text("x")
-        assert (state / "file").stat().st_uid == 65534
-    assert (os.geteuid(), os.getegid()) == (0, 0)

@@ -146,7 +146,7 @@ def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
 def test_a_path_that_cannot_be_opened_is_said(state: StateDirectory) -> None:
     (state.path / NAME).mkdir()
 
-    with pytest.raises(StateError, match="cannot be opened"):
+    with pytest.raises(StateError, match=r"agent\.db is a directory, .*: remove it"):
         Database(state)
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_moved_away_is_said(state: StateDirectory) -> None
     (state.path / NAME).write_bytes(b"garbage" * 1000)
     state.quarantine_path.write_text("in the way")
 
-    with pytest.raises(StateError, match="cannot be made anew"):
+    with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):
         Database(state)
 
 
@@ -231,5 +231,5 @@ def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> N
     filled(state, 1)
     state.quarantine_path.write_text("in the way")
 
-    with pytest.raises(StateError, match="cannot be set aside"):
+    with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):
         set_database_aside(state)

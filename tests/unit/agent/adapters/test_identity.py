@@ -137,7 +137,7 @@ def test_a_broken_key_is_set_aside_and_a_new_one_made(
 def test_a_key_that_may_not_be_read_is_said(identity: Identity, state: StateDirectory) -> None:
     (state.path / "identity.pem").mkdir()
 
-    with pytest.raises(StateError, match=r"identity\.pem cannot be read: Is a directory"):
+    with pytest.raises(StateError, match=r"identity\.pem is a directory, .*: remove it"):
         identity.load_or_create()
 
 

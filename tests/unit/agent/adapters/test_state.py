@@ -109,7 +109,7 @@ def test_a_lock_file_that_cannot_be_opened_is_said(state: StateDirectory) -> Non
     (state.path / "agent.lock").mkdir()
 
     with (
-        pytest.raises(StateError, match=r"agent\.lock cannot be written: Is a directory"),
+        pytest.raises(StateError, match=r"agent\.lock is a directory, .*: remove it"),
         state.hold(),
     ):
         pytest.fail("held a directory")

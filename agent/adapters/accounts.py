@@ -1,0 +1,50 @@
+"""Users and groups of this machine, as far as its account databases know them."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+_WHOLE_RANGE: Final = ["0", "0", "4294967295"]
+
+
+def user_name(uid: int) -> str:
+    """Return the name of a user, or the number where it has none."""
+    if sys.platform == "win32":
+        return str(uid)
+    import pwd  # noqa: PLC0415 - not on Windows, and only for what is wrong
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def is_private_group(gid: int, uid: int) -> bool:
+    """Tell whether a group is only that of one user, as useradd(8) makes for each.
+
+    Where it does, the umask is 002 and a user's own directories are writable for the group.
+    """
+    if sys.platform == "win32":
+        return False
+    import grp  # noqa: PLC0415
+    import pwd  # noqa: PLC0415
+
+    try:
+        user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    has_its_name = user.pw_gid == gid and group.gr_name == user.pw_name
+    return has_its_name and not set(group.gr_mem) - {user.pw_name}
+
+
+def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
+    """Return the user that stands for everybody outside this user namespace, if it is one.
+
+    Nobody inside can act as such a user (user_namespaces(7), "Unmapped user and group IDs").
+    """
+    try:
+        if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:
+            return frozenset()
+        return frozenset({int((proc / "sys/kernel/overflowuid").read_text())})
+    except (OSError, ValueError):
+        return frozenset()

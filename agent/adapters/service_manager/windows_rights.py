@@ -1,0 +1,78 @@
+"""Who may change a file on Windows, told from its security descriptor; decided without Windows.
+
+Sources: "Well-known SIDs", "File Access Rights Constants" and "ACE_HEADER" of Microsoft's Win32
+documentation, and [MS-DTYP] 2.4.4.1 for the types of entries.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+SYSTEM: Final = "S-1-5-18"
+ADMINISTRATORS: Final = "S-1-5-32-544"
+TRUSTED_INSTALLER: Final = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+TRUSTED: Final = frozenset({SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER})
+
+_STAND_FOR_THE_OWNER: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
+"""CREATOR OWNER and CREATOR GROUP are only for what is made below; OWNER RIGHTS are the owner's."""
+
+RIGHTS_TO_WRITE: Final = {
+    "FILE_WRITE_DATA, FILE_ADD_FILE": 0x0002,
+    "FILE_APPEND_DATA, FILE_ADD_SUBDIRECTORY": 0x0004,
+    "FILE_WRITE_EA": 0x0010,
+    "FILE_DELETE_CHILD": 0x0040,
+    "FILE_WRITE_ATTRIBUTES": 0x0100,
+    "DELETE": 0x0001_0000,
+    "WRITE_DAC": 0x0004_0000,
+    "WRITE_OWNER": 0x0008_0000,
+    "GENERIC_ALL": 0x1000_0000,
+    "GENERIC_WRITE": 0x4000_0000,
+}
+RIGHTS_TO_REPLACE: Final = {
+    name: RIGHTS_TO_WRITE[name]
+    for name in ("FILE_DELETE_CHILD", "DELETE", "WRITE_DAC", "WRITE_OWNER", "GENERIC_ALL")
+}
+"""Those that, on a directory, let somebody rename what is in it. To add files, as every user may
+in ProgramData and in the root of a drive, is not among them."""
+
+ALLOWED_TYPES: Final = frozenset({0x00, 0x05, 0x09, 0x0B})
+"""ACCESS_ALLOWED_ACE, and those for objects and with conditions. What denies is left out: it can
+only take away, and whether it does depends on the order and on who asks."""
+INHERIT_ONLY: Final = 0x08
+"""Of the entry's flags: it holds for what is made below, not here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of an access control list. ``kind`` and ``flags`` are of its header."""
+
+    kind: int
+    flags: int
+    mask: int
+    sid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """Owner and entries of a file; ``entries`` is None without a list, which lets everybody in."""
+
+    owner: str
+    entries: tuple[Entry, ...] | None
+
+
+def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
+    """Return the SID of who owns or may write the file besides the system's own; None if nobody.
+
+    Of a directory ``is_on_the_way`` only the right to replace what is in it counts.
+    """
+    if security.owner not in TRUSTED:
+        return security.owner
+    if security.entries is None:
+        return "S-1-1-0"  # Everyone
+    rights = RIGHTS_TO_REPLACE if is_on_the_way else RIGHTS_TO_WRITE
+    mask = sum(rights.values())
+    for entry in security.entries:
+        holds_here = entry.kind in ALLOWED_TYPES and not entry.flags & INHERIT_ONLY
+        is_other = entry.sid not in TRUSTED | _STAND_FOR_THE_OWNER
+        if holds_here and is_other and entry.mask & mask:
+            return entry.sid
+    return None
