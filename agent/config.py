@@ -41,6 +41,10 @@ def is_loopback_host(host: str) -> bool:
         return False
 
 
+def is_loopback_url(url: str) -> bool:
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
 def _service_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:

@@ -22,7 +22,7 @@ TEXTS: Final[Mapping[str, str]] = {
     ),
     "service.proxy": (
         "Proxy such as http://user:password@proxy:3128. If it is not set, HTTPS_PROXY and "
-        "NO_PROXY of the environment hold."
+        "NO_PROXY of the environment hold. A service on this machine (loopback) is asked straight."
     ),
     "service.request_timeout_seconds": (
         "Longest wait for one answer. Raise it on satellite links."

@@ -11,7 +11,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, BinaryIO
 
 from collectors.bounds import bind_this_process
@@ -19,6 +20,7 @@ from collectors.contract import (
     ApplicationJob,
     Checkpoint,
     ConfiguredPrinter,
+    Confinement,
     Crash,
     Event,
     Facts,
@@ -27,6 +29,8 @@ from collectors.contract import (
     Progress,
     Result,
 )
+from collectors.programs import use_system_programs_only
+from collectors.sandbox import confine_this_process
 
 KINDS = ("network", "application")
 CANCEL_LINE = b"cancel\n"
@@ -37,6 +41,7 @@ class ChildRun:
     """Writes events to a stream, one JSON object a line, and listens for the cancellation."""
 
     def __init__(self, output: BinaryIO) -> None:
+        self.confinement = Confinement()
         self._output = output
         self._lock = threading.Lock()
         self._cancel = threading.Event()
@@ -46,7 +51,10 @@ class ChildRun:
         self.emit(Progress(step, done, total))
 
     def checkpoint(self, facts: Facts) -> None:
-        self.emit(Checkpoint(facts))
+        self.emit(Checkpoint(self._with_confinement(facts)))
+
+    def result(self, facts: Facts) -> None:
+        self.emit(Result(self._with_confinement(facts)))
 
     @property
     def cancelled(self) -> bool:
@@ -71,6 +79,9 @@ class ChildRun:
             self._output.write(line)
             self._output.flush()
 
+    def _with_confinement(self, facts: Facts) -> Facts:
+        return replace(facts, confinement=self.confinement)
+
 
 def job_from_json(kind: str, line: bytes) -> Job:
     """Build the job the parent wrote. An empty line gives the bounds of a run by hand.
@@ -94,15 +105,18 @@ def job_from_json(kind: str, line: bytes) -> Job:
     return NetworkJob(**{**by_hand, **values})
 
 
-def collect(job: Job, run: ChildRun) -> Facts:
-    """Run the collector the job is for. Imports only that one."""
+def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
+    """Return the collector the job is for, all of its modules imported. Imports only that one.
+
+    What it needs that the process gives up when it is confined, it has by now.
+    """
     if isinstance(job, NetworkJob):
         from collectors.network.collector import collect_network  # noqa: PLC0415
 
-        return collect_network(job, run)
-    from collectors.application.collector import collect_application  # noqa: PLC0415
+        return partial(collect_network, job)
+    from collectors.application.collector import application_collector  # noqa: PLC0415
 
-    return collect_application(job, run)
+    return application_collector(job)
 
 
 def main() -> int:
@@ -116,10 +130,14 @@ def main() -> int:
         sys.stderr.write(f"the job cannot be read: {error}\n")
         return 2
     bind_this_process()
+    use_system_programs_only()
     run = ChildRun(sys.stdout.buffer)
-    threading.Thread(target=_listen, args=(run,), daemon=True).start()
     try:
-        run.emit(Result(collect(job, run)))
+        collect = collector_of(job)
+        # Before the first thread: one that runs already would stay as free as it was.
+        run.confinement = confine_this_process()
+        threading.Thread(target=_listen, args=(run,), daemon=True).start()
+        run.result(collect(run))
     except Exception as error:  # noqa: BLE001 - the runner's boundary: told to the parent
         traceback.print_exc()
         run.emit(Crash(f"{type(error).__name__}: {error}"))

@@ -79,6 +79,18 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """Whether the system held the collector's process to what it needs to read.
+
+    "not-offered": this operating system has no means for it. "refused": it has, and did not do
+    it here; ``reason`` says why.
+    """
+
+    state: Literal["confined", "refused", "not-offered"] = "not-offered"
+    reason: str | None = None
+
+
 # ---------------------------------------------------------------------------- network facts
 
 
@@ -197,6 +209,7 @@ class NetworkFacts:
     limitations: tuple[str, ...] = ()
     truncated: bool = False
     cancelled: bool = False
+    confinement: Confinement = field(default_factory=Confinement)
     kind: Literal["network"] = "network"
 
 
@@ -246,6 +259,7 @@ class ApplicationFacts:
     limitations: tuple[str, ...] = ()
     truncated: bool = False
     cancelled: bool = False
+    confinement: Confinement = field(default_factory=Confinement)
     kind: Literal["application"] = "application"
 
 

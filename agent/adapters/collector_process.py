@@ -36,22 +36,21 @@ from collectors.contract import (
     Progress,
     Result,
 )
+from collectors.programs import inherited, neutral_directory
 
 log = logging.getLogger(__name__)
 
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 
-# What a child may inherit: where programs and libraries are, the language, the session bus.
-_INHERITED: Final = frozenset(
+# What a child may know beside what any program may: the language and how the network is reached.
+_KNOWN: Final = frozenset(
     {
-        "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
-        "SYSTEMROOT", "WINDIR", "SYSTEMDRIVE", "PROGRAMDATA", "PROGRAMFILES", "USERPROFILE",
-        "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "LD_LIBRARY_PATH",
+        "LC_ALL",
         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-        "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS",
     }
 )  # fmt: skip
+_NOT_INSTALLED: Final = "No module named collectors"
 
 _MOMENTS: Final = {
     "progress": Moment.CHILD_PROGRESS,
@@ -93,10 +92,14 @@ class Collected:
 
 
 def default_command(kind: str) -> tuple[str, ...]:
-    """Return the command line that starts a collector of ``kind``."""
+    """Return the command line that starts a collector of ``kind``.
+
+    Isolated (-I): modules come from where this Python has them installed, not from the current
+    directory, PYTHONPATH or a user's own packages.
+    """
     if getattr(sys, "frozen", False):
         return (sys.executable, "collector", kind)
-    return (sys.executable, "-m", "collectors", kind)
+    return (sys.executable, "-I", "-m", "collectors", kind)
 
 
 class CollectorProcess:
@@ -111,10 +114,10 @@ class CollectorProcess:
         self._command = command
         self._patience = patience
         # A proxy's URL may hold a name and a password; its address is all a child may know.
-        self._environment = {
+        self._environment = inherited(environment) | {
             k: _URL_CREDENTIALS.sub("", v) if k.lower().endswith("_proxy") else v
             for k, v in environment.items()
-            if k in _INHERITED
+            if k in _KNOWN
         }
 
     async def collect(
@@ -146,6 +149,11 @@ class CollectorProcess:
         complaint = complaints.decode("utf-8", "replace").strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
+        if _NOT_INSTALLED in complaint:
+            raise CollectorError(
+                "the collector is not installed for this Python, and is not looked for in the"
+                " current directory or PYTHONPATH: install the agent (pip install)"
+            )
         return reader.collected(error)
 
     async def _start(self, job: Job) -> Process:
@@ -159,6 +167,7 @@ class CollectorProcess:
                 stderr=PIPE,
                 limit=EVENT_MAX_BYTES,
                 env=self._environment,
+                cwd=neutral_directory(),
                 start_new_session=True,
                 creationflags=_windows_flags(),
             )

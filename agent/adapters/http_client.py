@@ -15,7 +15,7 @@ from typing import Final
 import httpx2
 
 from agent import __version__
-from agent.config import Service
+from agent.config import Service, is_loopback_url
 from agent.errors import ConfigError, Unavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 
@@ -38,10 +38,13 @@ def client_for(service: Service) -> httpx2.AsyncClient:
     """Build the client. Raises ConfigError for a proxy or a file of certificates that is none."""
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
+    # What stays on this machine is no proxy's business, and over http it would read the API key.
+    is_local = is_loopback_url(service.base_url)
     try:
         return httpx2.AsyncClient(
             verify=trust,
-            proxy=service.proxy or None,
+            proxy=None if is_local else service.proxy or None,
+            trust_env=not is_local,
             follow_redirects=False,
             # Connecting gives up by itself before the bound of the whole call does: cancelled in
             # a TLS handshake, the library would leave the socket open until it is collected.

@@ -33,6 +33,8 @@ from agent.wire.reading import converted
 LOCATION: Final = "demo-venue"
 KINDS: Final = ("network", "application")
 SERVICE_NEEDS: Final = ("controlplane", "starlette", "uvicorn", "sqlalchemy")
+ISOLATED: Final = ("-I", "-m")
+"""Neither the current directory nor PYTHONPATH says what is run."""
 START_WITHIN_S: Final = 30.0
 REPORT_WITHIN_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.05
@@ -216,11 +218,11 @@ def _output_of(command: list[str], environment: dict[str, str] | None = None) ->
 
 
 def _agent() -> list[str]:
-    return [sys.executable, "-m", "agent"]
+    return [sys.executable, *ISOLATED, "agent"]
 
 
 def _controlplane() -> list[str]:
-    return [sys.executable, "-m", "controlplane"]
+    return [sys.executable, *ISOLATED, "controlplane"]
 
 
 def _database(home: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from agent import __version__
 from agent.errors import AgentError, ConfigError
+from collectors.programs import use_system_programs_only
 
 EXIT_BAD: Final = 1
 EXIT_USAGE: Final = 2
@@ -34,6 +35,8 @@ VERBS: Final = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     _write_any_character()
+    if arguments is None:
+        use_system_programs_only()
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
 

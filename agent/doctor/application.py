@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.dialling import connect
 from agent.doctor.evidence import Evidence
+from collectors.programs import find_program
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
 ANSWER_MAX: Final = 65536
@@ -103,7 +104,11 @@ def _read(sock: socket.socket) -> bytes:
 def _spooler() -> Finding:
     try:
         done = subprocess.run(
-            ["sc", "query", "Spooler"], capture_output=True, text=True, timeout=STEP_S, check=False
+            [find_program("sc") or r"C:\Windows\System32\sc.exe", "query", "Spooler"],
+            capture_output=True,
+            text=True,
+            timeout=STEP_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")

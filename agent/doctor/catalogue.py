@@ -32,6 +32,7 @@ CHECKS: Final = (
     Check("other-agent", "the agent", daemon.other_agent, after=("boot", "daemon")),
     Check("conditions", "the agent", daemon.conditions, ("daemon",)),
     Check("collector", "network", network.collector),
+    Check("confinement", "network", network.confinement, ("collector",)),
     Check("interfaces", "network", network.interfaces, ("collector",)),
     Check("gateway", "network", network.gateway, ("collector",)),
     Check("neighbours", "network", network.neighbours, ("collector",)),

@@ -1,11 +1,12 @@
 """The agent's recent log lines, wherever this machine's service manager keeps them."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+
+from collectors.programs import find_program, program_environment
 
 LINES: Final = 2000
 LOG_MAX_BYTES: Final = 1_000_000
@@ -21,8 +22,8 @@ FILES: Final = (
 
 def read_logs(files: tuple[Path, ...] = FILES) -> str:
     """Return the last lines, or why there are none."""
-    if sys.platform == "linux" and shutil.which("journalctl"):
-        return _journal()
+    if sys.platform == "linux" and (journalctl := find_program("journalctl")):
+        return _journal(journalctl)
     for path in files:
         try:
             with path.open("rb") as file:
@@ -33,11 +34,17 @@ def read_logs(files: tuple[Path, ...] = FILES) -> str:
     return "no log could be read\n"
 
 
-def _journal() -> str:
-    command = ["journalctl", "--unit", "venue-agent.service", "--lines", str(LINES)]
+def _journal(journalctl: str) -> str:
+    command = [journalctl, "--unit", "venue-agent.service", "--lines", str(LINES)]
     command += ["--no-pager", "--output", "short-iso-precise"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=READ_WITHIN_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=READ_WITHIN_S,
+            check=False,
+            env=program_environment(),
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"the journal could not be read: {error}\n"
     return (done.stdout + done.stderr)[-LOG_MAX_BYTES:].decode("utf-8", "replace")

@@ -42,6 +42,21 @@ def collector(evidence: Evidence) -> Finding:
     return ok("it starts and tells facts")
 
 
+def confinement(evidence: Evidence) -> Finding:
+    """Was the collector held to what it needs to read? It told by its own facts."""
+    found = _facts(evidence).confinement
+    match found.state:
+        case "confined":
+            return ok("it can read what it needs, and write nowhere")
+        case "refused":
+            return warn(
+                f"the collector runs with all rights of its account: {found.reason}",
+                "run a kernel with Landlock (Linux 5.13 or newer, `landlock` among its lsm=), and"
+                " allow its system calls where a container filters them",
+            )
+    return skipped(f"the collector runs with all rights of its account: {found.reason}")
+
+
 def interfaces(evidence: Evidence) -> Finding:
     facts = _facts(evidence)
     if facts.interfaces_source.state == "failed":

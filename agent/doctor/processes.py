@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from collectors.programs import find_program, program_environment
+
 READ_MAX: Final = 4096
 
 
@@ -47,7 +49,12 @@ def _from_ps() -> Iterator[tuple[int, tuple[str, ...]]] | None:
         return None
     try:
         done = subprocess.run(
-            ["ps", "-axo", "pid=,command="], capture_output=True, text=True, timeout=3, check=False
+            [find_program("ps") or "/bin/ps", "-axo", "pid=,command="],
+            capture_output=True,
+            text=True,
+            timeout=3,
+            check=False,
+            env=program_environment(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,7 +1,8 @@
 """The way to the service: straight, or through which proxy, and who says so. Pure.
 
 Environment variables are read as the daemon's HTTP library reads them: lower case wins, and
-NO_PROXY names hosts, domains, addresses and subnets, or `*`.
+NO_PROXY names hosts, domains, addresses and subnets, or `*`. A service on this machine is asked
+straight, whatever they say: over http a proxy would read the API key.
 """
 
 import base64
@@ -9,6 +10,8 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
+
+from agent.config import is_loopback_host
 
 _PORTS = {"https": 443, "http": 80}
 
@@ -70,6 +73,8 @@ def _proxy_of(
     system: Mapping[str, str],
 ) -> tuple[str, str]:
     """Return (proxy URL or "", who says so)."""
+    if is_loopback_host(host):
+        return "", "this machine itself, which no proxy is asked for"
     if configured:
         return configured, "service.proxy"
     for name in (f"{scheme}_proxy", "all_proxy"):

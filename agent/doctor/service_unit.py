@@ -1,6 +1,5 @@
 """What the service manager says of the agent's unit, in its own words turned into facts."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import Final
 
 from agent.adapters.service_manager.here import service_manager_here
 from agent.errors import AgentError
+from collectors.programs import find_program, program_environment
 
 UNIT: Final = "venue-agent.service"
 PROPERTIES: Final = (
@@ -43,12 +43,18 @@ def read_unit() -> UnitFacts | None:
     """Ask this machine's service manager; None where there is none that can be asked."""
     if sys.platform != "linux":
         return _as_the_manager_says()
-    if shutil.which("systemctl") is None:
+    systemctl = find_program("systemctl")
+    if systemctl is None:
         return None
-    command = ["systemctl", "show", UNIT, "--property", ",".join(PROPERTIES)]
+    command = [systemctl, "show", UNIT, "--property", ",".join(PROPERTIES)]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=ASK_WITHIN_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=ASK_WITHIN_S,
+            check=False,
+            env=program_environment(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from agent.rules.fit import clip, clip_id
-from agent.rules.network_report import NO_REASON, failures, limitation_lines
+from agent.rules.network_report import NO_REASON, failures, limitation_lines, unconfined
 from agent.rules.report_context import ReportContext
 from agent.wire import application_payload as wire
 from agent.wire import limits
@@ -27,7 +27,7 @@ def application_report(
     browser_fields = _browser_fields_kept(found)
     left_out = len(found.browser_fields) - len(browser_fields)
     said = (f"{left_out} browser fields are left out",) if left_out else ()
-    limitations = limitation_lines((*found.limitations, *said))
+    limitations = limitation_lines((*found.limitations, *said, *unconfined(found.confinement)))
     return wire.ApplicationPayload(
         report_id=context.report_id,
         started_at=clip(found.started_at),

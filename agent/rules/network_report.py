@@ -19,7 +19,7 @@ def network_report(
 ) -> wire.NetworkPayload:
     """Build a payload inside the contract's limits; what was cut is counted in it."""
     printers = found.printers
-    limitations = _limitations(found)
+    limitations = limitation_lines((*_limitations(found), *unconfined(found.confinement)))
     endpoints = _endpoints_kept(found)
     return wire.NetworkPayload(
         report_id=context.report_id,
@@ -103,6 +103,14 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
         limits.LIMITATIONS_MAX,
         lambda n: f"{n} more limitations are not listed",
     )
+
+
+def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
+    """Say that the collector ran with all rights of its account where the system could have held
+    it. No fact is missing for it: the report is as complete as without."""
+    if confinement.state != "refused":
+        return ()
+    return (f"the collector was not confined to what it needs to read: {confinement.reason}",)
 
 
 def _limitations(found: facts.NetworkFacts) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Which sources there are on which platform."""
 
+from pathlib import Path
+
 from collectors.application.source import Source
 from collectors.contract import ApplicationJob
 
@@ -17,3 +19,14 @@ def sources_for(platform: str, job: ApplicationJob) -> tuple[Source, ...]:
     from collectors.application.linux.catalogue import linux_sources  # noqa: PLC0415
 
     return linux_sources(job)
+
+
+def sources_before_confinement(platform: str, job: ApplicationJob) -> tuple[Source, ...]:
+    """The sources, with those already asked that need what the process is about to give up."""
+    if platform != "linux":
+        return sources_for(platform, job)
+    from collectors.application.linux import drives, smart  # noqa: PLC0415
+    from collectors.application.linux.catalogue import linux_sources  # noqa: PLC0415
+
+    root = Path("/")
+    return linux_sources(job, root, smart.asked_now(drives.drives_with_a_verdict(root)))

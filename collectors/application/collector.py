@@ -2,10 +2,11 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
-from collectors.application.catalogue import sources_for
+from collectors.application.catalogue import sources_before_confinement
 from collectors.application.deadline import Deadline
 from collectors.application.isolation import Outcome, Outcomes, read_all
 from collectors.application.source import Reading, Source, all_absent, status_of
@@ -15,9 +16,13 @@ RESERVE_S = 0.3
 """Kept of the job's time for putting the facts together and writing them."""
 
 
-def collect_application(job: ApplicationJob, run: Run) -> ApplicationFacts:
-    """Return the snapshot of this machine within ``job.max_duration_s``. Raises nothing."""
-    return snapshot(sources_for(sys.platform, job), job.max_duration_s, run)
+def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFacts]:
+    """Return what takes the snapshot of this machine within ``job.max_duration_s``.
+
+    To be called before the process confines itself, what it returns after.
+    """
+    sources = sources_before_confinement(sys.platform, job)
+    return partial(snapshot, sources, job.max_duration_s)
 
 
 def snapshot(sources: Sequence[Source], max_duration_s: float, run: Run) -> ApplicationFacts:

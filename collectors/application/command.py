@@ -1,13 +1,12 @@
 """One of the system's own programs, run without a shell, bounded in time and output."""
 
-import os
-import shutil
 import subprocess
 import threading
 from dataclasses import dataclass
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
+from collectors.programs import find_program, neutral_directory, program_environment
 
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
@@ -29,22 +28,34 @@ class Output:
 def run_command(
     arguments: tuple[str, ...], deadline: Deadline, max_bytes: int = OUTPUT_MAX_BYTES
 ) -> Output:
-    """Run a program to its end, in the C locale, with an empty standard input.
+    """Run a program of the system to its end, in the C locale, with an empty standard input.
 
     Raises Unreadable("unsupported") when it is not installed, TimeoutError past the deadline,
     ValueError when it writes more than ``max_bytes``.
     """
-    program = shutil.which(arguments[0])
+    return output_of(start_command(arguments), arguments[0], deadline, max_bytes)
+
+
+def start_command(arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+    """Start a program for `output_of`. Raises Unreadable("unsupported") when there is none."""
+    program = find_program(arguments[0])
     if program is None:
         raise Unreadable("unsupported", f"{arguments[0]} is not installed")
-    process = subprocess.Popen(
+    return subprocess.Popen(
         (program, *arguments[1:]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "LC_ALL": "C"},
+        env=program_environment(),
+        cwd=neutral_directory(),
         creationflags=_NO_WINDOW,
     )
+
+
+def output_of(
+    process: "subprocess.Popen[bytes]", name: str, deadline: Deadline, max_bytes: int
+) -> Output:
+    """Wait for the end of a started program, as `run_command` does."""
     late = threading.Event()
 
     def end() -> None:
@@ -55,7 +66,7 @@ def run_command(
     timer.daemon = True
     timer.start()
     try:
-        return _finish(process, arguments[0], late, max_bytes)
+        return _finish(process, name, late, max_bytes)
     finally:
         timer.cancel()
         process.kill()

@@ -19,6 +19,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, available, failed
 from collectors.application.text import clean, without_owner
 from collectors.contract import Field
+from collectors.programs import find_program, program_environment
 
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
@@ -132,11 +133,11 @@ def psutil_mounts() -> tuple[Mount, ...]:
 
 def _start_df(path: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        ("df", "-P", "-k", "--", path),
+        (find_program("df") or "/bin/df", "-P", "-k", "--", path),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+        env=program_environment({}),
     )
 
 

@@ -3,6 +3,7 @@
 One name look-up, one connection and one TLS handshake; no request is sent.
 """
 
+import ipaddress
 import queue
 import socket
 import ssl
@@ -47,12 +48,20 @@ def read_service(url: str, deadline: Deadline) -> Reading:
         scheme, host, port = "", None, None
     if not host or scheme not in _PORTS:
         return _nothing("no service is configured")
-    if getproxies().get(scheme) and not proxy_bypass(host):
+    # The agent asks a service on this machine without a proxy, whatever is set.
+    if getproxies().get(scheme) and not proxy_bypass(host) and not _is_loopback(host):
         return _nothing("the service is reached through a proxy, which was not asked")
     try:
         return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
         return Reading(_unreached(error))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:

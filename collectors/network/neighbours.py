@@ -12,6 +12,7 @@ from pathlib import Path
 from collectors.network import rtnetlink
 from collectors.network.identity import normal_mac
 from collectors.network.rtnetlink import LinkNeighbour
+from collectors.programs import find_program, program_environment
 
 _COMMAND_TIMEOUT_S = 2.0
 _ARP_FLAG_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
@@ -96,8 +97,17 @@ def _read_linux() -> tuple[LinkNeighbour, ...]:
 
 
 def _output_of(*command: str) -> str:
+    program = find_program(command[0])
+    if program is None:
+        raise FileNotFoundError(f"this machine has no {command[0]}")
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=_COMMAND_TIMEOUT_S)
+        done = subprocess.run(
+            (program, *command[1:]),
+            capture_output=True,
+            check=False,
+            timeout=_COMMAND_TIMEOUT_S,
+            env=program_environment({}),
+        )
     except subprocess.TimeoutExpired as error:
         raise OSError(f"{command[0]} did not answer in {_COMMAND_TIMEOUT_S:g} s") from error
     return done.stdout.decode("utf-8", "replace")

@@ -185,6 +185,8 @@ class Proof:
             (RESULTS / f"inside-{kind}.json").write_text(json.dumps(report["payload"], indent=1))
             assert report["outcome"] in {"completed", "partial"}, report
             assert report["payload"] is not None
+            limitations = report["payload"]["limitations"]
+            assert not [line for line in limitations if "not confined" in line], limitations
             failures = report["payload"]["failures"]
             say(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
         page = self.home / "page.html"

@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
 EXPOSURE_MAX = 1.6
+LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
 BOOT_AND_PROVE_WITHIN_S = 240
 CHECK_UNIT = """\
 [Unit]
@@ -93,6 +94,8 @@ def boot(root: Path, results: Path, arguments: str, *, is_overlay: bool) -> int:
         f"--bind={results}:/results", f"--bind-ro={ROOT}:{ROOT}",
         f"--bind-ro={sys.base_prefix}:{sys.base_prefix}",
         f"--bind-ro={check}:/run/systemd/system/check.service",
+        # The collector confines itself; nspawn's own filter would refuse it.
+        f"--system-call-filter={' '.join(LANDLOCK)}",
         "--boot", "systemd.wants=check.service", "systemd.log_color=0",
     )  # fmt: skip
     with (results / "boot.log").open("wb") as log:

@@ -15,6 +15,7 @@ from pathlib import Path
 from agent import daemon
 from agent.adapters import moments
 from agent.adapters.moments import Moment
+from tests.fakes.collector_command import command_of
 
 NEVER = "never"
 
@@ -37,12 +38,10 @@ def _die_at(plan: str, trace: int) -> moments.Listener:
     return listener
 
 
-def _quick(kind: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "tests.fakes.quick_collector", kind)
-
-
 if __name__ == "__main__":
     plan, trace_path, config = sys.argv[1:]
     trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     moments.listen(_die_at(plan, trace))
-    asyncio.run(daemon.run(Path(config), foreground=False, collector_command=_quick))
+    asyncio.run(
+        daemon.run(Path(config), foreground=False, collector_command=command_of("quick_collector"))
+    )

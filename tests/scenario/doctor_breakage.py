@@ -95,12 +95,17 @@ def silence(address: str) -> None:
 
 @contextlib.asynccontextmanager
 async def over_tls(
-    world: World, *, trusted: bool, authority: str = "Venue Test Authority", **validity: Any
+    world: World,
+    *,
+    trusted: bool,
+    authority: str = "Venue Test Authority",
+    by_name: str = "127.0.0.1",
+    **validity: Any,
 ) -> AsyncIterator[None]:
     issuer = make_authority(world.home, authority)
-    context = server_context(world.home, issuer, **validity)
+    context = server_context(world.home, issuer, **{"host": by_name, **validity})
     async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
-        world.base_url = f"https://127.0.0.1:{port}"
+        world.base_url = f"https://{by_name}:{port}"
         world.sections["service"] = f'ca_file = "{issuer.file}"' if trusted else ""
         yield
 
@@ -144,7 +149,7 @@ async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]:
-    """A proxy on loopback; where ``decide`` returns None it opens the tunnel."""
+    """A proxy on loopback; where ``decide`` returns None it opens the tunnel, to loopback."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -155,8 +160,8 @@ async def proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]
                 writer.write(f"HTTP/1.1 {reply.status} X\r\nContent-Length: 0\r\n\r\n".encode())
                 await writer.drain()
                 return
-            host, _, port = target.rpartition(":")
-            inner_reader, inner_writer = await asyncio.open_connection(host, int(port))
+            _, _, port = target.rpartition(":")
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", int(port))
             writer.write(b"HTTP/1.1 200 X\r\n\r\n")
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
         except (asyncio.IncompleteReadError, OSError):

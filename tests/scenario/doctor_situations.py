@@ -78,9 +78,18 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
-    async with over_tls(world, trusted=True), proxy(open_tunnel) as port:
+    # By a name that only the proxy can resolve: what is on loopback is asked straight.
+    behind = over_tls(world, trusted=True, by_name="ops.venue.test")
+    async with behind, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
         return await world.doctor()
+
+
+@situation(None)
+async def a_service_on_this_machine_and_dead_proxies(world: World) -> Outcomes:
+    world.sections["service"] = 'proxy = "http://127.0.0.1:9"'
+    world.environment["HTTP_PROXY"] = world.environment["http_proxy"] = "http://127.0.0.1:9"
+    return await world.doctor()
 
 
 # ------------------------------------------------------------------------------ the configuration

@@ -18,6 +18,7 @@ from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 from collectors.bounds import MEMORY_MAX_BYTES, NICENESS
 from collectors.contract import ApplicationFacts, ApplicationJob
+from tests.fakes.collector_command import command_of
 from tests.fakes.hostile_service import HostileService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
@@ -30,10 +31,7 @@ ON_LINUX = sys.platform == "linux"
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
 async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts() -> None:
-    def hungry(kind: str) -> tuple[str, ...]:
-        return (sys.executable, "-m", "tests.fakes.hungry_collector", kind)
-
-    collected = await CollectorProcess(hungry).collect(
+    collected = await CollectorProcess(command_of("hungry_collector")).collect(
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
     assert isinstance(collected.facts, ApplicationFacts)

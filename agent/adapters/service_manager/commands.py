@@ -1,11 +1,11 @@
 """Runs the command-line programs of a service manager."""
 
-import os
 import subprocess
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from agent.adapters.service_manager.contract import ServiceManagerError
+from collectors.programs import find_program, neutral_directory, program_environment
 
 TIMEOUT_S: Final = 90.0
 """Longer than the longest start or stop a unit allows."""
@@ -28,19 +28,21 @@ class SystemCommands:
     """Programs of this machine, with untranslated output."""
 
     def run(self, *words: str) -> Output:
+        program = find_program(words[0])
+        if program is None:
+            raise ServiceManagerError(f"this machine has no {words[0]}")
         try:
             done = subprocess.run(
-                words,
+                (program, *words[1:]),
                 capture_output=True,
                 text=True,
                 errors="replace",
                 timeout=TIMEOUT_S,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "LC_ALL": "C"},
+                env=program_environment(),
+                cwd=neutral_directory(),
                 check=False,
             )
-        except FileNotFoundError:
-            raise ServiceManagerError(f"this machine has no {words[0]}") from None
         except subprocess.TimeoutExpired:
             raise ServiceManagerError(f"{words[0]} did not end in {TIMEOUT_S:.0f} s") from None
         return Output(done.returncode, done.stdout, done.stderr)

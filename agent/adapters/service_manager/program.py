@@ -12,7 +12,8 @@ def agent_command() -> tuple[str, ...]:
     """Return the words that start this agent: the packaged executable, or this Python."""
     if getattr(sys, "frozen", False):
         return (sys.executable,)
-    return (sys.executable, "-m", "agent")
+    # Isolated (-I): neither the current directory nor PYTHONPATH says what is run as the service.
+    return (sys.executable, "-I", "-m", "agent")
 
 
 def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:

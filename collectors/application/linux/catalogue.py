@@ -41,19 +41,22 @@ from collectors.application.linux import (
     pressure,
     restarts,
     services,
+    smart,
     usb,
 )
 from collectors.application.source import Source
 from collectors.contract import ApplicationJob
 
 
-def linux_sources(job: ApplicationJob, root: Path = Path("/")) -> tuple[Source, ...]:
+def linux_sources(
+    job: ApplicationJob, root: Path = Path("/"), ask_drive: smart.AskDrive = smart.read_health
+) -> tuple[Source, ...]:
     """``root`` is where /proc, /sys, /etc and /run are looked for."""
     return (
         *_system_sources(root),
         *_hardware_sources(root),
         *portable.measured_sources(),
-        *_disk_sources(root),
+        *_disk_sources(root, ask_drive),
         *_network_sources(job, root),
         portable.process_source(job, partial(restarts.count_restarts, root)),
         Source("services", services.SOURCE, SERVICE_KEYS, services.read_services),
@@ -110,11 +113,16 @@ def _hardware_sources(root: Path) -> tuple[Source, ...]:
     )
 
 
-def _disk_sources(root: Path) -> tuple[Source, ...]:
+def _disk_sources(root: Path, ask_drive: smart.AskDrive) -> tuple[Source, ...]:
     space = partial(disk_space.read_disk_space, partial(mounts.read_mounts, root))
     return (
         Source("disk", disk_space.SOURCE, DISK_KEYS, space),
-        Source("drives", drives.SOURCE, DRIVE_KEYS, partial(drives.read_drives, root)),
+        Source(
+            "drives",
+            drives.SOURCE,
+            DRIVE_KEYS,
+            partial(drives.read_drives, root, ask_drive=ask_drive),
+        ),
     )
 
 

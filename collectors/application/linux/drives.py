@@ -27,6 +27,7 @@ from collectors.contract import Field
 SOURCE: Final = "sysfs block"
 DRIVES_MAX: Final = 16
 _DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)")
+_ASKED: Final = ("sd", "nvme")
 _UDISKS: Final = "org.freedesktop.UDisks2"
 _SECTOR_BYTES: Final = 512
 _WEAR_STEPS: Final = 11
@@ -45,9 +46,9 @@ def read_drives(
     root: Path,
     deadline: Deadline,
     ask: Callable[[Deadline], Objects] = ask_udisks,
-    ask_drive: Callable[[str, Deadline], str] = smart.read_health,
+    ask_drive: smart.AskDrive = smart.read_health,
 ) -> Reading:
-    entries = [p for p in children(root / "sys/block") if _DRIVE.fullmatch(p.name)]
+    entries = _drives(root)
     listed = entries[:DRIVES_MAX]
     fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
     known = _known_health(ask, deadline) if listed else {}
@@ -60,6 +61,15 @@ def read_drives(
         limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
         truncated=cut > 0,
     )
+
+
+def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
+    """The names of the drives that smartctl can ask."""
+    return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_ASKED))
+
+
+def _drives(root: Path) -> list[Path]:
+    return [p for p in children(root / "sys/block") if _DRIVE.fullmatch(p.name)]
 
 
 def parse_udisks(objects: Objects) -> Health:
@@ -142,7 +152,7 @@ def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Hea
 def _health(
     name: str,
     known: Health | Unreadable,
-    ask_drive: Callable[[str, Deadline], str],
+    ask_drive: smart.AskDrive,
     deadline: Deadline,
 ) -> Field:
     key = f"disk.drive.{name}.health"
@@ -154,11 +164,9 @@ def _health(
     return either(key, "UDisks2", known.get(name), reason)
 
 
-def _asked(
-    key: str, name: str, ask_drive: Callable[[str, Deadline], str], deadline: Deadline
-) -> Field:
+def _asked(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
     """Without UDisks2 the drive itself is asked; a virtual or memory card has nothing to say."""
-    if not name.startswith(("sd", "nvme")):
+    if not name.startswith(_ASKED):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:
         return available(key, smart.SOURCE, ask_drive(name, deadline))

@@ -1,21 +1,51 @@
 """SMART's verdict by smartctl(8), for machines without UDisks2 whose agent may open the drive."""
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from collectors.application.command import run_command
+from collectors.application.command import OUTPUT_MAX_BYTES, output_of, run_command, start_command
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, load_object, objects, text
 from collectors.application.source import Unreadable
 
 SOURCE: Final = "smartctl"
 
+AskDrive = Callable[[str, Deadline], str]
+"""Gives ``good`` or ``failing`` of ``sda`` until the deadline. Raises Unreadable."""
+
 
 def read_health(device: str, deadline: Deadline) -> str:
-    """``good`` or ``failing`` of ``sda``; a drive at rest is not woken. Raises Unreadable."""
-    options = ("--json=c", "--health", "--nocheck=standby")
-    output = run_command((SOURCE, *options, f"/dev/{device}"), deadline)
+    """Ask a drive; one at rest is not woken. Raises Unreadable."""
+    return _verdict(run_command(_command(device), deadline).data)
+
+
+def asked_now(devices: Iterable[str]) -> AskDrive:
+    """Ask drives at once; return what waits for the answer of one.
+
+    smartctl opens the drive itself, which holds everything that a confined process must not
+    read: so it is started before. Where it is not installed, that is the answer.
+    """
     try:
-        return parse_health(output.data)
+        running = {device: start_command(_command(device)) for device in devices}
+    except (Unreadable, OSError):
+        return read_health
+
+    def answer(device: str, deadline: Deadline) -> str:
+        if device not in running:
+            return read_health(device, deadline)
+        process = running.pop(device)
+        return _verdict(output_of(process, SOURCE, deadline, OUTPUT_MAX_BYTES).data)
+
+    return answer
+
+
+def _command(device: str) -> tuple[str, ...]:
+    return (SOURCE, "--json=c", "--health", "--nocheck=standby", f"/dev/{device}")
+
+
+def _verdict(data: bytes) -> str:
+    try:
+        return parse_health(data)
     except ValueError as error:
         raise Unreadable("collection-failed", str(error)) from None
 

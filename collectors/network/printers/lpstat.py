@@ -1,10 +1,11 @@
 """The queues of CUPS as `lpstat -v` lists them: the fallback where IPP is not answered."""
 
 import re
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass
+
+from collectors.programs import find_program, program_environment
 
 OUTPUT_MAX = 256 * 1024
 _LINE = re.compile(r"device for (\S+): (\S.*)")
@@ -18,14 +19,14 @@ class LpstatQueue:
 
 def read_lpstat(deadline_s: float) -> tuple[LpstatQueue, ...] | None:
     """Run lpstat until ``deadline_s`` (monotonic); None where it is missing or failed."""
-    program = shutil.which("lpstat")
+    program = find_program("lpstat")
     left_s = deadline_s - time.monotonic()
     if program is None or left_s <= 0:
         return None
     try:
         done = subprocess.run(
             [program, "-v"],
-            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},  # else it is translated
+            env=program_environment({}),  # else it is translated
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=left_s,

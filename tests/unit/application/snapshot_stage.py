@@ -1,7 +1,8 @@
 """Runs the real child in a network namespace of its own and prints how it went.
 
 `unshare --map-root-user --net [--mount] python -m tests.unit.application.snapshot_stage JOB`
-raises loopback, optionally mounts a file system that never answers, and prints one JSON object:
+raises loopback, optionally mounts a file system that never answers or a stand-in for one of the
+system's programs, and prints one JSON object:
 the events of `python -m collectors application`, its wall time and its peak memory.
 """
 
@@ -13,7 +14,9 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+from collectors.programs import find_program
 from tests.fakes.devtools_browser import raise_loopback
 
 
@@ -23,6 +26,9 @@ def main() -> int:
     dead_mount = job.pop("dead_mount", "")
     if dead_mount:
         mount_dead(dead_mount)
+    stand_in = job.pop("stand_in", "")
+    if stand_in:
+        mount_stand_in(Path(stand_in))
     silent = socket.create_server(("127.0.0.1", 0))
     if job.pop("silent_kiosk", False):
         job["kiosk_debug_url"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -46,6 +52,15 @@ def main() -> int:
     return 0
 
 
+def mount_stand_in(program: Path) -> None:
+    """Have `program` be run in place of the system's own of its name, in this mount namespace."""
+    own = find_program(program.name)
+    if own is None:
+        mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)
+    else:
+        mount(str(program), own, b"none", _MS_BIND)
+
+
 def mount_dead(path: str) -> None:
     """Mount a FUSE file system nobody serves at ``path`` (mount(2), fuse(4)).
 
@@ -55,8 +70,15 @@ def mount_dead(path: str) -> None:
     device = os.open("/dev/fuse", os.O_RDWR)
     os.set_inheritable(device, False)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+    mount("dead", path, b"fuse", 0, options)
+
+
+_MS_BIND = 4096
+
+
+def mount(source: str, target: str, kind: bytes, flags: int, options: bytes = b"") -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"dead", os.fsencode(path), b"fuse", 0, options) != 0:
+    if libc.mount(os.fsencode(source), os.fsencode(target), kind, flags, options) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 

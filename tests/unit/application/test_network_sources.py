@@ -55,6 +55,19 @@ def test_a_proxy_leaves_its_password_here() -> None:
     assert resolver.proxy_field({}).status == "not-applicable"
 
 
+def test_a_service_on_this_machine_is_asked_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        url = f"http://127.0.0.1:{service.getsockname()[1]}"
+        fields = by_key(service_probe.read_service(url, Deadline.after(5)))
+    assert fields["network.service.reachable"].value is True
+    fields = by_key(service_probe.read_service("http://ops.example", Deadline.after(5)))
+    assert fields["network.service.reachable"].status == "not-applicable"
+
+
 @given(st.text())
 def test_a_proxy_of_any_text(text: str) -> None:
     found = resolver.host_and_port(text)

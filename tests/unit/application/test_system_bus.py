@@ -1,8 +1,8 @@
 """Replies of busctl, and what its complaints mean."""
 
 import json
-import os
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors import programs
 from collectors.application import system_bus
 from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
@@ -163,9 +164,9 @@ def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The real thing: a bus that accepts and stays silent, and a program that waits on it."""
     bus = tmp_path / "bus"
     script = tmp_path / "busctl"
-    script.write_text(f"#!/bin/sh\nexec python3 -c '{_WAITING_CLIENT}' {bus}\n")
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_WAITING_CLIENT}' {bus}\n")
     script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path), "/usr/bin", "/bin"))
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(bus))
         silent.listen()

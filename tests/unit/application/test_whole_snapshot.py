@@ -1,7 +1,6 @@
 """The child as it is run for the agent: its keys, its bounds, its time and its memory."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -129,15 +128,19 @@ def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
     assert told["wall_s"] <= 3.5
 
 
-def test_everything_hangs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_hangs_at_once(tmp_path: Path) -> None:
     """A dead mount, a system bus and a kiosk that never answer: the snapshot ends in its time."""
-    mount, programs = tmp_path / "mount", tmp_path / "programs"
+    mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
     mount.mkdir()
-    programs.mkdir()
-    (programs / "busctl").write_text("#!/bin/sh\nexec sleep 30\n")
-    (programs / "busctl").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    job = {"max_duration_s": 10, "dead_mount": str(mount), "silent_kiosk": True}
+    busctl.parent.mkdir()
+    busctl.write_text("#!/bin/sh\nexec sleep 30\n")
+    busctl.chmod(0o755)
+    job = {
+        "max_duration_s": 10,
+        "dead_mount": str(mount),
+        "silent_kiosk": True,
+        "stand_in": str(busctl),
+    }
     told = run_child(job, "--mount")
     facts = facts_of(told)
     fields = {field["key"]: field for field in (*facts["fields"], *facts["browser_fields"])}

@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collectors import programs
 from collectors.application import keys
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
@@ -162,7 +162,7 @@ def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "print(json.dumps({'echo': {'ok': [{'script': script, 'options': sys.argv[1:-1]}]}}))\n"
     )
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
     sections = script.read_sections(powershell.ADAPTERS, Deadline.after(10))
     assert sections["echo"].first["script"] == powershell.ADAPTERS
     assert "-NonInteractive" in sections["echo"].first["options"]

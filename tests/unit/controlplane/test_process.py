@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -104,6 +105,20 @@ async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
     report = None if outcome == "failed" else REPORT
     done = await device.submit(report, requestId=command["requestId"], outcome=outcome)
     assert done.status_code == 200, done.text
+
+
+def test_a_proxy_never_hears_of_a_service_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over http it would read the API key."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        done = run("devices")
+        assert done.returncode == 0, done.stderr
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            proxy.accept()
 
 
 @pytest.mark.parametrize(("outcome", "code"), [("completed", 0), ("failed", 1)])

@@ -42,6 +42,15 @@ def test_an_exempt_subnet_covers_an_address() -> None:
     assert route_of("http://127.0.0.1:8080", "", environment, {}).proxy is None
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.9.10"])
+def test_no_proxy_stands_before_this_machine(scheme: str, host: str) -> None:
+    environment = {"HTTP_PROXY": "http://q:1", "HTTPS_PROXY": "http://q:1", "ALL_PROXY": "q:1"}
+    route = route_of(f"{scheme}://{host}:8470", "http://p:3128", environment, {scheme: "r:1"})
+    assert route.proxy is None
+    assert route.why.startswith("this machine itself")
+
+
 def test_never_shows_the_proxys_password() -> None:
     route = route_of(URL, "http://user:p%40ss@p:3128", {}, {})
     assert "p@ss" not in f"{route} {route!r} {route.proxy}"

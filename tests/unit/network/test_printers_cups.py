@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors import programs
 from collectors.network.printers.cups import (
     QUEUES_MAX,
     CupsServer,
@@ -148,7 +149,7 @@ def test_asks_over_its_socket(tmp_path: Path):
 def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     tmp_path: Path, reply: bytes, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("PATH", str(tmp_path))  # no lpstat there
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # no lpstat there
     path = tmp_path / "cups.sock"
     with spooler(path, reply):
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
@@ -168,7 +169,7 @@ def test_lpstat_is_asked_where_the_spooler_does_not_answer(
     lpstat = tmp_path / "lpstat"
     lpstat.write_text("#!/bin/sh\necho 'device for till: socket://10.0.0.9:9100'\n")
     lpstat.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
     path = tmp_path / "cups.sock"
     with spooler(path, http(b"", "401 Unauthorized")):
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})

@@ -249,9 +249,14 @@ async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
     assert await asyncio.wait_for(child.wait(), 10) == 0
 
 
-async def test_no_secret_is_inherited() -> None:
+async def test_no_secret_and_no_other_place_of_code_is_inherited() -> None:
     environment = {
-        "PATH": "/bin",
+        "PATH": "/planted",
+        "PYTHONPATH": "/planted",
+        "PYTHONHOME": "/planted",
+        "LD_LIBRARY_PATH": "/planted",
+        "LD_PRELOAD": "/planted",
+        "DBUS_SYSTEM_BUS_ADDRESS": "unixexec:path=/planted",
         "LANG": "C.UTF-8",
         "VENUE_AGENT_API_KEY": "secret",
         "CREDENTIALS_DIRECTORY": "/run/credentials/secret",
@@ -266,9 +271,21 @@ async def test_no_secret_is_inherited() -> None:
 
     told = facts(collected).limitations
     assert "secret" not in " ".join(told)
-    assert {"PATH=/bin", "LANG=C.UTF-8", "no_proxy=localhost,127.0.0.1"} <= set(told)
+    assert "planted" not in " ".join(told)
+    assert {
+        "PATH=/usr/bin:/usr/sbin:/bin:/sbin",
+        "LANG=C.UTF-8",
+        "no_proxy=localhost,127.0.0.1",
+    } <= set(told)
     assert "HTTPS_PROXY=http://proxy.example:3128" in told
     assert "https_proxy=http://proxy.example:3128" in told
+
+
+async def test_a_collector_that_is_not_installed_is_said() -> None:
+    bare = CollectorProcess(lambda kind: (sys.executable, "-I", "-S", "-m", "collectors", kind))
+
+    with pytest.raises(CollectorError, match=r"not installed for this Python.*PYTHONPATH"):
+        await bare.collect(JOB, lambda _: None)
 
 
 async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
@@ -280,7 +297,7 @@ async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
 
 def test_the_real_child_is_started_with_this_python() -> None:
     assert collector_process.default_command("network") == (
-        sys.executable, "-m", "collectors", "network",
+        sys.executable, "-I", "-m", "collectors", "network",
     )  # fmt: skip
 
 

@@ -363,12 +363,35 @@ async def test_a_port_without_tls_is_said_and_left(
 
 @pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
 def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, proxy: str) -> None:
-    service = replaced(config().service, proxy=proxy)
+    service = replaced(config("https://ops.example.com").service, proxy=proxy)
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
         Facade(service, KEY, clock)
 
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "service.proxy"])
+async def test_a_proxy_never_hears_of_a_service_on_this_machine(
+    server: ScriptedServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Over http it would read the API key."""
+    monkeypatch.delenv("NO_PROXY")
+    server.answer(golden.text_of("heartbeat/reply").encode())
+    async with running_server() as proxy:
+        proxy.answer(b"", 502)
+        service = config(server.base_url).service
+        if variable == "service.proxy":
+            service = replaced(service, proxy=proxy.base_url)
+        else:
+            monkeypatch.setenv(variable, proxy.base_url)
+        facade = Facade(service, KEY, clock)
+        try:
+            await facade.heartbeat(HEARTBEAT)
+        finally:
+            await facade.close()
+        assert proxy.heard == []
+    assert len(server.heard) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])

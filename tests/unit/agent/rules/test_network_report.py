@@ -261,3 +261,15 @@ def test_long_names_are_cut_to_the_contract() -> None:
     found = replace(CLEAN, endpoints=(replace(endpoint(), label="🖨" * 2048),))
 
     assert utf16_length(network_report(found, JOB, CONTEXT).endpoints[0].label) == 1023
+
+
+def test_a_collector_that_was_not_confined_is_said_and_costs_nothing() -> None:
+    refused = replace(CLEAN, confinement=facts.Confinement("refused", "this kernel is old"))
+    payload = network_report(refused, JOB, CONTEXT)
+    assert payload.limitations == (
+        "the collector was not confined to what it needs to read: this kernel is old",
+    )
+    assert payload.completeness == "complete"
+    for state in ("confined", "not-offered"):
+        held = replace(CLEAN, confinement=facts.Confinement(state, "a reason"))
+        assert network_report(held, JOB, CONTEXT).limitations == ()

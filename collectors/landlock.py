@@ -1,0 +1,161 @@
+"""The three system calls of Landlock (landlock(7)), by which a process confines itself for good.
+
+What a ruleset handles is refused unless a rule allows it, to this thread, to those it starts and
+to every program they run. Each kernel handles what its version of the interface (ABI) knows.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntFlag
+from pathlib import Path
+from typing import Final
+
+
+class Access(IntFlag):
+    """Rights on files and directories (linux/landlock.h)."""
+
+    EXECUTE = 1 << 0
+    WRITE_FILE = 1 << 1
+    READ_FILE = 1 << 2
+    READ_DIR = 1 << 3
+    REMOVE_DIR = 1 << 4
+    REMOVE_FILE = 1 << 5
+    MAKE_CHAR = 1 << 6
+    MAKE_DIR = 1 << 7
+    MAKE_REG = 1 << 8
+    MAKE_SOCK = 1 << 9
+    MAKE_FIFO = 1 << 10
+    MAKE_BLOCK = 1 << 11
+    MAKE_SYM = 1 << 12
+    REFER = 1 << 13
+    TRUNCATE = 1 << 14
+    IOCTL_DEV = 1 << 15
+
+
+READ: Final = Access.READ_FILE | Access.READ_DIR
+_OF_FILES: Final = (
+    Access.EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV
+)
+_HANDLED_SINCE: Final = (
+    # The ABI that brought a right, and all rights up to it.
+    (5, Access.IOCTL_DEV * 2 - 1),
+    (3, Access.TRUNCATE * 2 - 1),
+    (2, Access.REFER * 2 - 1),
+    (1, Access.MAKE_SYM * 2 - 1),
+)
+_NETWORK_SINCE: Final = 4
+_BIND_TCP: Final = 1 << 0
+_SCOPES_SINCE: Final = 6
+_ABSTRACT_UNIX_SOCKETS: Final = 1 << 0
+_SIGNALS: Final = 1 << 1
+
+# The same numbers on every architecture that the agent runs on (asm-generic/unistd.h).
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_RULE_PATH_BENEATH: Final = 1
+_VERSION: Final = 1 << 0
+_PR_SET_NO_NEW_PRIVS: Final = 38
+
+_WHY_NOT: Final = {
+    errno.ENOSYS: "this kernel has no Landlock, which came with Linux 5.13",
+    errno.EOPNOTSUPP: "Landlock is switched off in this kernel (its parameter lsm=)",
+    errno.EPERM: "a filter of system calls refuses Landlock",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is allowed on a file, or on a directory and all below it. It may be missing."""
+
+    path: str
+    access: Access
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("handled_access_fs", ctypes.c_uint64),
+        ("handled_access_net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
+
+
+def abi_version() -> int:
+    """Return the kernel's version of the interface. Raises OSError with a reason in words."""
+    return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+
+
+def restrict_this_thread(rules: Iterable[Rule]) -> None:
+    """Refuse this thread, and what it starts from now on, every right that no rule gives.
+
+    Besides, where the kernel can: listening for TCP connections, and signals and abstract Unix
+    sockets of processes outside. Raises OSError with a reason in words; nothing is refused then.
+    """
+    abi = abi_version()
+    handled = next(rights for since, rights in _HANDLED_SINCE if abi >= since)
+    attributes = _Ruleset(
+        handled,
+        _BIND_TCP if abi >= _NETWORK_SINCE else 0,
+        _ABSTRACT_UNIX_SOCKETS | _SIGNALS if abi >= _SCOPES_SINCE else 0,
+    )
+    # An older kernel takes a longer structure whose unknown end is zero.
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    ruleset = _call(_CREATE_RULESET, ctypes.byref(attributes), size, ctypes.c_uint32(0))
+    try:
+        for rule in rules:
+            # Missing, or closed to this account anyway.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                _allow(ruleset, rule, handled)
+        forbid_new_privileges()
+        _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
+    finally:
+        os.close(ruleset)
+
+
+def forbid_new_privileges() -> None:
+    """Have no program that is run from now on gain rights by its file (prctl(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    zero = ctypes.c_ulong(0)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) != 0:
+        raise _error()
+
+
+def _allow(ruleset: int, rule: Rule, handled: int) -> None:
+    place = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        access = rule.access & handled
+        if not Path(f"/proc/self/fd/{place}").is_dir():
+            access &= _OF_FILES
+        beneath = _PathBeneath(access, place)
+        _call(
+            _ADD_RULE,
+            ctypes.c_int(ruleset),
+            ctypes.c_int(_RULE_PATH_BENEATH),
+            ctypes.byref(beneath),
+            ctypes.c_uint32(0),
+        )
+    finally:
+        os.close(place)
+
+
+def _call(number: int, *arguments: object) -> int:
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "only Linux has Landlock")
+    libc = ctypes.CDLL(None, use_errno=True)
+    result: int = libc.syscall(ctypes.c_long(number), *arguments)
+    if result < 0:
+        raise _error()
+    return result
+
+
+def _error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, _WHY_NOT.get(number, os.strerror(number)))

@@ -1,0 +1,80 @@
+"""Where the system's own programs are looked for: in directories that only its owner may write.
+
+Never by a caller's PATH and never in the current directory: whoever runs a verb as root would run
+what somebody else put there. The agent looks for its programs here, too.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+POSIX_DIRECTORIES: Final = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
+"""Not /usr/local: on Intel Macs and some distributions others than root may write there."""
+
+WINDOWS_SUBDIRECTORIES: Final = (".", "WindowsPowerShell\\v1.0")
+"""Below the system directory, C:\\Windows\\System32."""
+
+INHERITED: Final = frozenset(
+    {
+        "HOME", "LANG", "LC_CTYPE", "TZ", "TEMP", "TMP", "SYSTEMROOT", "WINDIR", "SYSTEMDRIVE",
+        "PROGRAMDATA", "PROGRAMFILES", "USERPROFILE",
+    }
+)  # fmt: skip
+"""What a process that is started here takes of its caller's environment. Not what leads a loader
+or an interpreter elsewhere, and no address of a bus: one of the kind ``unixexec:`` is a program."""
+
+_PATH_MAX = 32_768
+
+
+def system_directories() -> tuple[str, ...]:
+    """Return the directories, in the order in which they are searched."""
+    if sys.platform == "win32":
+        system = windows_system_directory()
+        return tuple(os.path.normpath(f"{system}\\{name}") for name in WINDOWS_SUBDIRECTORIES)
+    return POSIX_DIRECTORIES
+
+
+def find_program(name: str) -> str | None:
+    """Return the absolute path of a program by its name; None where it is not installed."""
+    file_name = f"{name}.exe" if sys.platform == "win32" and "." not in name else name
+    for directory in system_directories():
+        path = Path(directory, file_name)
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    return None
+
+
+def program_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return what a program gets of ``environ``, with a PATH of system directories, and in the
+    C locale, so that it speaks English."""
+    return {**inherited(environ), "LC_ALL": "C"}
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what any process started here gets of ``environ``, and a PATH."""
+    kept = {k: v for k, v in environ.items() if k.upper() in INHERITED}
+    return {**kept, "PATH": os.pathsep.join(system_directories())}
+
+
+def neutral_directory() -> str:
+    """Return a directory to start a process in: nobody but the system's owner writes there."""
+    return windows_system_directory() if sys.platform == "win32" else "/"
+
+
+def use_system_programs_only() -> None:
+    """Give this process a PATH of system directories: libraries look for programs by it."""
+    os.environ["PATH"] = os.pathsep.join(system_directories())
+
+
+def windows_system_directory() -> str:
+    """Ask Windows, not the environment, for it (GetSystemDirectoryW). Raises OSError."""
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 - only here
+
+        buffer = ctypes.create_unicode_buffer(_PATH_MAX)
+        length = ctypes.windll.kernel32.GetSystemDirectoryW(buffer, _PATH_MAX)
+        if 0 < length < _PATH_MAX:
+            return buffer.value
+    raise OSError("the system directory is not known")

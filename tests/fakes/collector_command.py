@@ -1,0 +1,18 @@
+"""How a collector of the tests is started: the agent gives its children no place of modules."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+_RUN: Final = """
+import runpy, sys
+sys.path.insert(0, sys.argv.pop(1))
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def command_of(name: str) -> Callable[[str], tuple[str, ...]]:
+    """Return what gives the command line of ``tests.fakes.NAME`` for a kind."""
+    return lambda kind: (sys.executable, "-c", _RUN, str(ROOT), f"tests.fakes.{name}", kind)

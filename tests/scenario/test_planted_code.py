@@ -1,0 +1,152 @@
+"""Nothing is run that somebody put where a verb is called from: every verb, as whoever tests."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.scenario.agent_process import environment, write_config
+
+pytestmark = [pytest.mark.lab]
+
+MODULES: Final = (
+    "agent", "collectors", "controlplane", "psutil", "zeroconf", "netifaces", "websockets",
+    "httpx2", "msgspec", "rich", "jinja2", "apscheduler", "cryptography", "sqlalchemy", "uvicorn",
+    "starlette", "json", "re", "ssl", "socket", "argparse", "logging", "asyncio", "subprocess",
+    "ctypes", "sysconfig", "sitecustomize", "usercustomize",
+)  # fmt: skip
+PROGRAMS: Final = (
+    "venue-agent", "venue-control", "python", "python3", "sh", "df", "busctl", "lpstat",
+    "smartctl", "systemctl", "journalctl", "getent", "systemd-sysusers", "ps", "ip", "arp", "ndp",
+    "uname", "ldconfig", "gcc", "ld", "objdump", "hostname", "id", "cat", "less", "pager",
+)  # fmt: skip
+VERBS: Final = (
+    ("--help",),
+    ("config", "check"),
+    ("config", "show"),
+    ("config", "schema"),
+    ("status",),
+    ("history",),
+    ("enroll",),
+    ("run",),
+    ("collect", "network", "--json"),
+    ("collect", "application", "--json"),
+    ("doctor", "--bundle", "{home}/bundle.zip"),
+    ("service", "status"),
+    ("demo", "--dir", "{home}/demo"),
+)
+WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
+
+
+class Trap:
+    """A directory of modules and programs, each of which tells when it is run."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.folder = home / "trap"
+        self.told = home / "told"
+        self.folder.mkdir()
+        self.told.mkdir(mode=0o777)
+        tell = f"open({str(self.told)!r} + '/' + __name__, 'w').close()\n"
+        for name in MODULES:
+            package = self.folder / name
+            package.mkdir()
+            (package / "__init__.py").write_text(tell)
+            (package / "__main__.py").write_text(tell)
+        for name in PROGRAMS:
+            program = self.folder / f"{name}.new"
+            program.write_text(f"#!/bin/sh\n: > {self.told}/$(/usr/bin/basename $0)-program\n")
+            program.chmod(0o755)
+            program.rename(self.folder / (name if name not in MODULES else f"{name}.sh"))
+
+    @property
+    def sprung(self) -> list[str]:
+        return sorted(path.name for path in self.told.iterdir())
+
+    def environment(self, **more: str) -> dict[str, str]:
+        path = f"{self.folder}:.:{os.environ['PATH']}"
+        bus = f"unixexec:path={self.folder / 'busctl'}"
+        return environment() | {"PATH": path, "DBUS_SYSTEM_BUS_ADDRESS": bus, **more}
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Trap:
+    return Trap(tmp_path)
+
+
+def test_the_trap_works(trap: Trap) -> None:
+    """Else the others would prove nothing."""
+    env = trap.environment(PYTHONPATH=str(trap.folder))
+    subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
+    look = [sys.executable, "-c", "import psutil"]
+    subprocess.run(look, env=trap.environment(), cwd=trap.folder, check=True)
+    assert trap.sprung == ["lpstat-program", "psutil"]
+    subprocess.run([sys.executable, "-m", "collectors"], env=env, cwd="/", check=True)
+    assert {"collectors", "sitecustomize"} <= set(trap.sprung)
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_from_a_directory_and_a_path_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
+    """As `sudo venue-agent VERB` is called: the installed program, anywhere."""
+    program = str(Path(sys.executable).with_name("venue-agent"))
+    _run(trap, [program, *words], trap.environment())
+    assert trap.sprung == []
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_with_a_pythonpath_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
+    """As service managers start it. What it starts itself must not obey the variable either."""
+    command = [sys.executable, "-I", "-m", "agent", *words]
+    _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
+    assert trap.sprung == []
+
+
+def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
+    """Run a verb in a network of its own, where nobody answers; it may fail, but must speak."""
+    config = write_config(trap.home, "http://127.0.0.1:9")
+    words = [word.format(home=trap.home) for word in command]
+    if not WITHOUT_CONFIG & set(words):
+        words += ["--config", str(config)]
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    alone = ["/usr/bin/unshare", *as_root, "--net", sys.executable, "-I", "-c", _ALONE, *words]
+    output = trap.home / "output"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            alone, env=env, cwd=trap.folder, stdout=file, stderr=file, stdin=subprocess.DEVNULL
+        )
+        try:
+            if "run" in words:
+                _until(trap.home / "state" / "status.json", process)
+                process.send_signal(signal.SIGTERM)
+            code = process.wait(timeout=120)
+        finally:
+            process.kill()
+            process.wait()
+    said = output.read_text()
+    assert said
+    # Without a service the others may have their complaints.
+    assert code in ({0} if {"demo", "collect", "run"} & set(words) else {0, 1, 2, 3}), said
+    assert "Traceback" not in said
+    assert "unexpected" not in said
+
+
+def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 30) -> None:
+    deadline = time.monotonic() + within_s
+    while not path.exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# Raises loopback (netdevice(7): SIOCSIFFLAGS), and becomes the program.
+_ALONE: Final = """
+import fcntl, os, socket, struct, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 0x1))
+os.execv(sys.argv[1], sys.argv[1:])
+"""

@@ -1,0 +1,61 @@
+"""Programs are the system's own, whoever calls and from wherever."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from collectors import programs
+from collectors.programs import find_program, inherited, program_environment
+
+
+def plant(folder: Path, name: str, mode: int = 0o755) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(mode)
+
+
+def test_neither_the_path_nor_the_current_directory_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, "planted")
+    plant(tmp_path, "sh")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:.")
+    assert find_program("planted") is None
+    found = find_program("sh")
+    assert found is not None
+    assert Path(found).parent in map(Path, programs.POSIX_DIRECTORIES)
+
+
+def test_the_first_directory_wins_and_only_programs_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    plant(first, "ps", 0o644)
+    plant(second, "ps")
+    (first / "df").mkdir()
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(first), str(second)))
+    assert find_program("ps") == str(second / "ps")
+    assert find_program("df") is None
+    plant(first, "ps")
+    assert find_program("ps") == str(first / "ps")
+
+
+def test_the_directories_are_the_systems() -> None:
+    for directory in programs.POSIX_DIRECTORIES:
+        assert Path(directory).is_absolute()
+        status = Path(directory).stat()
+        assert status.st_mode & 0o022 == 0, f"others may write {directory}"
+
+
+def test_nothing_leads_elsewhere() -> None:
+    planted = {
+        "LD_PRELOAD": "x", "LD_LIBRARY_PATH": "x", "DYLD_INSERT_LIBRARIES": "x", "PYTHONPATH": "x",
+        "BASH_ENV": "x", "ENV": "x", "PSModulePath": "x", "DBUS_SYSTEM_BUS_ADDRESS": "x",
+        "SYSTEMD_PAGER": "x", "PATH": "x", "LC_ALL": "de_DE", "VENUE_AGENT_API_KEY": "x",
+    }  # fmt: skip
+    path = os.pathsep.join(programs.POSIX_DIRECTORIES)
+    kept = {"HOME": "/root", "SystemRoot": r"C:\Windows", "TZ": "UTC"}
+    assert inherited({**planted, **kept}) == {**kept, "PATH": path}
+    assert program_environment({**planted, **kept}) == {**kept, "PATH": path, "LC_ALL": "C"}
