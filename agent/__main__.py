@@ -1,4 +1,6 @@
-"""`python -m agent` is `venue-agent`."""
+"""`python -I -m agent` is `venue-agent`.
+
+Without -I Python itself looks for modules in the current directory first."""
 
 import sys
 

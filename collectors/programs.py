@@ -13,8 +13,8 @@ from typing import Final
 POSIX_DIRECTORIES: Final = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 """Not /usr/local: on Intel Macs and some distributions others than root may write there."""
 
-WINDOWS_SUBDIRECTORIES: Final = (".", "WindowsPowerShell\\v1.0")
-"""Below the system directory, C:\\Windows\\System32."""
+POWERSHELL_DIRECTORY: Final = "WindowsPowerShell\\v1.0"
+"""Below the system directory, which is C:\\Windows\\System32 on most machines."""
 
 INHERITED: Final = frozenset(
     {
@@ -32,7 +32,7 @@ def system_directories() -> tuple[str, ...]:
     """Return the directories, in the order in which they are searched."""
     if sys.platform == "win32":
         system = windows_system_directory()
-        return tuple(os.path.normpath(f"{system}\\{name}") for name in WINDOWS_SUBDIRECTORIES)
+        return (system, f"{system}\\{POWERSHELL_DIRECTORY}")
     return POSIX_DIRECTORIES
 
 

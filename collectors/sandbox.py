@@ -44,6 +44,7 @@ SETTINGS: Final = (
     # whom to trust; not /etc/ssl/private
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates",
     "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf",
+    "/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates", "/usr/local/share/ca-certificates",
     "/etc/pki/ca-trust/extracted", "/etc/crypto-policies", "/etc/gnutls/config", "/etc/pkcs11",
     # the loader's, and those of the programs that are run
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",

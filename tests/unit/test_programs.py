@@ -49,6 +49,21 @@ def test_the_directories_are_the_systems() -> None:
         assert status.st_mode & 0o022 == 0, f"others may write {directory}"
 
 
+def test_windows_is_asked_for_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = tmp_path / "System32"
+    plant(system, "w32tm.exe")
+    monkeypatch.setenv("SYSTEMROOT", "/planted")
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr(programs, "windows_system_directory", lambda: str(system))
+    found = find_program("w32tm")
+    directories = programs.system_directories()
+    monkeypatch.undo()
+    assert found == str(system / "w32tm.exe")
+    assert directories == (str(system), f"{system}\\WindowsPowerShell\\v1.0")
+
+
 def test_nothing_leads_elsewhere() -> None:
     planted = {
         "LD_PRELOAD": "x", "LD_LIBRARY_PATH": "x", "DYLD_INSERT_LIBRARIES": "x", "PYTHONPATH": "x",
