@@ -141,7 +141,9 @@ def _become(uid: int, gid: int) -> str:
 
 def _require_a_program(directory: Path, uid: int) -> None:
     """Raise StateError where the rest of this program is closed to the user."""
-    for part in (Path(os.__file__), Path(__file__)):
+    is_packaged = getattr(sys, "frozen", False)
+    parts = (sys.executable,) if is_packaged else (os.__file__, __file__)
+    for part in map(Path, parts):
         try:
             part.stat()
         except PermissionError:

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 import tempfile
 import traceback
 import warnings
@@ -160,3 +161,15 @@ def test_only_a_file_is_replaced(directory: Path, kind: str) -> None:
 def test_why_a_file_cannot_be_written_is_said(directory: Path) -> None:
     with pytest.raises(OSError, match="No such file or directory"):
         replace_file(directory / "none" / "bundle.zip", b"content")
+
+
+@for_root
+def test_the_packaged_program_is_its_executable(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package has its modules in an archive: their files are no files."""
+    os.chown(directory, OWNER, OWNER)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/usr/bin/true")
+    monkeypatch.setattr(os, "__file__", "/usr/bin/true/base_library.zip/os.pyc")
+    assert in_a_fork(lambda: step_down(directory)) is True
