@@ -66,7 +66,7 @@ def writer_of(path: Path) -> Callable[[bytes], None]:
     stepped down, and ends with it. Call it before a thread is started.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
-        return lambda content: _replace(path, content)
+        return lambda content: replace_file(path, content)
     from_parent, to_child = os.pipe()
     from_child, to_parent = os.pipe()
     child = os.fork()
@@ -90,25 +90,7 @@ def writer_of(path: Path) -> Callable[[bytes], None]:
     return write
 
 
-def _write_when_told(path: Path, source: int, answers: int) -> None:
-    """Be the process that writes: all that is announced, or nothing. Never returns."""
-    try:
-        # Ctrl-C is for the one who asks: without it nothing comes, and this ends.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with os.fdopen(source, "rb") as file:
-            announced, content = file.read(_LENGTH_BYTES), file.read()
-        if len(announced) == _LENGTH_BYTES and int.from_bytes(announced, "big") == len(content):
-            try:
-                _replace(path, content)
-                reply = "done"
-            except OSError as error:
-                reply = error.strerror or str(error)
-            os.write(answers, reply.encode()[:_REPLY_MAX])
-    finally:
-        os._exit(0)
-
-
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write atomically, in the place of nothing or of a regular file. Raises OSError."""
     try:
         mode = path.lstat().st_mode
@@ -118,6 +100,24 @@ def _replace(path: Path, content: bytes) -> None:
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, f"it is {kind_of(mode)}, not a file", str(path))
     write_atomically(path, content)
+
+
+def _write_when_told(path: Path, source: int, answers: int) -> None:
+    """Be the process that writes: all that is announced, or nothing. Never returns."""
+    try:
+        # Ctrl-C is for the one who asks: without it nothing comes, and this ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with os.fdopen(source, "rb") as file:
+            announced, content = file.read(_LENGTH_BYTES), file.read()
+        if len(announced) == _LENGTH_BYTES and int.from_bytes(announced, "big") == len(content):
+            try:
+                replace_file(path, content)
+                reply = "done"
+            except OSError as error:
+                reply = error.strerror or str(error)
+            os.write(answers, reply.encode()[:_REPLY_MAX])
+    finally:
+        os._exit(0)
 
 
 def _become(uid: int, gid: int) -> str:
@@ -141,7 +141,9 @@ def _become(uid: int, gid: int) -> str:
 
 def _require_a_program(directory: Path, uid: int) -> None:
     """Raise StateError where the rest of this program is closed to the user."""
-    for part in (Path(os.__file__), Path(__file__)):
+    is_packaged = getattr(sys, "frozen", False)
+    parts = (sys.executable,) if is_packaged else (os.__file__, __file__)
+    for part in map(Path, parts):
         try:
             part.stat()
         except PermissionError:

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from agent.adapters.database import connect_to_read
 from agent.adapters.history import read_history
 from agent.adapters.identity import KEY_MAX_BYTES, KEY_NAME
-from agent.adapters.privileges import writer_of
+from agent.adapters.privileges import replace_file
 from agent.adapters.safe_file import read_start_safely
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import StatusFile
@@ -55,7 +55,10 @@ def write_bundle(
             archive.writestr(name, scrubber.clean(text))
             names.append(name)
     try:
-        (write or writer_of(path))(content.getvalue())
+        if write is None:
+            replace_file(path, content.getvalue())
+        else:
+            write(content.getvalue())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
     return tuple(names)

@@ -11,7 +11,9 @@ _HOMES = (Path("/home"), Path("/root"), Path("/Users"))
 def agent_command() -> tuple[str, ...]:
     """Return the words that start this agent: the packaged executable, or this Python."""
     if getattr(sys, "frozen", False):
-        return (sys.executable,)
+        # Not a link in a directory that others may write: the service starts what it leads to.
+        is_windows = sys.platform == "win32"
+        return (sys.executable if is_windows else str(Path(sys.executable).resolve()),)
     # Isolated (-I): neither the current directory nor PYTHONPATH says what is run as the service.
     return (sys.executable, "-I", "-m", "agent")
 
