@@ -143,6 +143,7 @@ class App:
             health=self.health,
             clock=around.clock,
             rng=around.rng,
+            foreground=around.foreground,
         )
         self._heartbeat = Heartbeat(
             self.facade,
@@ -179,15 +180,19 @@ class App:
             health=self.health,
             clock=around.clock,
             rng=around.rng,
+            on_room=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
         )
+        limits = self._config.limits
         self._executor = Executor(
             collection=self._collection,
+            min_interval_s=limits.min_collection_interval_seconds,
             acknowledger=self._acknowledger,
             standing=self.standing,
             journal=self._journal,
             ledger=self._ledger,
             clock=around.clock,
             skew=lambda: self.facade.skew,
+            has_room=lambda size: self._outbox.has_room(size, limits.outbox_max_bytes),
             wake_submitter=self._submitter.wake,
             on_activity=self._activity_changed,
         )
@@ -203,6 +208,7 @@ class App:
             clock=around.clock,
             rng=around.rng,
             wake=self._acknowledger.wake,
+            tell_again=self._acknowledger.tell_again,
         )
 
     def _make_timers(self) -> None:
@@ -343,6 +349,12 @@ class App:
             counters={
                 "commands_received": self._receiver.received,
                 "commands_ignored": self._receiver.ignored,
+                "commands_unreadable": self._receiver.unreadable,
+                "commands_for_others": self._receiver.for_others,
+                "requests_expired": self._receiver.expired
+                + self._acknowledger.expired
+                + self._executor.expired,
+                "current_of_others": self.enrollment.current_of_others,
                 DROPPED_COUNTER: 0,
                 **self._database.counters(),
             },

@@ -82,12 +82,14 @@ def workshop_in(home: House, settings: LocalConfig) -> Workshop:
 
     executor = Executor(
         collection=collection,
+        min_interval_s=settings.limits.min_collection_interval_seconds,
         acknowledger=home.acknowledger,
         standing=home.standing,
         journal=home.journal,
         ledger=home.ledger,
         clock=home.clock,
         skew=lambda: home.facade.skew,
+        has_room=lambda size: home.outbox.has_room(size, settings.limits.outbox_max_bytes),
         wake_submitter=lambda: sends.append(1),
         on_activity=lambda: said.append(executor.activity),
     )
@@ -481,12 +483,13 @@ async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: House) ->
     maker_has_no_binding = workshop.executor._collection()
 
     with pytest.raises(RuntimeError, match="without a binding"):
-        await maker_has_no_binding.run("network", None)
+        (await maker_has_no_binding.gather("network")).answer(None)
 
 
 async def test_every_report_has_an_id_of_its_own(workshop: Workshop) -> None:
     collection = workshop.executor._collection()
 
-    made = [(await collection.run("application", None)).report for _ in range(3)]
+    gathered = await collection.gather("application")
+    made = [gathered.answer(None).report for _ in range(3)]
 
     assert len({report.report_id for report in made}) == 3
