@@ -30,6 +30,7 @@ from agent.config_file import Loaded
 from agent.credential import find_api_key
 from agent.device_setup import device_at_start
 from agent.rules import retry
+from agent.rules.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.disk_floor import DiskFloor
@@ -334,8 +335,8 @@ class App:
             else BindingStatus(
                 instance_id=str(binding.record.instance_id),
                 binding_id=str(binding.record.binding_id),
-                organization_id=binding.record.organization_id,
-                location_id=binding.record.location_id,
+                organization_id=clip(binding.record.organization_id),
+                location_id=clip(binding.record.location_id),
                 base_url=binding.base_url,
             ),
             is_revoked=self.standing.is_revoked,
