@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,12 @@ from hypothesis import strategies as st
 from agent.config import Logging
 from agent.journald import JournalHandler, datagram, is_stderr_the_journal
 from agent.log_filters import ALLOWED_ALIKE, REMEMBERED_MAX, IdFilter, RepeatFilter, ids_of
-from agent.logging_setup import JsonFormatter, PriorityFormatter, set_up_logging
+from agent.logging_setup import (
+    JsonFormatter,
+    PlainFormatter,
+    PriorityFormatter,
+    set_up_logging,
+)
 
 
 def record(msg: str, *args: object, level: int = logging.ERROR) -> logging.LogRecord:
@@ -167,6 +173,31 @@ def parse(data: bytes) -> dict[str, str]:
             value, data = data[8 : 8 + length], data[8 + length + 1 :]
         fields[key.decode()] = value.decode()
     return fields
+
+
+HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00 \u2028 line\nforged"
+OBEYED = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
+
+
+@pytest.mark.parametrize(
+    "formatter",
+    [JsonFormatter(), PriorityFormatter("%(message)s"), PlainFormatter("%(message)s")],
+    ids=["json", "priority", "text"],
+)
+def test_a_terminal_obeys_nothing_in_a_line(formatter: logging.Formatter) -> None:
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        error = sys.exc_info()
+    for told in (record("the service says %s", HOSTILE), record(HOSTILE)):
+        line = formatter.format(told)
+        line = json.loads(line)["message"] if isinstance(formatter, JsonFormatter) else line
+        assert not set(line) & set(OBEYED)
+        assert "evil" in line
+        assert "\n" not in line
+    told = record("broke")
+    told.exc_info = error
+    assert not set(formatter.format(told)) & set(OBEYED)
 
 
 def test_priorities_stand_in_front_of_one_line() -> None:

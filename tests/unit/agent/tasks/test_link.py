@@ -319,7 +319,7 @@ async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> N
 
 async def _ask_for_ever(home: House, service: Service) -> None:
     while True:
-        await home.link.call("heartbeat", service.ask)
+        await home.link.call("current", service.ask)
         await home.clock.sleep(0.1)
 
 
@@ -359,3 +359,73 @@ async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
 
     assert len(service.asked_at) == 1
     calling.cancel()
+
+
+REFUSALS = [
+    Unavailable("server-error", "503"),
+    Unavailable("captive-portal", "a page"),
+    Unavailable("bad-reply", "nonsense"),
+    Throttled("later", 3600.0),
+    NO_KEY,
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda e: type(e).__name__)
+async def test_a_refusal_holds_up_its_operation_alone(home: House, error: ServiceError) -> None:
+    failing, fine = Service(home, *[error] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("submitResult", failing.ask))
+    await until(lambda: len(failing.asked_at) == 1)
+    await settle(5)
+    began = home.clock.elapsed_s
+
+    for _ in range(20):
+        await home.link.call("heartbeat", fine.ask)
+
+    assert home.clock.elapsed_s == began, "nobody waited"
+    assert home.link.is_up
+    assert len(home.codes()) == 1
+    await until(lambda: len(failing.asked_at) == 4)
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+    assert home.codes() == set(), "nobody tries any more"
+
+
+async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
+    """Silence may be an outage: one other call shows that it is not."""
+    failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("onCommands", failing.ask))
+    others = asyncio.create_task(_ask_for_ever(home, fine))
+
+    await until(lambda: len(failing.asked_at) >= 8)
+
+    for task in (calling, others):
+        task.cancel()
+    assert max(fine.waits()) <= 1.2
+    bounds = [1, 2, 4, 8, 16]
+    assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
+
+
+async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> None:
+    home.clock.limit_s = 180
+    service = Service(home, *[DOWN] * 999)
+    operations = ("heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult")
+    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]  # type: ignore[arg-type]
+
+    await home.clock.is_at_limit.wait()
+    for call in calling:
+        call.cancel()
+    await asyncio.gather(*calling, return_exceptions=True)
+
+    assert len(service.asked_at) <= 25 + len(operations)
+
+
+async def test_one_try_tells_every_error_and_waits_its_turn(home: House) -> None:
+    service = Service(home, *[Unavailable("server-error", "503")] * 4)
+    for _ in range(4):
+        with pytest.raises(Unavailable):
+            await home.link.once("onCommands", service.ask)
+
+    assert home.link.wait_left_s("onCommands") >= 4
+    assert await home.link.once("onCommands", service.ask) == "answer"
+    assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
+    assert home.link.wait_left_s("onCommands") == 0
