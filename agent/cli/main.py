@@ -64,7 +64,9 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
     except Exception as error:
         if debug:
             raise
-        sys.stderr.write(f"venue-agent: unexpected {type(error).__name__}: {without_controls(str(error))}\n")
+        sys.stderr.write(
+            f"venue-agent: unexpected {type(error).__name__}: {without_controls(str(error))}\n"
+        )
         sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
         return EXIT_BAD
 

@@ -11,6 +11,7 @@ Item = TypeVar("Item")
 
 ELLIPSIS: Final = "…"
 
+
 def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
     """Return ``text`` without control characters, cut to ``maximum`` UTF-16 code units.
 

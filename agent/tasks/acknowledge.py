@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -93,11 +94,9 @@ class Acknowledger:
     async def _tell_all_again(self) -> None:
         while self._again:
             _, (entry, status) = self._again.popitem(last=False)
-            request = self._request(entry, status)
+            acknowledge = partial(self._facade.acknowledge, self._request(entry, status))
             try:
-                await self._link.call(
-                    "acknowledge", lambda r=request: self._facade.acknowledge(r), alone_max=1
-                )
+                await self._link.call("acknowledge", acknowledge, alone_max=1)
             except ServiceError as error:
                 # No verdict: what the service wanted of this request, it has had.
                 log.info("request %s is not acknowledged again: %s", entry.request_id, error)

@@ -189,7 +189,7 @@ class Executor:
             raise
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark the requests of ``kind`` that wait as running, tell so, return those still wanted."""
+        """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
         now, skew = self._clock.now(), self._skew()
         waiting = [e for e in self._journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
         run_out = [entry for entry in waiting if skew.is_past(entry.expires_at, now)]

@@ -245,8 +245,7 @@ class SharedKeyService(StrictService):
 
     async def ask(self, binding_id: str) -> str:
         self.binding_id = binding_id
-        request_id = await self.request_report("application")
-        return request_id
+        return await self.request_report("application")
 
     @property
     def commands(self) -> dict[str, str]:
@@ -294,4 +293,4 @@ async def test_four_devices_of_one_key_are_healthy_and_answer_their_own(memory_h
     assert {r["requestId"]: r["bindingId"] for r in service.reports} == wanted
     assert refused not in {r["requestId"] for r in service.reports}
     assert service.violations == []
-    assert not any("WARNING" in agent.log or "\"warning\"" in agent.log for agent in agents)
+    assert not any("WARNING" in agent.log or '"warning"' in agent.log for agent in agents)

@@ -111,7 +111,9 @@ def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
     assert len(repeats.written) == ALLOWED_ALIKE
     repeats.now = 66.0
     repeats.log(record("something else", level=logging.INFO))
-    assert repeats.written[ALLOWED_ALIKE].endswith(f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)")
+    assert repeats.written[ALLOWED_ALIKE].endswith(
+        f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)"
+    )
 
 
 def test_what_a_person_asked_for_is_never_held_back() -> None:

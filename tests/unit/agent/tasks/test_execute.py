@@ -220,7 +220,9 @@ async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -
     with house(tmp_path, limits=settings.limits) as home:
         workshop = workshop_in(home, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
-        workshop.collectors.script.append(Collected(replace(good_facts("application"), fields=many)))
+        workshop.collectors.script.append(
+            Collected(replace(good_facts("application"), fields=many))
+        )
         for number in range(1, 21):
             home.journal.add(command(number, "application"), NOW)
             home.journal.move(home.entry(number), Event.ACCEPTED, NOW)

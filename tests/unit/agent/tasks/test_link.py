@@ -15,7 +15,7 @@ from agent.errors import (
     Throttled,
     Unavailable,
 )
-from agent.tasks.link import DirectCaller
+from agent.tasks.link import DirectCaller, Operation
 from tests.unit.agent.tasks.house import House, settle, until
 
 DOWN = Unavailable("connection-refused", "nobody listens")
@@ -231,7 +231,9 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
 ) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[error] * 5000)
-    calling = [asyncio.create_task(home.link.call("heartbeat", service.ask)) for _ in range(callers)]
+    calling = [
+        asyncio.create_task(home.link.call("heartbeat", service.ask)) for _ in range(callers)
+    ]
 
     await home.clock.is_at_limit.wait()
     for call in calling:
@@ -408,8 +410,10 @@ async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
 async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> None:
     home.clock.limit_s = 180
     service = Service(home, *[DOWN] * 999)
-    operations = ("heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult")
-    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]  # type: ignore[arg-type]
+    operations: tuple[Operation, ...] = (
+        "heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult",
+    )  # fmt: skip
+    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]
 
     await home.clock.is_at_limit.wait()
     for call in calling:

@@ -85,8 +85,8 @@ def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
 
 @given(
     st.datetimes(
-        min_value=datetime(2, 1, 1),
-        max_value=datetime(9998, 12, 31),
+        min_value=datetime(2, 1, 1),  # noqa: DTZ001 - bounds of the wall clock
+        max_value=datetime(9998, 12, 31),  # noqa: DTZ001
         timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
     )
 )
