@@ -32,6 +32,7 @@ from agent.credential import ApiKeySource, find_api_key
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
+from agent.rules.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.disk_floor import DiskFloor
@@ -149,6 +150,7 @@ class App:
             health=self.health,
             clock=around.clock,
             rng=around.rng,
+            foreground=around.foreground,
         )
         self._heartbeat = Heartbeat(
             self.facade,
@@ -185,15 +187,19 @@ class App:
             health=self.health,
             clock=around.clock,
             rng=around.rng,
+            on_room=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
         )
+        limits = self._config.limits
         self._executor = Executor(
             collection=self._collection,
+            min_interval_s=limits.min_collection_interval_seconds,
             acknowledger=self._acknowledger,
             standing=self.standing,
             journal=self._journal,
             ledger=self._ledger,
             clock=around.clock,
             skew=lambda: self.facade.skew,
+            has_room=lambda size: self._outbox.has_room(size, limits.outbox_max_bytes),
             wake_submitter=self._submitter.wake,
             on_activity=self._activity_changed,
         )
@@ -209,6 +215,7 @@ class App:
             clock=around.clock,
             rng=around.rng,
             wake=self._acknowledger.wake,
+            tell_again=self._acknowledger.tell_again,
         )
 
     def _make_timers(self) -> None:
@@ -334,8 +341,8 @@ class App:
             else BindingStatus(
                 instance_id=str(binding.record.instance_id),
                 binding_id=str(binding.record.binding_id),
-                organization_id=binding.record.organization_id,
-                location_id=binding.record.location_id,
+                organization_id=clip(binding.record.organization_id),
+                location_id=clip(binding.record.location_id),
                 base_url=binding.base_url,
             ),
             is_revoked=self.standing.is_revoked,
@@ -349,6 +356,12 @@ class App:
             counters={
                 "commands_received": self._receiver.received,
                 "commands_ignored": self._receiver.ignored,
+                "commands_unreadable": self._receiver.unreadable,
+                "commands_for_others": self._receiver.for_others,
+                "requests_expired": self._receiver.expired
+                + self._acknowledger.expired
+                + self._executor.expired,
+                "current_of_others": self.enrollment.current_of_others,
                 DROPPED_COUNTER: 0,
                 **self._database.counters(),
             },

@@ -174,6 +174,7 @@ class Limits(Section):
     max_report_bytes: Annotated[int, Meta(ge=10_000, le=100_000_000)] = 1_000_000
     outbox_max_bytes: Annotated[int, Meta(ge=100_000)] = 67_108_864
     outbox_max_age_days: Annotated[float, Meta(gt=0, le=365)] = 14
+    min_collection_interval_seconds: Annotated[float, Meta(ge=0, le=3600)] = 10
 
 
 class Logging(Section):

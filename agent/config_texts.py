@@ -100,6 +100,10 @@ TEXTS: Final[Mapping[str, str]] = {
     "limits.outbox_max_age_days": (
         "Reports older than this are given up, and counted. Raise it where links fail for long."
     ),
+    "limits.min_collection_interval_seconds": (
+        "Least time between two collections of a kind; the requests that come meanwhile are "
+        "answered from the next one together. Raise it where requests come too often."
+    ),
     "logging": "The daemon's log, on stderr.",
     "logging.level": "How much is logged. Choose debug while looking for a cause.",
     "logging.format": (

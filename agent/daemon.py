@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from random import SystemRandom
-from typing import Final
+from typing import Any, Final
 
 from agent import __version__
 from agent.adapters.clock import SystemClock
@@ -25,7 +25,7 @@ from agent.app import App, Surroundings
 from agent.config import Config, state_dir
 from agent.config_file import Loaded, load
 from agent.credential import ApiKeySource, find_api_key
-from agent.errors import ConfigError, CredentialRefused, StateError
+from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logging_setup import set_up_logging
 from agent.rules.retry import Backoff
 from agent.wire.model import replaced
@@ -165,18 +165,34 @@ async def _run_once(
     app = App(loaded, around)
     try:
         app.start()
-        tasks = [
+        loops = [
             asyncio.create_task(_keep_running(name, loop, app, wishes), name=name)
             for name, loop in app.loops().items()
         ]
-        tasks.append(asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog"))
+        watchdog = asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog")
         around.notifier.ready()
-        next_one = await _obey(loaded, path, around, wishes)
-        app.stop_timers()
-        await _end(tasks)
+        obeying = asyncio.create_task(_obey(loaded, path, around, wishes), name="obey")
+        try:
+            await _while_all_run(obeying, loops)
+        finally:
+            app.stop_timers()
+            await _end([*loops, watchdog, *([] if obeying.done() else [obeying])])
     finally:
         await app.close()
-    return next_one
+    return obeying.result()
+
+
+async def _while_all_run(
+    obeying: asyncio.Task[Loaded[Config] | None], loops: list[asyncio.Task[None]]
+) -> None:
+    """Return when a signal was obeyed. Raises AgentError when a loop is gone for good.
+
+    An agent that lacks one of its loops must not look alive: the service manager starts another.
+    """
+    await asyncio.wait((obeying, *loops), return_when=asyncio.FIRST_COMPLETED)
+    if not obeying.done():
+        gone = ", ".join(task.get_name() for task in loops if task.done())
+        raise AgentError(f"the agent cannot go on without: {gone}")
 
 
 async def _keep_running(
@@ -188,6 +204,12 @@ async def _keep_running(
         began = time.monotonic()
         try:
             await loop()
+            _note_broken(name, "it ended by itself", app)
+        except asyncio.CancelledError:
+            # Only a cancellation of this very task is the daemon's stop.
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            _note_broken(name, "something it waited for was cancelled", app)
         except (StateError, sqlite3.Error, OSError) as error:
             log.error("%s: %s", name, error)
             app.health.report("state-failing", f"{name}: {error}")
@@ -203,7 +225,12 @@ async def _keep_running(
         app.health.clear({"state-failing"})
 
 
-async def _end(tasks: list[asyncio.Task[None]]) -> None:
+def _note_broken(name: str, why: str, app: App) -> None:
+    log.error("%s broke: %s", name, why)
+    app.health.report("internal-error", f"{name}: {why}")
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     done, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)

@@ -13,6 +13,9 @@ FIELDS: Final = ("request_id", "report_id", "binding_id")
 """The fields a record may carry; give them by ``extra`` or name them in the message."""
 
 ALLOWED: Final = 2
+"""Of one warning or error that repeats itself."""
+ALLOWED_ALIKE: Final = 20
+"""Of one kind of message, whatever it is about: what a stranger can cause has no end."""
 WINDOW_S: Final = 60.0
 REMEMBERED_MAX: Final = 200
 
@@ -57,9 +60,11 @@ class _Seen:
 
 
 class RepeatFilter(logging.Filter):
-    """Lets the same warning or error pass twice a minute; what was held back is told as a count.
+    """Lets the same warning or error pass twice a minute, and of any kind of message from INFO on
+    twenty; what was held back is told as a count.
 
-    Messages that differ only in numbers are the same. ``emit`` writes the line with the count.
+    Messages that differ only in numbers are the same; messages of one kind have one template.
+    ``emit`` writes the line with the count.
     """
 
     def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:
@@ -73,16 +78,27 @@ class RepeatFilter(logging.Filter):
         now = self._clock()
         with self._lock:
             counts = self._expire(now)
-            passes = record.levelno < logging.WARNING or self._count(record, now)
+            passes = record.levelno < logging.INFO or self._passes(record, now)
         for count in counts:
             self._emit(count)
         return passes
 
-    def _count(self, record: logging.LogRecord, now: float) -> bool:
-        key = (record.name, _NUMBER.sub("#", record.getMessage()))
+    def _passes(self, record: logging.LogRecord, now: float) -> bool:
+        kind = (record.name, f"={record.msg}")
+        if record.levelno < logging.WARNING:
+            return self._count(record, kind, ALLOWED_ALIKE, now)
+        same = (record.name, _NUMBER.sub("#", record.getMessage()))
+        # One that is held back as one of its kind is not remembered by itself: that has no end.
+        if same not in self._seen and not self._count(record, kind, ALLOWED_ALIKE, now):
+            return False
+        return self._count(record, same, ALLOWED, now)
+
+    def _count(
+        self, record: logging.LogRecord, key: tuple[str, str], allowed: int, now: float
+    ) -> bool:
         seen = self._seen.setdefault(key, _Seen(now))
         seen.count += 1
-        if seen.count <= ALLOWED:
+        if seen.count <= allowed:
             return True
         seen.held_back += 1
         seen.last = record

@@ -8,17 +8,44 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Final
+from types import TracebackType
+from typing import Final, TypeAlias
 
 from agent.config import Logging
 from agent.journald import PRIORITIES, JournalHandler, is_stderr_the_journal
 from agent.log_filters import FIELDS, IdFilter, RepeatFilter
+from agent.wire.controls import without_controls
 
+_ExceptionInfo: TypeAlias = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
 _LIBRARIES: Final = ("httpx2", "httpcore2")
 """One line a request is their idea of information; ours is in the tasks."""
 
 
-class PriorityFormatter(logging.Formatter):
+class PlainFormatter(logging.Formatter):
+    """Text in which nothing is left that a terminal obeys: messages repeat what strangers wrote.
+
+    A message is one line; a traceback keeps its lines.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = logging.makeLogRecord(record.__dict__)
+        told.msg, told.args = plain_message(record), None
+        return super().format(told)
+
+    def formatException(  # noqa: N802 - the library's name
+        self, ei: _ExceptionInfo
+    ) -> str:
+        return "\n".join(map(without_controls, super().formatException(ei).split("\n")))
+
+
+def plain_message(record: logging.LogRecord) -> str:
+    """Return a record's message on one line."""
+    return " | ".join(map(without_controls, record.getMessage().split("\n")))
+
+
+class PriorityFormatter(PlainFormatter):
     """One line each, with its priority in front (sd-daemon(3))."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,7 +53,7 @@ class PriorityFormatter(logging.Formatter):
         return f"<{PRIORITIES.get(record.levelno, 6)}>{text}"
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(PlainFormatter):
     """One JSON object a line; times in UTC, ids as keys of their own."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -34,7 +61,7 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": plain_message(record),
         }
         for name in FIELDS:
             if (value := getattr(record, name, None)) is not None:
@@ -64,7 +91,7 @@ def _handler(config: Logging) -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
     is_text = config.format == "text" or (config.format == "auto" and sys.stderr.isatty())
     handler.setFormatter(
-        logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        PlainFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
         if is_text
         else JsonFormatter()
     )
@@ -79,5 +106,5 @@ def _journal() -> logging.Handler:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(PriorityFormatter("%(name)s: %(message)s"))
         return handler
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(PlainFormatter("%(message)s"))
     return handler

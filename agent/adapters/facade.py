@@ -19,10 +19,12 @@ from agent.adapters.http_client import (
     body_of,
     client_for,
     lines_of,
+    paced,
     server_sent,
     stream_timeout,
 )
 from agent.adapters.moments import Moment
+from agent.adapters.pace import Pace
 from agent.config import Service
 from agent.credential import ApiKeySource
 from agent.errors import Unavailable
@@ -80,6 +82,7 @@ class Facade:
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
         self._client = client_for(service)
+        self._pace = Pace(clock)
 
     @property
     def skew(self) -> ClockSkew:
@@ -144,9 +147,9 @@ class Facade:
             moments.after(Moment.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                yield CommandStream(True, server_sent(response))
+                yield CommandStream(True, server_sent(paced(response, self._pace)))
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(True, lines_of(response))
+                yield CommandStream(True, lines_of(paced(response, self._pace)))
             else:
                 yield CommandStream(False, self._single(response))
 

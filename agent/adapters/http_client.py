@@ -15,6 +15,7 @@ from typing import Final
 import httpx2
 
 from agent import __version__
+from agent.adapters.pace import Pace
 from agent.config import Service, is_loopback_url
 from agent.errors import ConfigError, Unavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
@@ -76,6 +77,29 @@ def _trust(service: Service) -> ssl.SSLContext | bool:
 def stream_timeout(timeout_s: float) -> httpx2.Timeout:
     """Return the waits of an answer that lasts: only silence ends it."""
     return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S)
+
+
+class _PacedBytes(httpx2.AsyncByteStream):
+    """The bytes of a response, no faster than ``pace`` allows."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, pace: Pace) -> None:
+        self._stream = stream
+        self._pace = pace
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            await self._pace.spend(len(chunk))
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def paced(response: Response, pace: Pace) -> Response:
+    """Have ``response`` read no faster than ``pace`` allows."""
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _PacedBytes(response.stream, pace)
+    return response
 
 
 async def server_sent(response: Response) -> AsyncIterator[Frame]:

@@ -6,7 +6,7 @@ a row by one step of the table, inside the caller's transaction or one of its ow
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, cast
@@ -81,6 +81,15 @@ class Journal:
         """Return the entries in ``state``, oldest first."""
         return tuple(self._select("WHERE state = ? ORDER BY received_at", (state,)))
 
+    def kinds_in(self, state: State) -> tuple[Kind, ...]:
+        """Return the kinds of the requests in ``state``, that of the oldest first."""
+        rows = self._database.query(
+            "SELECT kind FROM requests WHERE state = ? AND kind IN ('network', 'application')"
+            " GROUP BY kind ORDER BY min(received_at)",
+            (state,),
+        )
+        return tuple(cast("Kind", row["kind"]) for row in rows)
+
     def unfinished(self) -> tuple[Entry, ...]:
         """Return every entry that has not ended, oldest first; rows of unknown states are set
         aside on the way."""
@@ -97,8 +106,18 @@ class Journal:
 
     def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
         """Move a request by one step of its own transaction and return it as it is then."""
+        return self.move_all((entry,), event, now, detail)[0]
+
+    def move_all(
+        self, entries: Sequence[Entry], event: Event, now: datetime, detail: str | None = None
+    ) -> tuple[Entry, ...]:
+        """Move requests by the same step, all of them or none."""
+        if not entries:
+            return ()
         with self._database.transaction(Moment.REQUEST_MOVED) as connection:
-            return self.move_within(connection, entry, event, now, detail=detail)
+            return tuple(
+                self.move_within(connection, entry, event, now, detail=detail) for entry in entries
+            )
 
     def move_within(
         self,

@@ -7,6 +7,8 @@ import os
 import socket
 from collections.abc import Mapping
 
+from agent.wire.controls import without_controls
+
 
 class Notifier:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
@@ -28,7 +30,7 @@ class Notifier:
         self._send("STOPPING=1")
 
     def status(self, text: str) -> None:
-        self._send(f"STATUS={text.splitlines()[0] if text else ''}")
+        self._send(f"STATUS={without_controls(text)}")
 
     def alive(self) -> None:
         self._send("WATCHDOG=1")

@@ -105,6 +105,14 @@ class Outbox:
         )[0]
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
+    def has_room(self, size_bytes: int, max_bytes: int) -> bool:
+        """Tell whether a requested report fits without displacing another requested one."""
+        rows = self._database.query(
+            "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
+        )
+        waiting_bytes = int(rows[0][0])
+        return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
+
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
         """Return what has to go: what is too old, then, while the rest is too large, the oldest,
         scheduled reports before requested ones."""

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ from agent.tasks.enroll import Place, explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.tasks.standing import Standing
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.reading import write_indented
+from agent.wire.reading import plain_values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     with _held(state):
         record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
     if options.json:
-        sys.stdout.write(write_indented(record) + "\n")
+        sys.stdout.write(json.dumps(plain_values(record), indent=2) + "\n")
     else:
         _show(Screen(), record, is_new=is_new)
     return 0

@@ -13,6 +13,7 @@ from typing import Final
 
 from agent import __version__
 from agent.errors import AgentError, ConfigError
+from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
 
 EXIT_BAD: Final = 1
@@ -55,7 +56,7 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
         if debug:
             raise
         for line in str(error).splitlines():
-            sys.stderr.write(f"venue-agent: {line}\n")
+            sys.stderr.write(f"venue-agent: {without_controls(line)}\n")
         return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -66,7 +67,9 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
     except Exception as error:
         if debug:
             raise
-        sys.stderr.write(f"venue-agent: unexpected {type(error).__name__}: {error}\n")
+        sys.stderr.write(
+            f"venue-agent: unexpected {type(error).__name__}: {without_controls(str(error))}\n"
+        )
         sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
         return EXIT_BAD
 

@@ -17,7 +17,7 @@ OWN_CHECKS: Final = frozenset(
     {
         "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
         "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-        "credential-refused", "not-enrolled", "revoked", "credential-shared", "clock-skew",
+        "credential-refused", "not-enrolled", "revoked", "clock-skew",
         "state-failing", "reports-waiting",
     }
 )  # fmt: skip

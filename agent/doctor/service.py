@@ -112,9 +112,7 @@ def binding(evidence: Evidence) -> Finding:
     if verdict is Verdict.ADOPT:
         return warn("the service has bound this device anew", "restart the agent: it takes it over")
     if verdict is Verdict.SHARED:
-        return fail(
-            "the API key answers for another device", "give each device an API key of its own"
-        )
+        return ok(f"{known.binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 

@@ -1,21 +1,15 @@
 """Makes foreign text and long lists fit the contract, and counts what had to go."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from agent.wire import limits
+from agent.wire.controls import without_controls
 from agent.wire.text import utf16_length
 
 Item = TypeVar("Item")
 
 ELLIPSIS: Final = "…"
-
-# C0 and C1 controls, line and paragraph separators, lone surrogates, and the bidirectional
-# controls that make text read other than it is (Unicode TR 9 and TR 36).
-_UNSAFE: Final = re.compile(
-    "[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
-)
 
 
 def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
@@ -23,7 +17,7 @@ def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
 
     A cut never splits a surrogate pair and is marked by an ellipsis.
     """
-    clean = _UNSAFE.sub(" ", text)
+    clean = without_controls(text)
     if utf16_length(clean) <= maximum:
         return clean
     room = maximum - 1

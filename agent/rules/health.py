@@ -126,16 +126,16 @@ CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
                 "to bring it back: stop the service, run `venue-agent enroll --force`, start it",
             ),
             Condition(
-                "credential-shared",
+                "identity-too-long",
                 "warning",
-                "another device uses the same API key",
-                "give each device a key of its own",
+                "the service names this device's organization at greater length than reports may",
+                "tell the service's operator: reports carry the name's beginning",
             ),
             Condition(
-                "commands-ignored",
+                "commands-unreadable",
                 "warning",
-                "commands for other bindings or of unknown form arrive",
-                "give each device a key of its own; update the agent if the service is newer",
+                "entries of unknown form arrive among the commands",
+                "update the agent if the service is newer; the others are taken",
             ),
             Condition(
                 "partly-failing",

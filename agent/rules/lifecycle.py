@@ -18,6 +18,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from agent.wire.vocabulary import AcknowledgedStatus, RequestStatus
+
 MAX_ATTEMPTS: Final = 2
 """A collection that died with the agent is tried once more."""
 
@@ -99,3 +101,16 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     if is_expired:
         return BootAction.EXPIRE
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
+
+
+def acknowledgement_owed(state: State, said: RequestStatus) -> AcknowledgedStatus | None:
+    """Say what to acknowledge again when a request in ``state`` is delivered as ``said``.
+
+    A service whose word is behind ours has lost what it was told, or never got it. A request that
+    ended without a report is not acknowledged: the service should not wait for one.
+    """
+    if state is State.ACKNOWLEDGED:
+        return "received" if said == "queued" else None
+    if state in {State.RUNNING, State.REPORTED, State.SUBMITTED}:
+        return "running" if said in {"queued", "received"} else None
+    return None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from agent.rules.fit import clip_id
 from agent.wire.payload import Environment, Identity
 
 UNENROLLED: Final = "unenrolled"
@@ -43,9 +44,12 @@ def environment_of(
 def identity_of(
     *, organization_id: str | None, location_id: str | None, install_id: str | None
 ) -> Identity:
-    """Say whose machine this is, as far as it is known."""
+    """Say whose machine this is, as far as it is known and as long as a report may say it.
+
+    The contract bounds what an enrollment record says less tightly than what a report may.
+    """
     return Identity(
-        organization_id=organization_id or UNENROLLED,
-        location_id=location_id or UNENROLLED,
-        install_id=install_id or UNENROLLED,
+        organization_id=clip_id(organization_id or "", UNENROLLED),
+        location_id=clip_id(location_id or "", UNENROLLED),
+        install_id=clip_id(install_id or "", UNENROLLED),
     )

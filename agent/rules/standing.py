@@ -3,7 +3,9 @@
 from enum import StrEnum
 from uuid import UUID
 
+from agent.wire import limits
 from agent.wire.device_operations import EnrollmentRecord
+from agent.wire.text import utf16_length
 
 
 class Verdict(StrEnum):
@@ -20,3 +22,11 @@ def judge(current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UU
     if current.instance_id != instance_id:
         return Verdict.SHARED
     return Verdict.KEEP if current.binding_id == binding_id else Verdict.ADOPT
+
+
+def identity_too_long(record: EnrollmentRecord) -> str | None:
+    """Say what of a record a report can carry only in part; None where all of it fits."""
+    length = utf16_length(record.organization_id)
+    if length <= limits.PAYLOAD_STRING_MAX:
+        return None
+    return f"organizationId has {length} characters of at most {limits.PAYLOAD_STRING_MAX}"

@@ -2,13 +2,23 @@
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Final
+from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.facade import Facade
 from agent.adapters.journal import Entry, Journal
-from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    Unavailable,
+)
 from agent.rules.lifecycle import Event, State
 from agent.tasks.enroll import Enrollment
 from agent.tasks.link import Link
@@ -21,6 +31,7 @@ log = logging.getLogger(__name__)
 ALONE_MAX: Final = 4
 """An acknowledgement at which the service fails so often lets the others go first."""
 PUT_OFF_S: Final = 30.0
+AGAIN_MAX: Final = 1000
 REFUSED_PAUSE_S: Final = 5.0
 """A service that refuses every request is not asked about all of them in one second."""
 
@@ -47,8 +58,18 @@ class Acknowledger:
         self._clock = clock
         self._wake_executor = wake_executor
         self._work = asyncio.Event()
+        self._again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = OrderedDict()
+        self.expired = 0
+        """Requests that ran out before they were acknowledged."""
 
     def wake(self) -> None:
+        self._work.set()
+
+    def tell_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
+        """Acknowledge a request once more that the service has lost; it is not run again."""
+        self._again[entry.request_id] = (entry, status)
+        if len(self._again) > AGAIN_MAX:
+            self._again.popitem(last=False)  # it will be delivered again
         self._work.set()
 
     async def run(self) -> None:
@@ -64,14 +85,26 @@ class Acknowledger:
                     log.warning("request %s is acknowledged later: %s", entry.request_id, error)
                     put_off += 1
             self._wake_executor()
+            await self._tell_all_again()
             if put_off:
                 await self._clock.sleep(PUT_OFF_S)
             else:
                 await self._work.wait()
 
+    async def _tell_all_again(self) -> None:
+        while self._again:
+            _, (entry, status) = self._again.popitem(last=False)
+            acknowledge = partial(self._facade.acknowledge, self._request(entry, status))
+            try:
+                await self._link.call("acknowledge", acknowledge, alone_max=1)
+            except ServiceError as error:
+                # No verdict: what the service wanted of this request, it has had.
+                log.info("request %s is not acknowledged again: %s", entry.request_id, error)
+
     async def _acknowledge_received(self, entry: Entry) -> None:
         now = self._clock.now()
         if self._facade.skew.is_past(entry.expires_at, now):
+            self.expired += 1
             log.info("request %s ran out before it was acknowledged", entry.request_id)
             self._journal.move(entry, Event.RAN_OUT, now)
             return
@@ -90,14 +123,20 @@ class Acknowledger:
 
         Raises Unavailable or CredentialRefused when the service fails at this and not at others.
         """
-        request = AcknowledgeRequest(
-            request_id=entry.request_id, binding_id=entry.binding_id, status=status
-        )
+        request = self._request(entry, status)
         try:
-            await self._link.call(lambda: self._facade.acknowledge(request), alone_max=ALONE_MAX)
+            await self._link.call(
+                "acknowledge", lambda: self._facade.acknowledge(request), alone_max=ALONE_MAX
+            )
         except Refused as error:
             self._enrollment.doubt()
             return str(error)
         except (BodyRejected, BodyTooLarge) as error:
             return str(error)
         return None
+
+    @staticmethod
+    def _request(entry: Entry, status: AcknowledgedStatus) -> AcknowledgeRequest:
+        return AcknowledgeRequest(
+            request_id=entry.request_id, binding_id=entry.binding_id, status=status
+        )

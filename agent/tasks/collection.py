@@ -1,4 +1,4 @@
-"""One collection from job to sealed report: the child is run, its facts become a payload."""
+"""One collection: the child is run, and its facts answer one request or many."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from agent.adapters.journal import Entry
 from agent.errors import CollectorError
 from agent.rules.sealing import Report, Sealed
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.report_maker import ReportMaker
+from agent.tasks.report_maker import Draft, ReportMaker
 from agent.wire.vocabulary import Kind
 from collectors.contract import Progress
 
@@ -20,6 +20,20 @@ class Finished:
 
     report: Report
     sealed: Sealed
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one collection came to. ``was_run`` is False where the kind is switched off."""
+
+    draft: Draft
+    was_run: bool
+    maker: ReportMaker
+
+    def answer(self, entry: Entry | None) -> Finished:
+        """Make and seal the report for one request; ``entry`` is None for the schedule's."""
+        report = self.maker.report(self.draft, entry)
+        return Finished(report, self.maker.seal(report))
 
 
 class Collection:
@@ -40,36 +54,30 @@ class Collection:
         self._clock = clock
         self._on_activity = on_activity
 
-    async def run(self, kind: Kind, entry: Entry | None) -> Finished:
-        """Collect and report; ``entry`` is None for a report without a request.
-
-        However the collection goes, there is a report.
-        """
-        return self._seal(await self._report(kind, entry))
-
-    def interrupted(self, entry: Entry) -> Finished:
-        """Report that the collection died with the agent once too often."""
-        return self._seal(self._maker.interrupted(entry))
-
-    async def _report(self, kind: Kind, entry: Entry | None) -> Report:
+    async def gather(self, kind: Kind) -> Gathered:
+        """Collect. However the collection goes, there is something to report."""
         job = self._maker.job(kind)
         if job is None:
-            return self._maker.switched_off(kind, self._clock.now(), entry)
+            return self._gathered(self._maker.switched_off(kind, self._clock.now()), was_run=False)
         self._on_activity(f"collecting {kind}")
         try:
             collected = await self._collectors.collect(job, self._note)
         except CollectorError as error:
             self._health.report("collector-failed", f"{kind}: {error}")
-            return self._maker.failed(kind, entry)
+            return self._gathered(self._maker.failed(kind))
         if collected.error is not None:
             self._health.report("collector-failed", f"{kind}: {collected.error}")
         else:
             self._health.clear({"collector-failed"})
-        return self._maker.finished(job, collected.facts, entry)
+        return self._gathered(self._maker.finished(job, collected.facts))
+
+    def interrupted(self, entry: Entry) -> Finished:
+        """Report that the collection died with the agent once too often."""
+        return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
+
+    def _gathered(self, draft: Draft, *, was_run: bool = True) -> Gathered:
+        return Gathered(draft, was_run, self._maker)
 
     def _note(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
         self._on_activity(f"collecting: {progress.step} {progress.done}{of}")
-
-    def _seal(self, report: Report) -> Finished:
-        return Finished(report, self._maker.seal(report))

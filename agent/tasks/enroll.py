@@ -17,11 +17,16 @@ from agent.adapters.machine import service_platform
 from agent.config import Enrollment as EnrollmentConfig
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules import retry
-from agent.rules.standing import Verdict, judge
+from agent.rules.standing import Verdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.link import Caller, Link
 from agent.tasks.standing import Standing
-from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
+from agent.wire.device_operations import (
+    ChallengeRequest,
+    EnrollmentRecord,
+    EnrollRequest,
+    HeartbeatRequest,
+)
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +55,7 @@ class Enrollment:
         health: HealthBoard,
         clock: Clock,
         rng: Random,
+        foreground: bool = False,
     ) -> None:
         self._place = place
         self._identity = identity
@@ -59,8 +65,11 @@ class Enrollment:
         self._health = health
         self._clock = clock
         self._rng = rng
+        self._foreground = foreground
         self._doubt = asyncio.Event()
         self._settled = asyncio.Event()
+        self.current_of_others = 0
+        """Answers of `current` about another device: usual where devices share an API key."""
 
     async def run(self) -> None:
         """Hold a confirmed binding for as long as the service allows one; never returns."""
@@ -94,9 +103,9 @@ class Enrollment:
         if binding is None:
             return
         try:
-            current = await self._link.call(self._facade.current)
+            current = await self._link.call("current", self._facade.current)
         except (Refused, BodyRejected, BodyTooLarge) as error:
-            self._go_by_the_calls(f"`current` is refused: {error}", is_doubted=is_doubted)
+            await self._go_by_the_heartbeat(binding, f"and `current`: {error}", is_doubted)
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
@@ -106,21 +115,42 @@ class Enrollment:
         elif verdict is Verdict.KEEP:
             self._standing.confirm()
         elif verdict is Verdict.SHARED:
-            self._health.report("credential-shared", "`current` answers with another device")
-            why = "the API key belongs to another device"
-            self._go_by_the_calls(why, is_doubted=is_doubted)
+            self.current_of_others += 1
+            why = "and `current` answers with another device of the same API key"
+            await self._go_by_the_heartbeat(binding, why, is_doubted)
             return
         else:
             self._revoked("the service knows no binding of this device")
-        if self._standing.may_work:
-            self._health.clear({"revoked", "not-enrolled", "credential-shared"})
+        self._note_what_holds()
 
-    def _go_by_the_calls(self, why: str, *, is_doubted: bool) -> None:
-        """`current` says nothing of this device: what its calls are answered decides."""
+    async def _go_by_the_heartbeat(
+        self, binding: EnrollmentRecord, why: str, is_doubted: bool
+    ) -> None:
+        """`current` says nothing of this device: whether its heartbeat is taken decides.
+
+        A single request that is refused, where many devices share a key, is no revocation.
+        """
         if is_doubted:
-            self._revoked(f"calls are refused, and {why}")
+            request = HeartbeatRequest(binding_id=binding.binding_id, foreground=self._foreground)
+            try:
+                await self._link.call("heartbeat", lambda: self._facade.heartbeat(request))
+            except Refused as error:
+                self._revoked(f"heartbeats are refused ({error}), {why}")
+                return
+            except (BodyRejected, BodyTooLarge) as error:
+                log.warning("the service does not take heartbeats: %s", error)
+        self._standing.confirm()
+        self._note_what_holds()
+
+    def _note_what_holds(self) -> None:
+        """Say what is to be said of a binding that is confirmed, or was just lost."""
+        if not self._standing.may_work or self._standing.binding is None:
+            return
+        self._health.clear({"revoked", "not-enrolled"})
+        if too_long := identity_too_long(self._standing.binding):
+            self._health.report("identity-too-long", too_long)
         else:
-            self._standing.confirm()
+            self._health.clear({"identity-too-long"})
 
     def _revoked(self, why: str) -> None:
         self._standing.revoke()
@@ -150,7 +180,7 @@ class Enrollment:
                 await self._link.wait_for_another_key(delay_s)
                 continue
             log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
-            self._health.clear({"not-enrolled", "revoked"})
+            self._note_what_holds()
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
@@ -179,11 +209,11 @@ async def sign_up(
         app_version=__version__,
         capabilities=place.capabilities,
     )
-    challenge = await caller.call(lambda: facade.challenge(request))
+    challenge = await caller.call("challenge", lambda: facade.challenge(request))
     config = place.config
     signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
-    record = await caller.call(lambda: facade.enroll(answer))
+    record = await caller.call("enroll", lambda: facade.enroll(answer))
     if record.instance_id != key.instance_id:
         raise Unavailable("bad-reply", "the service enrolled another device than this one")
     return record

@@ -1,14 +1,17 @@
 """Runs collections, one at a time: for requests, and for the schedule.
 
-The journal says RUNNING before a child is started and REPORTED in the transaction that queues the
-report; in between, a crash means that the collection is lost, never the request.
+Requests of one kind that wait when a collection begins are answered from it, each by its own
+report. The journal says RUNNING before a child is started and REPORTED in the transaction that
+queues the report; in between, a crash means that the collection is lost, never the request.
 """
 
 import asyncio
 import contextlib
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
@@ -22,48 +25,68 @@ from agent.tasks.standing import Standing
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
-    from agent.tasks.collection import Collection, Finished
+    from agent.tasks.collection import Collection, Finished, Gathered
 
 log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 RUNNING_TOLD_WITHIN_S: Final = 10.0
 """A collection does not wait longer for the service to hear of its start."""
+ACKNOWLEDGED_WITHIN_S: Final = 30.0
+"""A collection that is not the first waits so long for more requests to be acknowledged."""
+
+
+@dataclass(slots=True, eq=False)
+class _Answers:
+    """A collection, the requests that wait for their report of it (None: the schedule), and the
+    next report where it is sealed already."""
+
+    gathered: "Gathered"
+    waiting: deque[Entry | None]
+    sealed: "Finished | None" = None
 
 
 class Executor:
     """``collection`` makes reports, and is only asked for when one is wanted.
 
-    ``wake_submitter`` is called when a report is queued, ``on_activity`` when another thing is
-    being done.
+    ``has_room`` tells whether the outbox takes a report of so many bytes and gives up none that
+    somebody asked for. ``wake_submitter`` is called when a report is queued, ``on_activity`` when
+    another thing is being done.
     """
 
     def __init__(
         self,
         *,
         collection: "Callable[[], Collection]",
+        min_interval_s: float,
         acknowledger: Acknowledger,
         standing: Standing,
         journal: Journal,
         ledger: Ledger,
         clock: Clock,
         skew: Callable[[], ClockSkew],
+        has_room: Callable[[int], bool],
         wake_submitter: Callable[[], None],
         on_activity: Callable[[], None],
     ) -> None:
         self._collection = collection
+        self._min_interval_s = min_interval_s
         self._acknowledger = acknowledger
         self._standing = standing
         self._journal = journal
         self._ledger = ledger
         self._clock = clock
         self._skew = skew
+        self._has_room = has_room
         self._wake_submitter = wake_submitter
         self._on_activity = on_activity
         self._work = asyncio.Event()
         self._scheduled: dict[Kind, None] = {}
-        self._unsaved: tuple[Entry | None, Finished] | None = None
+        self._ended_at: dict[Kind, float] = {}
+        self._answers: _Answers | None = None
         self.activity = IDLE
+        self.expired = 0
+        """Requests that ran out before they could run."""
 
     def wake(self) -> None:
         self._work.set()
@@ -76,83 +99,188 @@ class Executor:
     async def run(self) -> None:
         """Run what is runnable, for ever."""
         await self._standing.wait_to_work()
-        if self._unsaved is not None:
-            # The disk was full: what was collected has waited here for room.
-            self._hand_over(*self._unsaved)
+        # The disk was full: what was collected has waited here for room.
+        await self._hand_over_all()
         self._recover()
         while True:
             await self._standing.wait_to_work()
             self._work.clear()
-            if (entry := next(iter(self._journal.in_state(State.ACKNOWLEDGED)), None)) is not None:
-                await self._run_request(entry)
-            elif self._scheduled:
-                kind = next(iter(self._scheduled))
-                del self._scheduled[kind]
-                await self._run_scheduled(kind)
+            kind, wait_s = self._next()
+            if kind is not None:
+                await self._run_kind(kind)
             else:
-                await self._work.wait()
+                await self._wait_for_work(wait_s)
+
+    # ------------------------------------------------------------------ what comes next
+
+    def _next(self) -> tuple[Kind | None, float | None]:
+        """Return the kind to collect now, or how long it is until there may be one."""
+        waits = []
+        for kind in dict.fromkeys((*self._journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)):
+            if (wait_s := self._wait_s(kind)) <= 0:
+                return kind, None
+            waits.append(wait_s)
+        return None, min(waits, default=None)
+
+    def _wait_s(self, kind: Kind) -> float:
+        """Return how long a collection of ``kind`` has to wait; a first one never does.
+
+        After the least time, requests that are just being acknowledged are waited for: it is
+        better that the next collection answers all of them.
+        """
+        if (ended_at := self._ended_at.get(kind)) is None:
+            return 0.0
+        left = ended_at + self._min_interval_s - self._clock.monotonic()
+        if left <= 0 and self._min_interval_s and kind in self._journal.kinds_in(State.RECEIVED):
+            return left + ACKNOWLEDGED_WITHIN_S
+        return left
+
+    async def _wait_for_work(self, at_most_s: float | None) -> None:
+        if at_most_s is None:
+            await self._work.wait()
+            return
+        sleep = asyncio.ensure_future(self._clock.sleep(at_most_s))
+        work = asyncio.ensure_future(self._work.wait())
+        try:
+            await asyncio.wait((sleep, work), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            work.cancel()
 
     def _recover(self) -> None:
         """Do for each row what its state asks for after a start (rules.lifecycle)."""
         now = self._clock.now()
+        again, run_out = [], []
         for entry in self._journal.unfinished():
             is_expired = self._skew().is_past(entry.expires_at, now)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
             log.info("request %s was left %s: %s", entry.request_id, entry.state, action)
             if action is BootAction.RUN_AGAIN:
-                self._journal.move(entry, Event.RETRIED, now)
+                again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
                 self._hand_over(entry, self._collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
-                self._journal.move(entry, Event.RAN_OUT, now)
+                run_out.append(entry)
+        self._journal.move_all(again, Event.RETRIED, now)
+        self._let_run_out(run_out)
         self._acknowledger.wake()
         self._wake_submitter()
 
-    async def _run_request(self, entry: Entry) -> None:
-        now = self._clock.now()
-        if self._skew().is_past(entry.expires_at, now):
-            log.info("request %s ran out before it could run", entry.request_id)
-            self._journal.move(entry, Event.RAN_OUT, now)
+    # ------------------------------------------------------------------ one collection
+
+    async def _run_kind(self, kind: Kind) -> None:
+        """Collect once, for every request of ``kind`` that waits and for the schedule."""
+        running = await self._started(kind)
+        is_scheduled = kind in self._scheduled
+        self._scheduled.pop(kind, None)
+        if not running and not is_scheduled:
             return
-        running = self._journal.move(entry, Event.STARTED, now)
         try:
-            if (refusal := await self._tell_running(running)) is not None:
-                log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
-                self._journal.move(running, Event.REFUSED, self._clock.now(), detail=refusal)
-                return
-            finished = await self._collect(entry.kind, running)
+            gathered = await self._gather(kind)
+            waiting: deque[Entry | None] = deque(running)
+            if is_scheduled:
+                waiting.append(None)
+            self._answers = _Answers(gathered, waiting)
+            await self._hand_over_all()
         except asyncio.CancelledError:
-            # A clean stop: the collection is begun anew at the next start, and not counted.
-            with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
-                self._journal.move(running, Event.STOPPED, self._clock.now())
+            left = running if self._answers is None else self._answers.waiting
+            self._answers = None
+            self._stop(entry for entry in left if entry is not None)
             raise
-        self._hand_over(running, finished)
 
-    async def _tell_running(self, entry: Entry) -> str | None:
-        """Acknowledge the start; a silent service does not keep the collection waiting."""
+    async def _started(self, kind: Kind) -> tuple[Entry, ...]:
+        """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
+        now, skew = self._clock.now(), self._skew()
+        waiting = [e for e in self._journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
+        run_out = [entry for entry in waiting if skew.is_past(entry.expires_at, now)]
+        self._let_run_out(run_out)
+        fresh = [entry for entry in waiting if not skew.is_past(entry.expires_at, now)]
+        running = self._journal.move_all(fresh, Event.STARTED, now)
+        refused: set[Entry] = set()
         try:
+            await self._tell_all_running(running, refused)
+        except asyncio.CancelledError:
+            self._stop(entry for entry in running if entry not in refused)
+            raise
+        return tuple(entry for entry in running if entry not in refused)
+
+    async def _tell_all_running(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
+        """Acknowledge the start; a silent service does not keep the collection waiting.
+
+        Those that cannot be told now are told before their report is sent (tasks.submit).
+        """
+        with contextlib.suppress(TimeoutError, Unavailable, CredentialRefused):
             async with asyncio.timeout(RUNNING_TOLD_WITHIN_S):
-                refusal = await self._acknowledger.tell(entry, "running")
-        except (TimeoutError, Unavailable, CredentialRefused):
-            return None
-        if refusal is None:
-            self._journal.note_running_acknowledged(entry.request_id)
-        return refusal
+                for entry in entries:
+                    refusal = await self._acknowledger.tell(entry, "running")
+                    if refusal is None:
+                        self._journal.note_running_acknowledged(entry.request_id)
+                        continue
+                    log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
+                    refused.add(entry)
+                    self._journal.move(entry, Event.REFUSED, self._clock.now(), detail=refusal)
 
-    async def _run_scheduled(self, kind: Kind) -> None:
-        self._hand_over(None, await self._collect(kind, None))
+    def _stop(self, entries: Iterable[Entry]) -> None:
+        """A clean stop: the collection is begun anew at the next start, and not counted."""
+        with contextlib.suppress(sqlite3.Error):  # the disk is full: found running at start
+            self._journal.move_all(tuple(entries), Event.STOPPED, self._clock.now())
 
-    async def _collect(self, kind: Kind, entry: Entry | None) -> "Finished":
+    def _let_run_out(self, entries: list[Entry]) -> None:
+        if entries:
+            self.expired += len(entries)
+            log.info("%d requests ran out before they could run", len(entries))
+            self._journal.move_all(entries, Event.RAN_OUT, self._clock.now())
+
+    async def _gather(self, kind: Kind) -> "Gathered":
         try:
-            return await self._collection().run(kind, entry)
+            gathered = await self._collection().gather(kind)
         finally:
+            self.now_doing(IDLE)
+        if gathered.was_run:
+            self._ended_at[kind] = self._clock.monotonic()
+        return gathered
+
+    # ------------------------------------------------------------------ its reports
+
+    async def _hand_over_all(self) -> None:
+        """Seal and queue a report for each request that waits for one, one after the other.
+
+        On an error of the disk the rest waits here; another error is a bug, and the collection
+        is given up with it.
+        """
+        try:
+            while self._answers is not None and self._answers.waiting:
+                await self._hand_over_next(self._answers)
+        except (sqlite3.Error, OSError, asyncio.CancelledError):
+            raise
+        except Exception:
+            self._answers = None
+            raise
+        self._answers = None
+
+    async def _hand_over_next(self, answers: _Answers) -> None:
+        entry = answers.waiting[0]
+        if answers.sealed is None:
+            answers.sealed = answers.gathered.answer(entry)
+        if entry is not None:
+            await self._wait_for_room(len(answers.sealed.sealed.body))
+        self._hand_over(entry, answers.sealed)
+        answers.waiting.popleft()
+        answers.sealed = None
+        await asyncio.sleep(0)  # sealing a thousand reports must not starve the other tasks
+
+    async def _wait_for_room(self, size_bytes: int) -> None:
+        """Wait until the outbox takes a report without giving up another that was asked for."""
+        while not self._has_room(size_bytes):
+            self._work.clear()
+            self.now_doing("waiting for room in the outbox")
+            await self._work.wait()
+        if self.activity != IDLE:
             self.now_doing(IDLE)
 
     def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
         report, sealed = finished.report, finished.sealed
-        self._unsaved = (entry, finished)
         self._ledger.hand_over(entry, report, sealed, self._clock.now())
-        self._unsaved = None
         request = "on schedule" if entry is None else f"for request {entry.request_id}"
         log.info(
             "report %s %s: %s, %d bytes", report.report_id, request, sealed.outcome,

@@ -45,7 +45,7 @@ class Heartbeat:
             binding_id=self._standing.binding_id, foreground=self._foreground
         )
         try:
-            reply = await self._link.call(lambda: self._facade.heartbeat(request))
+            reply = await self._link.call("heartbeat", lambda: self._facade.heartbeat(request))
         except Refused as error:
             # If it is revoked, `current` says so, and that is what is shown.
             self._health.report("heartbeat-rejected", str(error))

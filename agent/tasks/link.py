@@ -1,19 +1,21 @@
-"""The one gate to the service: every call goes through it, so that they fail and wait together.
+"""The way to the service: who has to wait before a call may be made, and for how long.
 
-While the service does not answer, one caller at a time tries, after growing jittered waits; all
-others wait behind it and go on at once when it gets through. However many tasks want something,
-the number of attempts stays that of one.
-
-A service may also answer some calls and fail at one of them. Such a call waits by itself, longer
-each time, and holds nobody up.
+Each operation has a gate of its own. When the service answers an operation with a refusal (5xx,
+429, 401, a web page), only that operation waits, longer each time; nobody else is held up. All
+operations together have one more gate: while there is no contact at all (no name, no connection,
+no TLS, silence) one caller at a time tries, after growing jittered waits; all others wait behind
+it and go on at once when it gets through. However many tasks want something, the number of
+attempts stays that of one.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from random import Random
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.credential import ApiKeySource
@@ -25,19 +27,27 @@ from agent.tasks.health_board import HealthBoard
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Operation = Literal[
+    "challenge",
+    "enroll",
+    "current",
+    "heartbeat",
+    "acknowledge",
+    "submitResult",
+    "onCommands",
+    "onCommands as a stream",
+]
+"""A stream is a thing of its own: a service may refuse it and answer the same question at once."""
 
 KEY_CHECK_S: Final = 5.0
 """How often a refused key's file is looked at for another key."""
 ALONE_WORTH_SAYING: Final = 3
-"""A call that fails so often while others are answered is said to be in trouble."""
+"""An operation that fails so often while others are answered is said to be in trouble."""
 
-_TROUBLES: Final = frozenset(
-    {
-        "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
-        "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-        "credential-refused",
-    }
-)  # fmt: skip
+WITHOUT_CONTACT: Final = frozenset(
+    {"name-resolution", "connection-refused", "connection-lost", "timeout", "tls"}
+)
+"""Causes of a call that nothing answered; every other one is an answer of somebody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +57,41 @@ class _Answered(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """``is_alone``: the service had answered the call before this one."""
-
     error: Unavailable | CredentialRefused
-    is_alone: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Gate:
+    """Open while ``failures`` is 0; else the next try, by one caller, comes at ``open_at``."""
+
+    failures: int = 0
+    tries: int = 0
+    was_refused: bool = False
+    generation: int = 0
+    open_at: float = 0.0
+    is_wait_named: bool = False
+    refused_key: str | None = None
+    code: str | None = None
+    callers: int = 0
+    answers_before: int = 0
+    """How many calls of any operation had been answered when this one began to fail."""
+    probe: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def is_open(self) -> bool:
+        return self.failures == 0
 
 
 class Caller(Protocol):
     """Asks the service something: once, or until it answers."""
 
-    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer: ...
+    async def call(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer: ...
 
 
 class DirectCaller:
     """Asks once; every error is the caller's. For the command line."""
 
-    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def call(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         return await ask()
 
 
@@ -74,23 +103,22 @@ class Link:
         self._rng = rng
         self._health = health
         self._api_key = api_key
-        self._probe = asyncio.Lock()
-        self._failures = 0
-        self._tries = 0
-        self._was_refused = False
-        self._generation = 0
-        self._open_at = 0.0
-        self._refused_key: str | None = None
-        self._look_at_the_gate = asyncio.Event()
-        self._failing_alone = 0
+        self._all = _Gate()
+        self._of: defaultdict[Operation, _Gate] = defaultdict(_Gate)
+        self._answers = 0
+        self._look_at_the_gates = asyncio.Event()
 
     @property
     def is_up(self) -> bool:
-        """True unless the last call to the service failed."""
-        return self._failures == 0
+        """True unless the last try found nobody: a refusal is an answer of somebody's."""
+        return self._all.is_open
 
     async def call(
-        self, ask: Callable[[], Awaitable[Answer]], *, alone_max: int | None = None
+        self,
+        operation: Operation,
+        ask: Callable[[], Awaitable[Answer]],
+        *,
+        alone_max: int | None = None,
     ) -> Answer:
         """Return the service's answer, however long it takes to get one.
 
@@ -98,29 +126,38 @@ class Link:
         raises Unavailable or CredentialRefused after so many failures of this call while the
         service answered others: for a caller that has something else to do meanwhile.
         """
-        failures_alone = 0
-        try:
+        failures_alone, answers = 0, self._answers
+        with self._trying(operation):
             while True:
-                tried = await self._try(ask)
+                tried = await self._try(operation, ask)
                 if isinstance(tried, _Answered):
                     return tried.answer
-                if not tried.is_alone:
-                    continue
-                failures_alone += 1
-                if failures_alone == ALONE_WORTH_SAYING:
-                    self._note_failing_alone(1, str(tried.error))
+                failures_alone += self._answers > answers
+                answers = self._answers
                 if failures_alone == alone_max:
                     raise tried.error
-                await self._wait_alone(failures_alone)
-        finally:
-            if failures_alone >= ALONE_WORTH_SAYING:
-                self._note_failing_alone(-1)
+
+    async def once(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the service's answer to one try, made as soon as the gates allow one.
+
+        Raises every ServiceError; the waits grow from one call to the next all the same.
+        """
+        tried = await self._try(operation, ask)
+        if isinstance(tried, _Answered):
+            return tried.answer
+        raise tried.error
+
+    def wait_left_s(self, operation: Operation) -> float:
+        """Return how long ``operation`` has to wait yet by its own gate."""
+        gate = self._of[operation]
+        return 0.0 if gate.is_open else max(0.0, gate.open_at - self._clock.monotonic())
 
     def look_again(self) -> None:
         """Try now: the machine slept, or its clock was set, and the network may be another."""
-        if not self._health.holds("throttled"):
-            self._open_at = self._clock.monotonic()
-        self._look_at_the_gate.set()
+        for gate in (self._all, *self._of.values()):
+            if not gate.is_wait_named:
+                gate.open_at = self._clock.monotonic()
+        self._look_at_the_gates.set()
 
     async def wait_for_another_key(self, at_most_s: float) -> None:
         """Wait, but no longer than until the key has changed: for a key that lacks a grant."""
@@ -129,90 +166,175 @@ class Link:
         while (left := until - self._clock.monotonic()) > 0 and self._present_key() == known:
             await self._clock.sleep(min(left, KEY_CHECK_S))
 
-    async def _try(self, ask: Callable[[], Awaitable[Answer]]) -> "_Answered[Answer] | _Failed":
-        if not self.is_up:
-            async with self._probe:
-                if not self.is_up:
-                    await self._wait_for_the_gate()
-                    return await self._attempt(ask)
-        return await self._attempt(ask)
+    # ------------------------------------------------------------------ one try
 
-    async def _attempt(self, ask: Callable[[], Awaitable[Answer]]) -> "_Answered[Answer] | _Failed":
-        generation = self._generation
-        is_alone = self.is_up
+    async def _try(
+        self, operation: Operation, ask: Callable[[], Awaitable[Answer]]
+    ) -> "_Answered[Answer] | _Failed":
+        own = self._of[operation]
+        if not own.is_open:
+            async with own.probe:
+                if not own.is_open:
+                    await self._wait_for(own)
+                    return await self._try_contact(operation, ask)
+        return await self._try_contact(operation, ask)
+
+    async def _try_contact(
+        self, operation: Operation, ask: Callable[[], Awaitable[Answer]]
+    ) -> "_Answered[Answer] | _Failed":
+        if not self._all.is_open:
+            async with self._all.probe:
+                if not self._all.is_open:
+                    await self._wait_for(self._all)
+                    return await self._attempt(operation, ask)
+        return await self._attempt(operation, ask)
+
+    async def _attempt(
+        self, operation: Operation, ask: Callable[[], Awaitable[Answer]]
+    ) -> "_Answered[Answer] | _Failed":
+        before = (self._all.generation, self._of[operation].generation)
         try:
             answer = await ask()
         except (Unavailable, CredentialRefused) as error:
-            # Calls that were under way together fail together: they count as one failure.
-            if generation == self._generation:
-                self._note_failure(error)
-            return _Failed(error, is_alone)
+            self._note_failure(operation, error, *before)
+            return _Failed(error)
         except ServiceError:
-            self._note_answer()
+            self._note_answer(operation)
             raise
-        self._note_answer()
+        self._note_answer(operation)
         return _Answered(answer)
 
-    def _note_failure(self, error: Unavailable | CredentialRefused) -> None:
-        self._failures += 1
-        self._generation += 1
+    # ------------------------------------------------------------------ what a try tells
+
+    def _note_failure(
+        self,
+        operation: Operation,
+        error: Unavailable | CredentialRefused,
+        generation_of_all: int,
+        generation: int,
+    ) -> None:
+        """Close the gate that the failure speaks of.
+
+        Calls that were under way together fail together: they count as one failure.
+        """
+        own = self._of[operation]
+        has_contact = not isinstance(error, Unavailable) or error.cause not in WITHOUT_CONTACT
+        if has_contact:
+            self._note_contact()
+        elif not self._fails_alone(own) and generation_of_all == self._all.generation:
+            self._close(self._all, error, "the service")
+        if generation != own.generation:
+            return
+        if own.is_open:
+            own.answers_before = self._answers
+        if has_contact or self._fails_alone(own):
+            self._close(own, error, operation)
+            if own.failures >= ALONE_WORTH_SAYING and self._answers > own.answers_before:
+                self._health.report("partly-failing", f"{operation}: {error}")
+        else:
+            own.failures += 1
+            own.generation += 1
+            own.open_at = self._clock.monotonic()
+
+    def _fails_alone(self, gate: _Gate) -> bool:
+        """Tell whether others were answered since this operation began to fail."""
+        return self._all.is_open and not gate.is_open and self._answers > gate.answers_before
+
+    def _close(self, gate: _Gate, error: Unavailable | CredentialRefused, what: str) -> None:
+        gate.failures += 1
+        gate.generation += 1
         is_refused = isinstance(error, CredentialRefused)
         # Each kind of trouble grows its own waits: the first 401 after a long outage is the first.
-        self._tries = self._tries + 1 if is_refused is self._was_refused else 1
-        self._was_refused = is_refused
+        gate.tries = gate.tries + 1 if is_refused is gate.was_refused else 1
+        gate.was_refused = is_refused
+        gate.is_wait_named = False
         code = "credential-refused" if isinstance(error, CredentialRefused) else error.cause
         if isinstance(error, CredentialRefused):
-            delay_s = retry.CREDENTIAL.delay_s(self._tries, self._rng)
-            self._refused_key = self._present_key()
+            delay_s = retry.CREDENTIAL.delay_s(gate.tries, self._rng)
+            gate.refused_key = self._present_key()
         elif isinstance(error, Throttled):
-            delay_s = retry.throttled_delay_s(error.retry_after_s, self._tries, self._rng)
+            gate.is_wait_named = error.retry_after_s is not None
+            delay_s = retry.throttled_delay_s(error.retry_after_s, gate.tries, self._rng)
         else:
-            delay_s = retry.UNAVAILABLE.delay_s(self._tries, self._rng)
-        self._open_at = self._clock.monotonic() + delay_s
+            delay_s = retry.UNAVAILABLE.delay_s(gate.tries, self._rng)
+        gate.open_at = self._clock.monotonic() + delay_s
         log.info(
-            "try %d: %s: %s; next try in %.1f s", self._failures, CONDITIONS[code].title, error,
-            delay_s,
+            "try %d: %s: %s (%s); next try in %.1f s", gate.failures, CONDITIONS[code].title,
+            error, what, delay_s,
         )  # fmt: skip
-        self._health.clear(_TROUBLES - {code})
-        self._health.report(code, str(error))
+        self._say(gate, code, str(error))
 
-    def _note_answer(self) -> None:
-        if not self.is_up:
-            log.info("the service answers again, after %d failed tries", self._failures)
-        self._failures = 0
-        self._tries = 0
-        self._generation += 1
-        self._refused_key = None
-        self._health.clear(_TROUBLES)
+    def _note_contact(self) -> None:
+        """Somebody answered, whatever it was: nobody needs to wait behind another any more."""
+        if not self._all.is_open:
+            log.info("the service answers again, after %d failed tries", self._all.failures)
+        self._all.failures = self._all.tries = 0
+        self._all.generation += 1
+        self._say(self._all, None)
 
-    async def _wait_alone(self, failures_alone: int) -> None:
-        """Wait before the next try of a call that failed while the service answered others.
+    def _note_answer(self, operation: Operation) -> None:
+        self._note_contact()
+        self._answers += 1
+        own = self._of[operation]
+        if own.code is not None:
+            log.info("%s is answered again, after %d failed tries", operation, own.failures)
+        own.generation += 1
+        self.forget(operation)
 
-        The first failure of a call may be the first one of all: for that the gate is enough.
-        """
-        if failures_alone > 1:
-            await self._clock.sleep(retry.UNAVAILABLE.delay_s(failures_alone, self._rng))
+    def forget(self, operation: Operation) -> None:
+        """Begin anew with ``operation``: its gate is open, and nothing is said of it."""
+        own = self._of[operation]
+        own.failures = own.tries = 0
+        own.is_wait_named = False
+        own.refused_key = None
+        self._say(own, None)
+        self._judge_parts()
 
-    def _note_failing_alone(self, change: int, why: str = "") -> None:
-        self._failing_alone += change
-        if change > 0:
-            self._health.report("partly-failing", why)
-        elif not self._failing_alone:
+    # ------------------------------------------------------------------ what is said of it
+
+    def _say(self, gate: _Gate, code: str | None, detail: str = "") -> None:
+        """Say what is wrong at ``gate`` now, and no longer what was, unless another has it too."""
+        before, gate.code = gate.code, code
+        if before is not None and before != code and not self._is_said(before):
+            self._health.clear({before})
+        if code is not None:
+            self._health.report(code, detail)
+
+    def _is_said(self, code: str) -> bool:
+        return any(gate.code == code for gate in (self._all, *self._of.values()))
+
+    def _judge_parts(self) -> None:
+        if not any(g.code and g.failures >= ALONE_WORTH_SAYING for g in self._of.values()):
             self._health.clear({"partly-failing"})
 
-    async def _wait_for_the_gate(self) -> None:
-        while not self.is_up and (left := self._open_at - self._clock.monotonic()) > 0:
-            if self._health.holds("credential-refused"):
-                if self._present_key() != self._refused_key:
+    @contextlib.contextmanager
+    def _trying(self, operation: Operation) -> Iterator[None]:
+        """When nobody tries any more, nothing is said of an operation that failed."""
+        own = self._of[operation]
+        own.callers += 1
+        try:
+            yield
+        finally:
+            own.callers -= 1
+            if not own.callers:
+                self._say(own, None)
+                self._judge_parts()
+
+    # ------------------------------------------------------------------ waits
+
+    async def _wait_for(self, gate: _Gate) -> None:
+        while not gate.is_open and (left := gate.open_at - self._clock.monotonic()) > 0:
+            if gate.was_refused:
+                if self._present_key() != gate.refused_key:
                     return
                 left = min(left, KEY_CHECK_S)
             await self._sleep_at_the_gate(left)
 
     async def _sleep_at_the_gate(self, seconds: float) -> None:
         """Sleep, unless somebody asks to look again."""
-        self._look_at_the_gate.clear()
+        self._look_at_the_gates.clear()
         sleep = asyncio.ensure_future(self._clock.sleep(seconds))
-        looked = asyncio.ensure_future(self._look_at_the_gate.wait())
+        looked = asyncio.ensure_future(self._look_at_the_gates.wait())
         try:
             await asyncio.wait((sleep, looked), return_when=asyncio.FIRST_COMPLETED)
         finally:

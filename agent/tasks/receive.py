@@ -1,29 +1,49 @@
-"""Takes commands from the service into the journal: by stream, or by asking again and again."""
+"""Takes commands from the service into the journal: by stream, or by asking again and again.
+
+A stream that is refused twice is replaced by asking, and tried again now and then. Whatever the
+service sends, it is read at a bounded pace (`adapters.pace`), and an answer that is mostly
+unreadable is left.
+"""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
 from random import Random
 from typing import Final, Literal
+from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.facade import CommandStream, Facade
-from agent.adapters.journal import Journal
-from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
+from agent.adapters.journal import Entry, Journal
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    Unavailable,
+)
 from agent.rules.command_frames import Frame
-from agent.rules.lifecycle import Event, State
+from agent.rules.lifecycle import Event, State, acknowledgement_owed
 from agent.rules.retry import Backoff
 from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.link import Link
+from agent.tasks.link import Link, Operation
 from agent.tasks.standing import Standing
 from agent.wire.device_operations import Command
+from agent.wire.vocabulary import AcknowledgedStatus
 
 log = logging.getLogger(__name__)
 
 Delivery = Literal["auto", "stream", "poll"]
+Way = Literal["stream", "poll"]
 
+OPERATIONS: Final[dict[Way, Operation]] = {
+    "stream": "onCommands as a stream",
+    "poll": "onCommands",
+}
 LONG_POLL_S: Final = 90.0
 """A service may hold `onCommands` this long before it begins to answer."""
 
@@ -33,16 +53,26 @@ STREAM_WORTH_S: Final = 10.0
 STREAM_RENEWED_AFTER_S: Final = 1800.0
 """However lively a stream looks, a proxy may have kept it alive for nobody."""
 
+STREAM_REFUSALS_MAX: Final = 2
+"""A stream that is refused so often is replaced by asking."""
+STREAM_AGAIN_S: Final = 600.0
+"""So long after that a stream is asked for once more."""
+UNREADABLE_MAX: Final = 50
+"""An answer with more entries that cannot be read is left: what follows is hardly better."""
+
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Between two questions that are refused, where the period of polling is shorter."""
 BREAKS_WORTH_SAYING: Final = 3
 WAITING_MAX: Final = 1000
 """Requests that wait to be run; more are left with the service until there is room."""
+TOLD_AGAIN_AFTER_S: Final = 60.0
+"""A request that is delivered again and again is acknowledged again once in this time."""
 
 
 class Receiver:
-    """``wake`` is called when a command is new or came again."""
+    """``wake`` is called when a command is new or came again, ``tell_again`` for one whose
+    acknowledgement the service has lost."""
 
     def __init__(
         self,
@@ -58,6 +88,7 @@ class Receiver:
         clock: Clock,
         rng: Random,
         wake: Callable[[], None],
+        tell_again: Callable[[Entry, AcknowledgedStatus], None],
     ) -> None:
         self._delivery = delivery
         self._poll_interval_s = poll_interval_s
@@ -70,41 +101,82 @@ class Receiver:
         self._clock = clock
         self._rng = rng
         self._wake = wake
+        self._tell_again = tell_again
+        self._told_again_at: OrderedDict[UUID, float] = OrderedDict()
+        self._stream_refusals = 0
+        self._stream_not_before = 0.0
         self._short_streams = 0
         self._rejections = 0
         self._breaks = 0
         self._renew = asyncio.Event()
-        self.now_by: Literal["stream", "poll"] | None = None
+        self.now_by: Way | None = None
         self.received = 0
-        self.ignored = 0
+        self.unreadable = 0
+        self.for_others = 0
+        """Commands for other bindings: usual where devices share an API key."""
+        self.expired = 0
+        """Requests that had run out before they came."""
+
+    @property
+    def ignored(self) -> int:
+        """Entries that were not for this device, for whatever reason."""
+        return self.unreadable + self.for_others
 
     async def run(self) -> None:
         """Receive for ever."""
         while True:
             await self._standing.wait_to_work()
             began = self._clock.monotonic()
+            way = self._way()
+            is_lasting = False
             try:
-                is_lasting = await self._listen()
+                is_lasting = await self._listen(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
-                self._note_rejection(error)
-                is_lasting = False
+                self._note_rejection(error, way)
+            except (Unavailable, CredentialRefused) as error:
+                if not self._link.is_up:
+                    continue  # nobody was there: the link lets nobody hurry
+                if way == "stream":
+                    self._note_stream_refused(error)
+            if way == "stream" and self._way() == "poll":
+                continue  # asking takes its place, at once
             await self._pause(is_lasting, self._clock.monotonic() - began)
 
     def reconnect(self) -> None:
         """Leave the present stream for a new one: it may be dead without a sign."""
         self._renew.set()
 
-    async def _listen(self) -> bool:
+    def _way(self) -> Way:
+        if self._delivery != "auto":
+            return self._delivery
+        return "stream" if self._clock.monotonic() >= self._stream_not_before else "poll"
+
+    async def _listen(self, way: Way) -> bool:
         """Take one answer of `onCommands` to its end; tell whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
             loss = asyncio.create_task(self._standing.wait_for_loss())
             connection.callback(loss.cancel)
-            answer = await self._link.call(lambda: self._open(connection))
+            answer = await self._link.once(OPERATIONS[way], lambda: self._open(connection, way))
             self.now_by = "stream" if answer.is_lasting else "poll"
-            self._rejections = 0
-            self._health.clear({"commands-rejected"})
+            unreadable = self.unreadable
             await self._take_all(answer, loss)
+            unreadable = self.unreadable - unreadable
+            self._note_taken(way, unreadable)
             return answer.is_lasting
+
+    def _note_taken(self, way: Way, unreadable: int) -> None:
+        """Judge an answer that came to its end, by how much of it could not be read."""
+        if unreadable > UNREADABLE_MAX:
+            self._rejections += 1
+            if way == "stream":
+                self._note_stream_refused(f"{unreadable} entries that cannot be read")
+            return
+        if way == "stream":
+            self._stream_refusals = 0
+        self._rejections = 0
+        self._health.clear({"commands-rejected"})
+        if not unreadable:
+            self._health.clear({"commands-unreadable"})
 
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
         """Take frames until they end; a stream of a binding that is lost, or old, is left."""
@@ -122,9 +194,13 @@ class Receiver:
             await asyncio.wait((taking, old, renew))
 
     async def _take_frames(self, answer: CommandStream) -> None:
+        most = self.unreadable + UNREADABLE_MAX
         try:
             async for frame in answer.frames:
                 self.take(frame)
+                if self.unreadable > most:
+                    log.info("an answer of onCommands is left: too much of it cannot be read")
+                    break
                 await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
         except Unavailable as error:
             # The gate did open: the next call shows whether the service is still there.
@@ -132,12 +208,31 @@ class Receiver:
         else:
             self._breaks = 0
             self._health.clear({"stream-broken"})
+        finally:
+            if isinstance(answer.frames, AsyncGenerator):
+                await answer.frames.aclose()
 
-    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge) -> None:
-        self._rejections += 1
-        self._health.report("commands-rejected", str(error))
+    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, way: Way) -> None:
         if isinstance(error, Refused):
             self._enrollment.doubt()
+        if way == "stream" and self._delivery == "auto":
+            self._note_stream_refused(error)
+            return
+        self._rejections += 1
+        self._health.report("commands-rejected", str(error))
+
+    def _note_stream_refused(self, why: ServiceError | str) -> None:
+        """Ask instead: until the service may be asked for a stream again, or for long."""
+        if self._delivery != "auto":
+            return
+        operation = OPERATIONS["stream"]
+        self._stream_refusals += 1
+        wait_s = max(self._poll_interval_s, self._link.wait_left_s(operation))
+        if self._stream_refusals >= STREAM_REFUSALS_MAX:
+            wait_s = max(wait_s, STREAM_AGAIN_S * self._rng.uniform(0.9, 1.1))
+        log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
+        self._stream_not_before = self._clock.monotonic() + wait_s
+        self._link.forget(operation)
 
     def _note_break(self, error: Unavailable) -> None:
         log.info("the answer to onCommands broke: %s", error)
@@ -145,63 +240,78 @@ class Receiver:
         if self._breaks >= BREAKS_WORTH_SAYING:
             self._health.report("stream-broken", str(error))
 
-    async def _open(self, connection: contextlib.AsyncExitStack) -> CommandStream:
-        wants_stream = self._delivery != "poll"
+    async def _open(self, connection: contextlib.AsyncExitStack, way: Way) -> CommandStream:
         # While the service answers others, a silent one may be holding a long poll; after an
         # outage silence is the outage, and everybody waits behind this call.
         patience_s = LONG_POLL_S if self._link.is_up else None
-        answer = self._facade.commands(stream=wants_stream, patience_s=patience_s)
+        answer = self._facade.commands(stream=way == "stream", patience_s=patience_s)
         return await connection.enter_async_context(answer)
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
-        if not is_lasting:
+        pause_s = 0.0
+        if is_lasting:
+            self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
+            pause_s = RECONNECT.delay_s(max(1, self._short_streams), self._rng)
+        else:
             self._short_streams = 0
             pause_s = self._poll_interval_s * self._rng.uniform(0.9, 1.1)
-            if self._rejections:
-                pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self._rng))
-            await self._clock.sleep(pause_s)
-            return
-        self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
-        await self._clock.sleep(RECONNECT.delay_s(max(1, self._short_streams), self._rng))
+        if self._rejections:
+            pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self._rng))
+        await self._clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
         """Write each command down; the service is told by another task."""
         for reason in frame.rejected:
-            self._ignore(f"an entry cannot be read: {reason}")
+            self.unreadable += 1
+            log.info("ignored: an entry cannot be read: %s", reason)
+            if not self._health.holds("commands-unreadable"):
+                self._health.report("commands-unreadable", f"the first one: {reason}")
         for command in frame.commands:
             self._take_command(command)
 
     def _take_command(self, command: Command) -> None:
         if command.binding_id != self._standing.binding_id:
-            self._ignore(f"request {command.request_id} is for binding {command.binding_id}")
+            self.for_others += 1
+            log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
-        if self._is_full(command):
+        known = self._journal.get(command.request_id)
+        if known is not None:
+            self._take_again(known, command)
+        elif self._facade.skew.is_past(command.expires_at, self._clock.now()):
+            self.expired += 1
+            log.debug("request %s had run out before it came", command.request_id)
             return
-        if self._journal.add(command, self._clock.now()):
+        elif self._has_room() and self._journal.add(command, self._clock.now()):
             self.received += 1
             log.info("request %s: %s report wanted", command.request_id, command.kind)
-        else:
-            log.info("request %s came again", command.request_id)
-            self._acknowledge_again(command)
         self._wake()
 
-    def _acknowledge_again(self, command: Command) -> None:
-        """A request that the service still calls queued has lost its acknowledgement."""
-        entry = self._journal.get(command.request_id)
-        if entry is None or command.status != "queued":
+    def _take_again(self, entry: Entry, command: Command) -> None:
+        """A known request is never run again, but acknowledged where the service has lost it."""
+        log.info("request %s came again", entry.request_id)
+        status = acknowledgement_owed(entry.state, command.status)
+        if status is None or not self._may_tell_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
             self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
+        else:
+            self._tell_again(entry, status)
 
-    def _is_full(self, command: Command) -> bool:
-        """Tell whether there is no room for a new request. It stays unacknowledged."""
+    def _may_tell_again(self, request_id: UUID) -> bool:
+        """Tell whether it is long enough ago that this request was acknowledged again."""
+        now = self._clock.monotonic()
+        if now - self._told_again_at.get(request_id, -TOLD_AGAIN_AFTER_S) < TOLD_AGAIN_AFTER_S:
+            return False
+        self._told_again_at[request_id] = now
+        self._told_again_at.move_to_end(request_id)
+        if len(self._told_again_at) > WAITING_MAX:
+            self._told_again_at.popitem(last=False)
+        return True
+
+    def _has_room(self) -> bool:
+        """Tell whether there is room for a new request. Without, it stays unacknowledged."""
         if self._journal.waiting() < WAITING_MAX:
             self._health.clear({"requests-flooding"})
-            return False
+            return True
         self._health.report("requests-flooding", f"{WAITING_MAX} requests wait")
-        return self._journal.get(command.request_id) is None
-
-    def _ignore(self, why: str) -> None:
-        self.ignored += 1
-        log.info("ignored: %s", why)
-        self._health.report("commands-ignored", f"{self.ignored} so far; the last one: {why}")
+        return False

@@ -5,6 +5,7 @@ the idle daemon does without until the first report is wanted (`app.App`).
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -16,8 +17,9 @@ from agent.rules.network_report import network_report, outcome_of, switched_off_
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload, Report, Sealed, seal
 from agent.tasks.standing import Standing
+from agent.wire.model import replaced
 from agent.wire.payload import Environment
-from agent.wire.vocabulary import FailureReason, Kind
+from agent.wire.vocabulary import FailureReason, Kind, Outcome
 from collectors.contract import (
     ApplicationFacts,
     ApplicationJob,
@@ -74,6 +76,16 @@ def payload_of(
     raise TypeError(f"facts of the kind {facts.kind} came from a {job.kind} job")
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a report says, before it is one: of no request yet, and without an id of its own."""
+
+    kind: Kind
+    outcome: Outcome
+    payload: Payload | None
+    failure_reason: FailureReason | None = None
+
+
 class ReportMaker:
     """Every report gets its id here, once; what is sealed never changes."""
 
@@ -98,56 +110,45 @@ class ReportMaker:
             return network_job(self._config) if self._config.network.enabled else None
         return application_job(self._config) if self._config.application.enabled else None
 
-    def finished(self, job: Job, facts: Facts, entry: Entry | None) -> Report:
-        """Make the report of a collection."""
-        context = self._context()
-        payload = payload_of(job, facts, self._agent_fields(), context)
-        return self._report(entry, job.kind, context.report_id, payload)
+    def finished(self, job: Job, facts: Facts) -> Draft:
+        """Say what a collection found."""
+        return _draft(job.kind, payload_of(job, facts, self._agent_fields(), self._context()))
 
-    def switched_off(self, kind: Kind, started_at: datetime, entry: Entry | None) -> Report:
+    def switched_off(self, kind: Kind, started_at: datetime) -> Draft:
         """Answer for a kind that the configuration does not allow: a report that says so."""
         context = self._context()
         started = started_at.isoformat()
-        payload: Payload
         if kind == "network":
             payload = switched_off_report(f"network reports are {SWITCHED_OFF}", started, context)
-        else:
-            line = f"application snapshots are {SWITCHED_OFF}"
-            empty = ApplicationFacts(started_at=started, limitations=(line,))
-            payload = application_report(empty, self._agent_fields(), context)
-        return self._report(entry, kind, context.report_id, payload)
+            return _draft(kind, payload)
+        line = f"application snapshots are {SWITCHED_OFF}"
+        empty = ApplicationFacts(started_at=started, limitations=(line,))
+        return _draft(kind, application_report(empty, self._agent_fields(), context))
 
-    def failed(self, kind: Kind, entry: Entry | None) -> Report:
+    def failed(self, kind: Kind) -> Draft:
         """Answer for a collection that told nothing at all."""
-        return self._without_payload(kind, entry, "collection-failed")
+        return Draft(kind, "failed", None, "collection-failed")
 
-    def interrupted(self, entry: Entry) -> Report:
+    def interrupted(self, kind: Kind) -> Draft:
         """Answer for a collection that died with the agent once too often."""
-        return self._without_payload(entry.kind, entry, "execution-interrupted")
+        return Draft(kind, "failed", None, "execution-interrupted")
+
+    def report(self, draft: Draft, entry: Entry | None) -> Report:
+        """Make the report of a draft for one request; ``entry`` is None without a request."""
+        report_id = uuid4()
+        payload = draft.payload
+        return Report(
+            report_id=report_id,
+            binding_id=self._binding_id(entry),
+            kind=draft.kind,
+            outcome=draft.outcome,
+            payload=None if payload is None else replaced(payload, report_id=str(report_id)),
+            request_id=None if entry is None else entry.request_id,
+            failure_reason=draft.failure_reason,
+        )
 
     def seal(self, report: Report) -> Sealed:
         return seal(report, self._config.limits.max_report_bytes)
-
-    def _report(self, entry: Entry | None, kind: Kind, report_id: str, payload: Payload) -> Report:
-        return Report(
-            report_id=UUID(report_id),
-            binding_id=self._binding_id(entry),
-            kind=kind,
-            outcome=outcome_of(payload.completeness),
-            payload=payload,
-            request_id=None if entry is None else entry.request_id,
-        )
-
-    def _without_payload(self, kind: Kind, entry: Entry | None, reason: FailureReason) -> Report:
-        return Report(
-            report_id=uuid4(),
-            binding_id=self._binding_id(entry),
-            kind=kind,
-            outcome="failed",
-            payload=None,
-            request_id=None if entry is None else entry.request_id,
-            failure_reason=reason,
-        )
 
     def _binding_id(self, entry: Entry | None) -> UUID:
         if entry is not None:
@@ -168,3 +169,7 @@ class ReportMaker:
             ),
             environment=self._environment,
         )
+
+
+def _draft(kind: Kind, payload: Payload) -> Draft:
+    return Draft(kind, outcome_of(payload.completeness), payload)

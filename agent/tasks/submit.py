@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -29,6 +30,10 @@ log = logging.getLogger(__name__)
 
 DRAIN_PAUSE_S: Final = 1.0
 """Between two reports of a backlog: a fleet that comes back must not topple the service."""
+AWAITED_PAUSE_MIN_S: Final = 0.02
+AWAITED_SHARE: Final = 2.0
+"""After a report that somebody waits for, the pause is so many times as long as the service took
+for it: one that answers at once is given the next, one that has much to do gets `DRAIN_PAUSE_S`."""
 NOT_TAKEN: Final = Backoff(base_s=4.0, cap_s=120.0)
 """After reports that were not taken: a service that takes none must not empty the outbox."""
 ALONE_MAX: Final = 4
@@ -36,6 +41,8 @@ ALONE_MAX: Final = 4
 
 
 class Submitter:
+    """``on_room`` is called when a report has left the outbox."""
+
     def __init__(
         self,
         *,
@@ -52,6 +59,7 @@ class Submitter:
         health: HealthBoard,
         clock: Clock,
         rng: Random,
+        on_room: Callable[[], None] = lambda: None,
     ) -> None:
         self._limits = limits
         self._facade = facade
@@ -66,6 +74,7 @@ class Submitter:
         self._health = health
         self._clock = clock
         self._rng = rng
+        self._on_room = on_room
         self._work = asyncio.Event()
         self._not_taken = 0
         self._put_off: set[UUID] = set()
@@ -82,10 +91,12 @@ class Submitter:
             self.keep_bounds()
             while (item := self._next()) is not None:
                 await self._standing.wait_to_work()
+                began = self._clock.monotonic()
                 is_taken = await self._send(item)
                 self._not_taken = 0 if is_taken else self._not_taken + 1
+                self._on_room()
                 if self._next() is not None:
-                    await self._clock.sleep(self._pause_s())
+                    await self._clock.sleep(self._pause_s(item, self._clock.monotonic() - began))
             self._health.clear({"reports-waiting"})
             await self._work.wait()
 
@@ -97,10 +108,21 @@ class Submitter:
             item = self._outbox.oldest()
         return item
 
-    def _pause_s(self) -> float:
+    def _pause_s(self, item: Item, took_s: float) -> float:
+        """Return the wait after ``item``, for which the service took ``took_s``."""
         if self._not_taken:
             return NOT_TAKEN.delay_s(self._not_taken, self._rng)
-        return DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0)
+        pause_s = DRAIN_PAUSE_S * self._rng.uniform(0.5, 1.0)
+        if self._is_awaited(item):
+            return min(pause_s, max(AWAITED_PAUSE_MIN_S, AWAITED_SHARE * took_s))
+        return pause_s
+
+    def _is_awaited(self, item: Item) -> bool:
+        """Tell whether somebody waits for a report: its request has not run out."""
+        entry = None if item.request_id is None else self._journal.get(item.request_id)
+        if entry is None:
+            return False
+        return not self._facade.skew.is_past(entry.expires_at, self._clock.now())
 
     def keep_bounds(self) -> None:
         """Give up what there is no room for, and say so."""
@@ -119,7 +141,9 @@ class Submitter:
         """Send a report; return whether the service took it."""
         try:
             await self._see_that_running_is_known(item)
-            reply = await self._link.call(lambda: self._submit(item), alone_max=ALONE_MAX)
+            reply = await self._link.call(
+                "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
+            )
         except BodyTooLarge as error:
             self._shrink(item, str(error))
         except BodyRejected as error:

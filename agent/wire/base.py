@@ -1,12 +1,13 @@
 """The two kinds of message: what the agent says (exact) and what it is told (tolerant)."""
 
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from agent.wire import limits
 from agent.wire.model import Check, Record
+from agent.wire.moments import moment_of
 
 
 class Message(Record, rename="camel"):
@@ -25,20 +26,11 @@ class Tolerant(Message):
     """What the service answers: keys of later versions are ignored."""
 
 
-def _as_utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        # "Never" written as 9999-12-31 with an offset is a valid date-time: it stays at the end.
-        if moment.year > 1:
-            return datetime.max.replace(tzinfo=UTC)
-        return datetime.min.replace(tzinfo=UTC)
-
-
-Timestamp = Annotated[datetime, Check(_as_utc)]
-"""An RFC 3339 date-time; one without an offset is read as UTC."""
+if TYPE_CHECKING:
+    Timestamp = datetime
+else:
+    Timestamp = Annotated[str, Check(moment_of, also=(datetime,))]
+    """An ISO 8601 date-time in any form that is in use (`moments`); kept as a moment in UTC."""
 
 Integer = Annotated[int, Meta(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
 Count = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]

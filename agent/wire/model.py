@@ -20,10 +20,12 @@ Made = TypeVar("Made")
 class Check:
     """``Annotated[str, Check(function)]``: the function returns the value as it is kept.
 
-    It raises ValueError for one that is wrong, in words that follow the field's name.
+    It raises ValueError for one that is wrong, in words that follow the field's name. ``also``
+    are types that a value made by hand may have, besides the one that is read.
     """
 
     function: Callable[[Any], Any]
+    also: tuple[type, ...] = ()
 
 
 class RecordType(msgspec.StructMeta):
@@ -71,10 +73,10 @@ def checks_in(annotation: Any) -> Checks:
     if origin is Annotated:
         inner, *notes = arguments
         checks = dict(checks_in(inner))
-        own = [note.function for note in notes if isinstance(note, Check)]
-        if own:
-            kind = get_origin(inner) or inner
-            checks[kind] = _in_turn([*filter(None, [checks.get(kind)]), *own])
+        for note in notes:
+            if isinstance(note, Check):
+                for kind in (get_origin(inner) or inner, *note.also):
+                    checks[kind] = _in_turn([*filter(None, [checks.get(kind)]), note.function])
         return checks
     if origin in {Union, UnionType}:
         return {kind: check for each in arguments for kind, check in checks_in(each).items()}

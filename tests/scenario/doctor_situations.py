@@ -410,8 +410,8 @@ async def a_revoked_device(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("binding", says="another device", fix="API key of its own")
-async def a_shared_key(world: World) -> Outcomes:
+@situation(None)
+async def a_key_of_many_devices(world: World) -> Outcomes:
     world.enroll()
     assert world.service.device is not None
     world.service.device = {

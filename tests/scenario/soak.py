@@ -80,8 +80,9 @@ async def soak(
     began = time.monotonic()
     async with BadNetwork(rng) as service:
         config = write_config(
-            home, service.base_url, service="request_timeout_seconds = 2", heartbeat=""
-        )
+            home, service.base_url, service="request_timeout_seconds = 2", heartbeat="",
+            limits="min_collection_interval_seconds = 0",
+        )  # fmt: skip
         service.is_bad = False
         await _idle_memory(home, config, service)  # enrolls, which takes memory of its own
         before = await _idle_memory(home, config, service)

@@ -84,3 +84,39 @@ async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
     assert (report["outcome"], report["failureReason"]) == ("failed", "execution-interrupted")
     assert report["report"] is None
     assert "child-started:before" not in (tmp_path / "third").read_text()
+
+
+TOGETHER = 6
+"""Requests of one kind: the first begins a collection, the others are answered by the next one."""
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "request-moved:after:8",
+        "child-result:after:2",
+        "report-handed-over:before:3",
+        "report-handed-over:after:4",
+        "report-settled:after:3",
+    ],
+)
+async def test_an_agent_killed_among_many_reports_answers_each_once(
+    plan: str, memory_home: Path
+) -> None:
+    async with StrictService() as service:
+        limits = "min_collection_interval_seconds = 1"
+        config = write_config(memory_home, service.base_url, heartbeat="", limits=limits)
+        wanted = [await service.request_report("network") for _ in range(TOGETHER)]
+        async with crashing_agent(plan, config, memory_home / "first") as agent:
+            code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
+        assert code == -signal.SIGKILL, "the moment never came"
+        async with crashing_agent("never", config, memory_home / "second") as agent:
+            for request_id in wanted:
+                assert await until_ended(agent, memory_home, request_id) == "submitted"
+            assert await agent.stop() == 0
+    assert service.violations == []
+    assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
+    assert all(report["outcome"] == "completed" for report in service.reports)
+    traces = [(memory_home / life).read_text() for life in ("first", "second")]
+    assert traces[0].count("child-started:before") <= 2
+    assert traces[1].count("child-started:before") <= 2

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,13 @@ from hypothesis import strategies as st
 
 from agent.config import Logging
 from agent.journald import JournalHandler, datagram, is_stderr_the_journal
-from agent.log_filters import REMEMBERED_MAX, IdFilter, RepeatFilter, ids_of
-from agent.logging_setup import JsonFormatter, PriorityFormatter, set_up_logging
+from agent.log_filters import ALLOWED_ALIKE, REMEMBERED_MAX, IdFilter, RepeatFilter, ids_of
+from agent.logging_setup import (
+    JsonFormatter,
+    PlainFormatter,
+    PriorityFormatter,
+    set_up_logging,
+)
 
 
 def record(msg: str, *args: object, level: int = logging.ERROR) -> logging.LogRecord:
@@ -95,11 +101,33 @@ def test_different_errors_and_all_information_pass() -> None:
     assert len(repeats.written) == 20
 
 
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
+def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
+    """What a stranger wrote makes every line another one."""
+    repeats = Repeats()
+    for number in range(5000):
+        repeats.now = number / 1000
+        repeats.log(record("ignored: %s", f"entry-{number}x", level=level))
+    assert len(repeats.written) == ALLOWED_ALIKE
+    repeats.now = 66.0
+    repeats.log(record("something else", level=logging.INFO))
+    assert repeats.written[ALLOWED_ALIKE].endswith(
+        f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)"
+    )
+
+
+def test_what_a_person_asked_for_is_never_held_back() -> None:
+    repeats = Repeats()
+    for _ in range(100):
+        repeats.log(record("frame", level=logging.DEBUG))
+    assert len(repeats.written) == 100
+
+
 def test_what_is_remembered_is_bounded_and_nothing_is_lost_uncounted() -> None:
     repeats = Repeats()
     for number in range(REMEMBERED_MAX * 2):
         for _ in range(3):
-            repeats.log(record("it is %s", f"n{number}x"))
+            repeats.log(record(f"it is n{number}x"))
     assert len([line for line in repeats.written if "1 more" in line]) >= REMEMBERED_MAX - 2
 
 
@@ -147,6 +175,31 @@ def parse(data: bytes) -> dict[str, str]:
             value, data = data[8 : 8 + length], data[8 + length + 1 :]
         fields[key.decode()] = value.decode()
     return fields
+
+
+HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00 \u2028 line\nforged"
+OBEYED = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
+
+
+@pytest.mark.parametrize(
+    "formatter",
+    [JsonFormatter(), PriorityFormatter("%(message)s"), PlainFormatter("%(message)s")],
+    ids=["json", "priority", "text"],
+)
+def test_a_terminal_obeys_nothing_in_a_line(formatter: logging.Formatter) -> None:
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        error = sys.exc_info()
+    for told in (record("the service says %s", HOSTILE), record(HOSTILE)):
+        line = formatter.format(told)
+        line = json.loads(line)["message"] if isinstance(formatter, JsonFormatter) else line
+        assert not set(line) & set(OBEYED)
+        assert "evil" in line
+        assert "\n" not in line
+    told = record("broke")
+    told.exc_info = error
+    assert not set(formatter.format(told)) & set(OBEYED)
 
 
 def test_priorities_stand_in_front_of_one_line() -> None:

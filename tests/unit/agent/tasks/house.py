@@ -105,6 +105,7 @@ class House:
             clock=self.clock,
             rng=Random(9),
             wake=self.acknowledger.wake,
+            tell_again=self.acknowledger.tell_again,
         )
         self.submitter = Submitter(
             limits=limits or Limits(),

@@ -9,7 +9,7 @@ from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError,
 from agent.rules import retry
 from agent.tasks.enroll import explain, sign_up
 from agent.tasks.link import DirectCaller
-from agent.wire.device_operations import ChallengeReply
+from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
 from agent.wire.model import replaced
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.house import House, house, running, settle, until
@@ -176,21 +176,42 @@ async def test_a_new_binding_of_this_device_is_adopted(home: House) -> None:
     assert saved.binding.record.binding_id == OTHER_BINDING
 
 
-async def test_a_shared_key_is_said_and_the_calls_decide(home: House) -> None:
+async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: House) -> None:
     await restarted(home)
-    ours, home.facade.record = home.facade.record, record(instance_id=UUID(int=99))
+    home.facade.record = record(instance_id=UUID(int=99))
 
     async with running(home.enrollment.run):
         await home.standing.wait_to_work()
-        assert home.codes() == {"credential-shared"}
+        assert home.codes() == set(), "the usual case"
+        await home.enrollment.settle_doubt()
+        assert home.standing.may_work, "a request was refused, the device is not"
+        assert home.codes() == set()
+        home.facade.always["heartbeat"] = NO
         home.enrollment.doubt()
         await until(lambda: home.standing.is_revoked)
-        assert home.codes() == {"credential-shared", "revoked"}
-        home.facade.record = ours
+        assert home.codes() == {"revoked"}
+        del home.facade.always["heartbeat"]
         await home.standing.wait_to_work()
 
     assert home.codes() == set()
     assert home.standing.binding_id == BINDING
+    assert home.enrollment.current_of_others >= 4
+
+
+@pytest.mark.parametrize(("length", "codes"), [(1024, set()), (2000, {"identity-too-long"})])
+async def test_a_name_longer_than_a_report_may_carry_is_said(
+    stranger: House, length: int, codes: set[str]
+) -> None:
+    def with_a_name(request: EnrollRequest) -> EnrollmentRecord:
+        assert stranger.facade.record is not None
+        return replaced(stranger.facade.record, organization_id="x" * length)
+
+    stranger.facade.always["enroll"] = with_a_name
+    async with running(stranger.enrollment.run):
+        await stranger.standing.wait_to_work()
+        await settle()
+
+    assert stranger.codes() == codes
 
 
 async def test_a_binding_that_is_gone_stops_the_work(home: House) -> None:
@@ -227,13 +248,13 @@ async def test_a_refused_current_at_start_is_no_verdict(home: House, error: Serv
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
 async def test_a_refused_current_in_doubt_is_a_revocation(home: House, error: ServiceError) -> None:
-    home.facade.always["current"] = error
+    home.facade.always.update(current=error, heartbeat=NO)
     async with running(home.enrollment.run):
         await settle()
         home.enrollment.doubt()
         await until(lambda: home.standing.is_revoked)
         assert "refused" in home.health.problems()[0].detail
-        del home.facade.always["current"]
+        home.facade.always.clear()
         await home.standing.wait_to_work()
 
     assert home.codes() == set()
@@ -292,6 +313,7 @@ async def test_a_revoked_device_asks_slowly_and_comes_back(home: House) -> None:
 async def test_a_device_revoked_before_the_start_is_not_at_work(home: House) -> None:
     home.standing.revoke()
     home.facade.record = record(instance_id=UUID(int=99))
+    home.facade.always["heartbeat"] = NO
 
     async with running(home.enrollment.run):
         await until(lambda: len(home.facade.named("current")) >= 3)

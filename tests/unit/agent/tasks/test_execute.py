@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -22,6 +23,7 @@ from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
 from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
 from agent.wire.application_payload import ApplicationPayload
+from agent.wire.model import replaced
 from agent.wire.network_payload import NetworkPayload
 from agent.wire.reading import read_json
 from collectors.contract import Failure, Field, Job
@@ -82,12 +84,14 @@ def workshop_in(home: House, settings: LocalConfig) -> Workshop:
 
     executor = Executor(
         collection=collection,
+        min_interval_s=settings.limits.min_collection_interval_seconds,
         acknowledger=home.acknowledger,
         standing=home.standing,
         journal=home.journal,
         ledger=home.ledger,
         clock=home.clock,
         skew=lambda: home.facade.skew,
+        has_room=lambda size: home.outbox.has_room(size, settings.limits.outbox_max_bytes),
         wake_submitter=lambda: sends.append(1),
         on_activity=lambda: said.append(executor.activity),
     )
@@ -145,6 +149,124 @@ async def test_requests_run_one_at_a_time_in_their_order(workshop: Workshop) -> 
     assert workshop.collectors.most_at_once == 1
     reported = workshop.home.facade.named("acknowledge")
     assert [sent.request_id.int for sent in reported] == [1, 2, 3]
+
+
+async def test_what_waits_is_answered_from_one_collection(workshop: Workshop) -> None:
+    for number in range(1, 21):
+        workshop.home.requested(Event.ACCEPTED, number=number)
+    workshop.executor.schedule("network")
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.outbox.depth().reports == 21)
+
+    assert len(workshop.collectors.jobs) == 1
+    seen = []
+    while (item := workshop.home.outbox.oldest({i.report_id for i in seen})) is not None:
+        seen.append(item)
+    bodies = [json.loads(item.body) for item in seen]
+    assert len({body["reportId"] for body in bodies}) == 21
+    assert all(body["report"]["reportId"] == body["reportId"] for body in bodies)
+    assert {body.get("requestId") for body in bodies} == {
+        None, *(str(UUID(int=number)) for number in range(1, 21)),
+    }  # fmt: skip
+    for body in bodies:
+        del body["reportId"], body["report"]["reportId"]
+        body.pop("requestId", None)
+    assert all(body == bodies[0] for body in bodies)
+
+
+async def test_between_two_collections_of_a_kind_there_is_a_least_time(workshop: Workshop) -> None:
+    home, began = workshop.home, workshop.home.clock.elapsed_s
+    home.requested(Event.ACCEPTED)
+    async with running(workshop.executor.run):
+        await until(lambda: home.entry().state is State.REPORTED)
+        assert home.clock.elapsed_s == began, "a first request never waits"
+        home.requested(Event.ACCEPTED, number=2)
+        home.journal.add(command(3, "application"), home.clock.now())
+        home.journal.move(home.entry(3), Event.ACCEPTED, home.clock.now())
+        workshop.executor.wake()
+        await until(lambda: home.entry(3).state is State.REPORTED)
+        assert home.clock.elapsed_s == began, "nor does another kind"
+        await until(lambda: home.entry(2).state is State.REPORTED)
+
+    assert home.clock.elapsed_s - began == 10
+
+
+async def test_a_second_collection_waits_for_what_is_being_acknowledged(workshop: Workshop) -> None:
+    home = workshop.home
+    home.requested(Event.ACCEPTED)
+    async with running(workshop.executor.run):
+        await until(lambda: home.entry().state is State.REPORTED)
+        home.requested(Event.ACCEPTED, number=2)
+        late = home.requested(number=3)
+        workshop.executor.wake()
+        await until(lambda: home.clock.elapsed_s >= 10)
+        await settle(10)
+        assert home.entry(2).state is State.ACKNOWLEDGED
+        home.journal.move(late, Event.ACCEPTED, home.clock.now())
+        workshop.executor.wake()
+        await until(lambda: home.entry(2).state is State.REPORTED)
+        await until(lambda: home.entry(3).state is State.REPORTED)
+        assert len(workshop.collectors.jobs) == 2
+        home.requested(Event.ACCEPTED, number=4)
+        home.requested(number=5)  # is never acknowledged
+        workshop.executor.wake()
+        await until(lambda: home.entry(4).state is State.REPORTED)
+
+    assert len(workshop.collectors.jobs) == 3
+
+
+async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -> None:
+    settings = config(limits={"outbox_max_bytes": 100_000})
+    with house(tmp_path, limits=settings.limits) as home:
+        workshop = workshop_in(home, settings)
+        many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
+        workshop.collectors.script.append(
+            Collected(replace(good_facts("application"), fields=many))
+        )
+        for number in range(1, 21):
+            home.journal.add(command(number, "application"), NOW)
+            home.journal.move(home.entry(number), Event.ACCEPTED, NOW)
+        most = 0
+        async with running(workshop.executor.run):
+            for _ in range(20):
+                await until(lambda: home.outbox.depth().reports > 0)
+                await settle(300)
+                home.submitter.keep_bounds()
+                most = max(most, home.outbox.depth().size_bytes)
+                item = home.outbox.oldest()
+                assert item is not None
+                home.ledger.settle(item, home.clock.now())
+                workshop.executor.wake()
+        assert 50_000 < most <= 100_000
+        assert len(home.journal.in_state(State.SUBMITTED)) == 20
+        assert len(workshop.collectors.jobs) == 1
+        assert "reports-dropped" not in home.codes()
+
+
+async def test_a_stop_among_many_reports_begins_anew_with_the_rest(workshop: Workshop) -> None:
+    for number in range(1, 201):
+        workshop.home.requested(Event.ACCEPTED, number=number)
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.outbox.depth().reports >= 3)
+
+    reported = len(workshop.home.journal.in_state(State.REPORTED))
+    left = workshop.home.journal.in_state(State.ACKNOWLEDGED)
+    assert 3 <= reported < 200
+    assert reported + len(left) == 200
+    assert {entry.attempt for entry in left} == {0}
+
+
+async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        assert home.facade.record is not None
+        home.standing.adopt(replaced(home.facade.record, organization_id="ü" * 2000), "loc-0001")
+        workshop = workshop_in(home, config())
+        home.requested(Event.ACCEPTED)
+        async with running(workshop.executor.run):
+            await until(lambda: home.entry().state is State.REPORTED)
+
+        said = workshop.report()["report"]["identity"]["organizationId"]
+        assert said == "ü" * 1023 + "…"
 
 
 async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
@@ -485,12 +607,13 @@ async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: House) ->
     maker_has_no_binding = workshop.executor._collection()
 
     with pytest.raises(RuntimeError, match="without a binding"):
-        await maker_has_no_binding.run("network", None)
+        (await maker_has_no_binding.gather("network")).answer(None)
 
 
 async def test_every_report_has_an_id_of_its_own(workshop: Workshop) -> None:
     collection = workshop.executor._collection()
 
-    made = [(await collection.run("application", None)).report for _ in range(3)]
+    gathered = await collection.gather("application")
+    made = [gathered.answer(None).report for _ in range(3)]
 
     assert len({report.report_id for report in made}) == 3

@@ -15,7 +15,7 @@ from agent.errors import (
     Throttled,
     Unavailable,
 )
-from agent.tasks.link import DirectCaller
+from agent.tasks.link import DirectCaller, Operation
 from tests.unit.agent.tasks.house import House, settle, until
 
 DOWN = Unavailable("connection-refused", "nobody listens")
@@ -50,7 +50,7 @@ class Service:
 async def test_an_answer_is_returned(home: House) -> None:
     service = Service(home)
 
-    assert await home.link.call(service.ask) == "answer"
+    assert await home.link.call("heartbeat", service.ask) == "answer"
     assert home.link.is_up
     assert home.clock.slept == []
 
@@ -60,7 +60,7 @@ async def test_an_answer_is_returned(home: House) -> None:
 )
 async def test_a_refusal_is_an_answer(home: House, error: ServiceError) -> None:
     with pytest.raises(type(error)):
-        await home.link.call(Service(home, error).ask)
+        await home.link.call("heartbeat", Service(home, error).ask)
 
     assert home.link.is_up
     assert home.clock.slept == []
@@ -69,7 +69,7 @@ async def test_a_refusal_is_an_answer(home: House, error: ServiceError) -> None:
 async def test_waits_grow_until_there_is_an_answer(home: House) -> None:
     service = Service(home, *[DOWN] * 9)
 
-    assert await home.link.call(service.ask) == "answer"
+    assert await home.link.call("heartbeat", service.ask) == "answer"
 
     bounds = [1, 2, 4, 8, 16, 24, 24, 24, 24]
     assert len(service.waits()) == len(bounds)
@@ -87,7 +87,7 @@ async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
             return await super().ask()
 
     other = Unavailable("timeout", "silence")
-    await home.link.call(Watched(home, DOWN, other, BUSY, NO_KEY).ask)
+    await home.link.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
 
     assert seen == [
         set(), {"connection-refused"}, {"timeout"}, {"throttled"}, {"credential-refused"},
@@ -99,7 +99,7 @@ async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
 async def test_one_caller_tries_for_all(home: House, error: ServiceError) -> None:
     service = Service(home, *[error] * 6)
 
-    answers = await asyncio.gather(*(home.link.call(service.ask) for _ in range(10)))
+    answers = await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(10)))
 
     assert answers == ["answer"] * 10
     # The ten that were under way together fail together, then one tries, then all go on.
@@ -130,10 +130,10 @@ async def test_who_waited_behind_the_one_goes_on_at_once(home: House) -> None:
         await hold.wait()
         return "slow"
 
-    trouble = asyncio.create_task(home.link.call(probe.ask))
+    trouble = asyncio.create_task(home.link.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
-    first = asyncio.create_task(home.link.call(slow))
-    second = asyncio.create_task(home.link.call(Service(home).ask))
+    first = asyncio.create_task(home.link.call("heartbeat", slow))
+    second = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
     await settle()
     assert not second.done()
     probe.let_go.set()
@@ -147,7 +147,7 @@ async def test_who_waited_behind_the_one_goes_on_at_once(home: House) -> None:
 async def test_calls_that_fail_together_count_once(home: House) -> None:
     service = Service(home, *[DOWN] * 3)
 
-    await asyncio.gather(*(home.link.call(service.ask) for _ in range(3)))
+    await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(3)))
 
     assert [at for at in service.asked_at if at == 0] == [0, 0, 0]
     assert sum(home.clock.slept) <= 1.0, "one failure waits at most a second"
@@ -156,7 +156,7 @@ async def test_calls_that_fail_together_count_once(home: House) -> None:
 async def test_the_service_names_the_wait(home: House) -> None:
     service = Service(home, BUSY, Throttled("much later", 100_000))
 
-    await home.link.call(service.ask)
+    await home.link.call("heartbeat", service.ask)
 
     first, second = service.waits()
     assert 30 <= first <= 33
@@ -166,7 +166,7 @@ async def test_the_service_names_the_wait(home: House) -> None:
 async def test_a_refused_key_is_asked_for_slowly(home: House) -> None:
     service = Service(home, *[NO_KEY] * 12)
 
-    await home.link.call(service.ask)
+    await home.link.call("heartbeat", service.ask)
 
     bounds = [10, 20, 40, 80, 160, 320, 640, 900, 900, 900, 900, 900]
     for wait, most in zip(service.waits(), bounds, strict=True):
@@ -175,7 +175,7 @@ async def test_a_refused_key_is_asked_for_slowly(home: House) -> None:
 
 async def test_another_key_is_tried_at_once(home: House) -> None:
     service = Service(home, *[NO_KEY] * 12)
-    calling = asyncio.create_task(home.link.call(service.ask))
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 2)
     service.errors.clear()
     changed_at = home.clock.elapsed_s
@@ -193,7 +193,7 @@ async def test_a_key_that_is_missing_is_looked_for(home: House, content: bytes |
     else:
         home.key_file.write_bytes(content)
     service = Service(home, *[NO_KEY] * 12)
-    calling = asyncio.create_task(home.link.call(service.ask))
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 4)
     service.errors.clear()
     home.key_file.write_text("key-2")
@@ -207,7 +207,7 @@ async def test_a_key_that_is_missing_is_looked_for(home: House, content: bytes |
 async def test_the_first_refusal_after_an_outage_is_the_first(home: House) -> None:
     service = Service(home, *[DOWN] * 20, NO_KEY, DOWN)
 
-    await home.link.call(service.ask)
+    await home.link.call("heartbeat", service.ask)
 
     *_, after_refusal, after_down = service.waits()
     assert after_refusal <= 10
@@ -231,7 +231,9 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
 ) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[error] * 5000)
-    calling = [asyncio.create_task(home.link.call(service.ask)) for _ in range(callers)]
+    calling = [
+        asyncio.create_task(home.link.call("heartbeat", service.ask)) for _ in range(callers)
+    ]
 
     await home.clock.is_at_limit.wait()
     for call in calling:
@@ -248,7 +250,7 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
 async def test_flapping_between_two_troubles_is_bounded_too(home: House) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[DOWN, NO_KEY] * 2500)
-    calling = asyncio.create_task(home.link.call(service.ask))
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
 
     await home.clock.is_at_limit.wait()
     calling.cancel()
@@ -260,9 +262,9 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: House) -> None
 
 async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: House) -> None:
     probe = Probe()
-    probing = asyncio.create_task(home.link.call(probe.ask))
+    probing = asyncio.create_task(home.link.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
-    waiting = asyncio.create_task(home.link.call(Service(home).ask))
+    waiting = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
     await settle()
     assert not waiting.done()
 
@@ -278,7 +280,7 @@ async def test_a_bug_is_not_hidden(home: House) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await home.link.call(broken)
+        await home.link.call("heartbeat", broken)
 
 
 async def test_a_wait_for_another_key_ends_with_it(home: House) -> None:
@@ -299,9 +301,9 @@ async def test_the_command_line_asks_once(home: House) -> None:
     ask: Callable[[], Awaitable[str]] = service.ask
 
     with pytest.raises(Unavailable):
-        await DirectCaller().call(ask)
+        await DirectCaller().call("current", ask)
 
-    assert await DirectCaller().call(ask) == "answer"
+    assert await DirectCaller().call("current", ask) == "answer"
 
 
 async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> None:
@@ -309,7 +311,7 @@ async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> N
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
-    assert await home.link.call(failing.ask) == "answer"
+    assert await home.link.call("heartbeat", failing.ask) == "answer"
 
     others.cancel()
     assert sum(failing.waits()) >= 0.5 + 1 + 2
@@ -319,7 +321,7 @@ async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> N
 
 async def _ask_for_ever(home: House, service: Service) -> None:
     while True:
-        await home.link.call(service.ask)
+        await home.link.call("current", service.ask)
         await home.clock.sleep(0.1)
 
 
@@ -328,7 +330,7 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: House) -> None:
     others = asyncio.create_task(_ask_for_ever(home, Service(home)))
 
     with pytest.raises(Unavailable):
-        await home.link.call(failing.ask, alone_max=4)
+        await home.link.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
     assert "partly-failing" not in home.codes(), "nobody tries any more"
@@ -337,7 +339,7 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: House) -> None:
 async def test_after_a_sleep_the_gate_is_tried_at_once(home: House) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[DOWN] * 20)
-    calling = asyncio.create_task(home.link.call(service.ask))
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
     asked = len(service.asked_at)
 
@@ -351,7 +353,7 @@ async def test_after_a_sleep_the_gate_is_tried_at_once(home: House) -> None:
 async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[Throttled("later", 3600)] * 3)
-    calling = asyncio.create_task(home.link.call(service.ask))
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
 
     home.link.look_again()
@@ -359,3 +361,75 @@ async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
 
     assert len(service.asked_at) == 1
     calling.cancel()
+
+
+REFUSALS = [
+    Unavailable("server-error", "503"),
+    Unavailable("captive-portal", "a page"),
+    Unavailable("bad-reply", "nonsense"),
+    Throttled("later", 3600.0),
+    NO_KEY,
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda e: type(e).__name__)
+async def test_a_refusal_holds_up_its_operation_alone(home: House, error: ServiceError) -> None:
+    failing, fine = Service(home, *[error] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("submitResult", failing.ask))
+    await until(lambda: len(failing.asked_at) == 1)
+    await settle(5)
+    began = home.clock.elapsed_s
+
+    for _ in range(20):
+        await home.link.call("heartbeat", fine.ask)
+
+    assert home.clock.elapsed_s == began, "nobody waited"
+    assert home.link.is_up
+    assert len(home.codes()) == 1
+    await until(lambda: len(failing.asked_at) == 4)
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+    assert home.codes() == set(), "nobody tries any more"
+
+
+async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
+    """Silence may be an outage: one other call shows that it is not."""
+    failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("onCommands", failing.ask))
+    others = asyncio.create_task(_ask_for_ever(home, fine))
+
+    await until(lambda: len(failing.asked_at) >= 8)
+
+    for task in (calling, others):
+        task.cancel()
+    assert max(fine.waits()) <= 1.2
+    bounds = [1, 2, 4, 8, 16]
+    assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
+
+
+async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> None:
+    home.clock.limit_s = 180
+    service = Service(home, *[DOWN] * 999)
+    operations: tuple[Operation, ...] = (
+        "heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult",
+    )  # fmt: skip
+    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]
+
+    await home.clock.is_at_limit.wait()
+    for call in calling:
+        call.cancel()
+    await asyncio.gather(*calling, return_exceptions=True)
+
+    assert len(service.asked_at) <= 25 + len(operations)
+
+
+async def test_one_try_tells_every_error_and_waits_its_turn(home: House) -> None:
+    service = Service(home, *[Unavailable("server-error", "503")] * 4)
+    for _ in range(4):
+        with pytest.raises(Unavailable):
+            await home.link.once("onCommands", service.ask)
+
+    assert home.link.wait_left_s("onCommands") >= 4
+    assert await home.link.once("onCommands", service.ask) == "answer"
+    assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
+    assert home.link.wait_left_s("onCommands") == 0

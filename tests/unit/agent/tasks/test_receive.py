@@ -7,10 +7,22 @@ import pytest
 
 from agent.adapters.facade import CommandStream
 from agent.adapters.moments import Moment
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    Refused,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
-from agent.tasks.receive import LONG_POLL_S, STREAM_RENEWED_AFTER_S, WAITING_MAX
+from agent.tasks.receive import (
+    LONG_POLL_S,
+    STREAM_RENEWED_AFTER_S,
+    UNREADABLE_MAX,
+    WAITING_MAX,
+)
 from agent.wire.device_operations import Command
 from agent.wire.model import replaced
 from tests.fakes.fake_facade import at_once, for_ever
@@ -68,38 +80,146 @@ async def test_a_request_that_lost_its_acknowledgement_is_acknowledged_again(hom
     assert home.entry().state is State.RECEIVED
 
 
+STARTED = (Event.ACCEPTED, Event.STARTED)
+REPORTED = (*STARTED, Event.REPORT_SEALED)
+SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
+
+
 @pytest.mark.parametrize(
-    ("events", "status"),
+    ("events", "status", "told"),
     [
-        ((Event.ACCEPTED,), "received"),
-        ((Event.ACCEPTED, Event.STARTED), "queued"),
-        ((Event.ACCEPTED, Event.STARTED, Event.REPORT_SEALED), "queued"),
-        ((Event.ACCEPTED, Event.STARTED, Event.REPORT_SEALED, Event.REPORT_TAKEN), "queued"),
-        ((Event.RAN_OUT,), "queued"),
-        ((Event.REFUSED,), "queued"),
+        ((), "queued", []),
+        ((Event.ACCEPTED,), "received", []),
+        (STARTED, "queued", ["running"]),
+        (STARTED, "received", ["running"]),
+        (STARTED, "running", []),
+        (REPORTED, "queued", ["running"]),
+        (SUBMITTED, "queued", ["running"]),
+        (SUBMITTED, "received", ["running"]),
+        (SUBMITTED, "completed", []),
+        ((Event.RAN_OUT,), "queued", []),
+        ((Event.REFUSED,), "queued", []),
     ],
 )
-async def test_a_request_is_never_run_again(
-    home: House, events: tuple[Event, ...], status: str
+async def test_a_known_request_is_acknowledged_again_and_never_run_again(
+    home: House, events: tuple[Event, ...], status: str, told: list[str]
 ) -> None:
     before = home.requested(*events)
 
-    home.receiver.take(frame(replaced(command(1), status=status)))
+    if before.state is State.RECEIVED:
+        home.receiver.take(frame(replaced(command(1), status=status)))
+        assert home.entry() == before
+        return
+    async with running(home.acknowledger.run):
+        await settle()
+        for _ in range(5):
+            home.receiver.take(frame(replaced(command(1), status=status)))
+            await settle()
 
     assert home.entry() == before
+    assert [sent.status for sent in home.facade.named("acknowledge")] == told
+    assert home.receiver.received == 0
 
 
-async def test_what_is_not_for_us_is_counted_and_said(home: House) -> None:
-    home.receiver.take(
-        frame(command(1, binding_id=OTHER_BINDING), command(2), rejected=("kind: unknown",))
-    )
+async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: House) -> None:
+    home.requested(*SUBMITTED)
+    async with running(home.acknowledger.run):
+        for _ in range(600):
+            home.receiver.take(frame(command(1)))
+            await settle(5)
+            home.clock.advance(1)
+
+    assert len(home.facade.named("acknowledge")) == 10
+
+
+async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: House) -> None:
+    home.requested(*SUBMITTED)
+    home.facade.always["acknowledge"] = Refused(409, None, "finished")
+    async with running(home.acknowledger.run, home.enrollment.run):
+        home.receiver.take(frame(command(1)))
+        await until(lambda: len(home.facade.named("acknowledge")) == 1)
+        await settle()
+
+    assert len(home.facade.named("current")) == 1, "at the start"
+    assert home.entry().state is State.SUBMITTED
+
+
+async def test_what_is_for_others_is_counted_and_no_problem(home: House) -> None:
+    home.receiver.take(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
     assert known(home) == [2]
-    assert home.receiver.ignored == 2
+    assert (home.receiver.for_others, home.receiver.ignored) == (1, 1)
+    assert home.codes() == set()
+
+
+async def test_what_cannot_be_read_is_counted_and_said_once(home: House) -> None:
+    for number in range(100):
+        home.receiver.take(frame(command(2), rejected=(f"kind: unknown {number}",)))
+
+    assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
     (problem,) = home.health.problems()
-    assert problem.condition.code == "commands-ignored"
-    assert problem.detail.startswith("2 so far; the last one: request 0000")
-    assert str(OTHER_BINDING) in problem.detail
+    assert problem.condition.code == "commands-unreadable"
+    assert problem.detail == "the first one: kind: unknown 0"
+    assert home.changes == 1
+
+
+async def test_what_had_run_out_is_counted_and_not_written_down(home: House) -> None:
+    home.receiver.take(frame(command(1, expires_at=home.clock.now())))
+
+    assert home.journal.get(UUID(int=1)) is None
+    assert (home.receiver.expired, home.receiver.received) == (1, 0)
+
+
+BUSY = Throttled("later", 100.0)
+REFUSALS: list[ServiceError] = [
+    Unavailable("server-error", "503"),
+    BUSY,
+    Unavailable("captive-portal", "a page"),
+    Refused(404, None, "no"),
+    BodyRejected(405, "no"),
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=[str(e) for e in REFUSALS])
+async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
+    home: House, error: ServiceError
+) -> None:
+    home.facade.always["onCommands"] = lambda stream: error if stream else polled()
+    home.clock.limit_s = 1500
+    async with running(home.receiver.run):
+        await home.clock.is_at_limit.wait()
+
+    asked = home.facade.named("onCommands")
+    assert asked[:2] == [True, False], "asked at once"
+    assert 2 <= asked.count(True) <= 4
+    assert asked.count(False) >= 80
+    assert home.receiver.now_by == "poll"
+    assert home.codes() == set()
+
+
+async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> None:
+    with house(tmp_path, delivery="stream") as home:
+        home.facade.always["onCommands"] = Unavailable("server-error", "503")
+        home.clock.limit_s = 600
+        async with running(home.receiver.run):
+            await home.clock.is_at_limit.wait()
+
+        assert set(home.facade.named("onCommands")) == {True}
+        assert home.link.is_up
+        assert home.codes() == {"server-error"}
+
+
+async def test_an_answer_that_cannot_be_read_is_left(home: House) -> None:
+    def garbage() -> CommandStream:
+        return lasting(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
+
+    home.facade.always["onCommands"] = lambda _: garbage()
+    async with running(home.receiver.run):
+        await until(lambda: len(home.facade.named("onCommands")) == 7)
+
+    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), "three frames of each"
+    assert home.clock.elapsed_s >= 4 + 8 + 16 + 32
+    assert home.codes() == {"commands-unreadable"}
 
 
 async def test_the_acknowledger_is_woken(home: House) -> None:

@@ -1,0 +1,72 @@
+"""Date-times as programs write them → moments in UTC.
+
+The contract says "ISO 8601 date-time". JavaScript, Go, Java, .NET and Python each write another
+form of it: any number of decimals behind a point or a comma, no seconds (Java, when they are
+zero), a blank for the T (Python's str), offsets with and without minutes or colon, the name of a
+zone behind the offset (Java, Go), no zone at all. All of them are read.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+_FORM: Final = re.compile(
+    r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)[Tt ]"
+    r"(?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<decimals>\d{1,18}))?)?"
+    r" ?(?P<zone>[Zz]|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d)"
+    r"(?::?(?P<seconds>\d\d)(?:\.\d{1,6})?)?)?)?"
+    r"(?: [A-Z]{1,5}|\[[\w/+\-:]{1,64}\])?",
+    re.ASCII,
+)
+LENGTH_MAX: Final = 128
+MICROSECOND_DIGITS: Final = 6
+
+
+def moment_of(value: str | datetime) -> datetime:
+    """Return the moment that ``value`` names; without a zone it is read as UTC.
+
+    Raises ValueError, also for a year that is not one of 1 to 9999.
+    """
+    return _in_utc(value if isinstance(value, datetime) else _read(value))
+
+
+def _read(text: str) -> datetime:
+    found = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if found is None:
+        raise ValueError("is not an ISO 8601 date-time")
+    hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+    later = timedelta()
+    # The end of a day may be written as 24:00, a leap second as :60 (ISO 8601, RFC 3339).
+    if (hour, minute, second) == (24, 0, 0):
+        hour, later = 0, timedelta(days=1)
+    elif second == 60:  # noqa: PLR2004
+        second, later = 59, timedelta(seconds=1)
+    decimals = (found["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
+    try:
+        moment = datetime(
+            int(found["year"]), int(found["month"]), int(found["day"]), hour, minute, second,
+            int(decimals), _zone(found),
+        )  # fmt: skip
+        return moment + later
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"is not a date-time that exists: {error}") from None
+
+
+def _zone(found: re.Match[str]) -> timezone:
+    if not found["sign"]:
+        return UTC
+    hours, minutes, seconds = (int(found[n] or 0) for n in ("hours", "minutes", "seconds"))
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return timezone(-offset if found["sign"] == "-" else offset)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # "Never" written as 9999-12-31 with an offset is a valid date-time: it stays at the end.
+        if moment.year > 1:
+            return datetime.max.replace(tzinfo=UTC)
+        return datetime.min.replace(tzinfo=UTC)

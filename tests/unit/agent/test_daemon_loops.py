@@ -1,0 +1,72 @@
+"""A loop that breaks is said and started again; an agent that lacks one does not look alive."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent import daemon
+from agent.errors import AgentError
+from agent.tasks.health_board import HealthBoard
+from tests.fakes.fake_clock import FakeClock
+
+
+class Broken:
+    """An app with one loop; ``runs`` counts how often it was begun."""
+
+    def __init__(self, loop: Callable[[], Awaitable[None]]) -> None:
+        self.health = HealthBoard(FakeClock(), lambda: None)
+        self.runs = 0
+        self._loop = loop
+
+    async def run(self) -> None:
+        self.runs += 1
+        await self._loop()
+
+
+async def ends() -> None:
+    """End, as no loop should."""
+
+
+async def is_cancelled_from_inside() -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+async def breaks() -> None:
+    raise ValueError("\x1b[31mwords of a service")
+
+
+@pytest.mark.parametrize("loop", [ends, is_cancelled_from_inside, breaks])
+async def test_a_loop_that_is_gone_is_said_and_begun_again(
+    loop: Callable[[], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "RESTART", SimpleNamespace(delay_s=lambda attempt, rng: 0.0))
+    app: Any = Broken(loop)
+    task = asyncio.create_task(daemon._keep_running("execute", app.run, app, asyncio.Queue()))
+    async with asyncio.timeout(5):
+        while app.runs < 3:  # noqa: ASYNC110 - it is begun again after a wait of nothing
+            await asyncio.sleep(0)
+    (problem,) = app.health.problems()
+    assert problem.condition.code == "internal-error"
+    assert problem.detail.startswith("execute: ")
+    assert "\x1b" not in problem.detail
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_loop_that_cannot_be_begun_again_ends_the_daemon() -> None:
+    async def obey() -> None:
+        await asyncio.Event().wait()
+
+    obeying: Any = asyncio.create_task(obey())
+    loop = asyncio.create_task(ends(), name="execute")
+    with pytest.raises(AgentError, match="cannot go on without: execute"):
+        await daemon._while_all_run(obeying, [loop])
+    obeying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await obeying

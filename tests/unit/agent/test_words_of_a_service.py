@@ -1,0 +1,62 @@
+"""A service's words reach nobody as something that a terminal obeys."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.notify import Notifier
+from agent.cli.main import told
+from agent.errors import ServiceError, Unavailable
+from agent.rules.command_frames import parse_frame
+from agent.rules.health import CONDITIONS
+from agent.tasks.health_board import HealthBoard
+from agent.wire.controls import without_controls
+from tests.fakes.fake_clock import FakeClock
+
+HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00\u2028\nSTATUS=forged"
+OBEYED = set("\x1b\x07\x9b\x00\u202e\u2066\u2028\n")
+
+
+def test_nothing_is_left_that_is_obeyed() -> None:
+    assert not set(without_controls(HOSTILE)) & OBEYED
+    assert "evil" in without_controls(HOSTILE)
+
+
+def test_the_status_of_a_condition_is_plain_and_bounded() -> None:
+    health = HealthBoard(FakeClock(), lambda: None)
+    health.report("server-error", HOSTILE + "x" * 5000)
+    (problem,) = health.problems()
+    assert not set(problem.detail) & OBEYED
+    assert len(problem.detail) == 1024
+
+
+def test_the_service_manager_is_told_one_plain_line(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
+        reader.bind(str(tmp_path / "notify"))
+        reader.settimeout(5)
+        Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}).status(HOSTILE)
+        said = reader.recv(65536).decode()
+    assert said.startswith("STATUS=")
+    assert not set(said) & OBEYED
+
+
+@pytest.mark.parametrize("error", [ServiceError(HOSTILE), Unavailable("proxy", HOSTILE)])
+def test_an_error_on_the_terminal_is_plain(
+    error: ServiceError, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def act() -> int:
+        raise error
+
+    assert told(act, debug=False) == 1
+    assert not set(capsys.readouterr().err.replace("\n", "")) & OBEYED
+
+
+def test_what_an_entry_holds_is_quoted_in_bounds() -> None:
+    (reason,) = parse_frame(json.dumps({"version": 1, HOSTILE * 50: 1})).rejected
+    assert len(reason) < 500
+
+
+def test_conditions_have_words_of_their_own() -> None:
+    assert not set("".join(c.title + c.fix for c in CONDITIONS.values())) & OBEYED
