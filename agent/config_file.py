@@ -47,7 +47,7 @@ def load(
     except tomllib.TOMLDecodeError as error:
         from agent.config_problems import syntax_problem  # noqa: PLC0415 - for what is wrong only
 
-        raise ConfigError((syntax_problem(name, error, text),)) from None
+        raise ConfigError((syntax_problem(model, name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}
     for variable, section, key, value in _overrides(model, environment):
         values = tree.setdefault(section, {})

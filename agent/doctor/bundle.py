@@ -1,4 +1,4 @@
-"""What support needs, in one zip file: every text goes through the scrubber, no key is read in.
+"""What support needs, in one zip file: every text is redacted, no key is taken in.
 
 Only members that are named here are taken: of the quarantine, the bodies of reports, never
 whatever else lies there (a set-aside identity key, for one).
@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.database import NAME as DATABASE
@@ -24,8 +23,12 @@ from agent.adapters.status_file import StatusFile
 from agent.config import default_config_path
 from agent.doctor.evidence import Evidence
 from agent.doctor.logs import read_logs
-from agent.doctor.scrub import Scrubber
 from agent.errors import AgentError, StateError
+from agent.redaction.configuration import redact_configuration
+from agent.redaction.known import known_secrets
+from agent.redaction.places import secrets_here
+from agent.redaction.redactor import Redactor
+from agent.redaction.userinfo import userinfo_of
 from agent.wire.reading import plain_values
 
 REPORTS_MAX: Final = 5
@@ -38,11 +41,11 @@ Member = tuple[str, str]
 
 def write_bundle(path: Path, evidence: Evidence, doctor: dict[str, Any]) -> tuple[str, ...]:
     """Write the file, readable by its owner only; return its members. Raises AgentError."""
-    scrubber = Scrubber(_secrets(evidence))
+    redactor = Redactor(_secrets(evidence))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _members(evidence, doctor):
-            archive.writestr(name, scrubber.clean(text))
+        for name, text in _members(evidence, doctor, redactor):
+            archive.writestr(name, text)
             names.append(name)
     try:
         write_atomically(path, content.getvalue())
@@ -51,23 +54,34 @@ def write_bundle(path: Path, evidence: Evidence, doctor: dict[str, Any]) -> tupl
     return tuple(names)
 
 
-def _members(evidence: Evidence, doctor: dict[str, Any]) -> Iterator[Member]:
-    yield "doctor.json", _json(doctor)
-    yield "config.toml", _config(evidence.config_path or default_config_path())
+def _members(evidence: Evidence, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
+    yield "doctor.json", _json(redactor.redact_value("", doctor))
+    config = _config(evidence.config_path or default_config_path())
+    yield "config.toml", redact_configuration(config, redactor)
     if (state := evidence.state) is not None:
         status = StatusFile(state).read()
-        yield "status.json", _json(None if status is None else plain_values(status))
-        yield "history.json", _history(state)
-        yield from _reports_kept(state)
-        yield from _reports_waiting(state)
-    yield "log.txt", read_logs()
+        known = None if status is None else plain_values(status)
+        yield "status.json", _json(redactor.redact_value("", known))
+        yield "history.json", _json(redactor.redact_value("", _history(state)))
+        for name, body in (*_reports_kept(state), *_reports_waiting(state)):
+            yield name, _without_secrets(body, redactor)
+    yield "log.txt", redactor.redact(read_logs())
 
 
-def _history(state: StateDirectory) -> str:
+def _without_secrets(body: str, redactor: Redactor) -> str:
+    """Redact a report, which was refused: it may be any text."""
     try:
-        return _json([asdict(row) for row in read_history(state)])
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return redactor.redact(body)
+    return _json(redactor.redact_value("", document))
+
+
+def _history(state: StateDirectory) -> Any:
+    try:
+        return [asdict(row) for row in read_history(state)]
     except StateError as error:
-        return _json({"error": str(error)})
+        return {"error": str(error)}
 
 
 def _config(path: Path) -> str:
@@ -106,16 +120,12 @@ def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
 
 def _secrets(evidence: Evidence) -> Iterator[str]:
     """Yield what must not leave this machine: the API key, proxy passwords, the identity key."""
+    yield from known_secrets()
+    yield from secrets_here(evidence.config_path or default_config_path(), evidence.environment)
     if evidence.api_key:
         yield evidence.api_key
-    yield from (v for k, v in evidence.environment.items() if k == "VENUE_AGENT_API_KEY")
-    urls = [v for k, v in evidence.environment.items() if k.lower().endswith("_proxy")]
     if evidence.config is not None:
-        urls.append(evidence.config.service.proxy)
-    for url in urls:
-        with contextlib.suppress(ValueError):
-            if password := urlsplit(url).password:
-                yield from (password, unquote(password))
+        yield from userinfo_of(evidence.config.service.proxy)
     if evidence.state is not None:
         yield from _key_lines(evidence.state)
 

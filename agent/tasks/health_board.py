@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 
 from agent.adapters.clock import Clock
+from agent.redaction.known import redact
 from agent.rules.health import CONDITIONS, Problem, to_show
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ class HealthBoard:
     def report(self, code: str, detail: str) -> None:
         """Say that the condition ``code`` holds (rules.health)."""
         condition = CONDITIONS[code]
+        detail = redact(detail)
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return

@@ -11,8 +11,10 @@ from uuid import UUID, uuid4
 from agent.adapters.clock import Clock
 from agent.adapters.journal import Entry
 from agent.config import LocalConfig
+from agent.redaction.known import redact
 from agent.rules.application_report import application_report
 from agent.rules.network_report import network_report, outcome_of
+from agent.rules.redacted_facts import redacted
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload, Report, Sealed, seal
 from agent.tasks.standing import Standing
@@ -67,7 +69,8 @@ def network_job(config: LocalConfig) -> NetworkJob:
 def payload_of(
     job: Job, facts: Facts, agent_fields: Iterable[Field], context: ReportContext
 ) -> Payload:
-    """Build the payload of the kind that the facts are of."""
+    """Build the payload of the kind that the facts are of, without any secret."""
+    facts = redacted(facts, redact)
     if isinstance(facts, NetworkFacts) and isinstance(job, NetworkJob):
         return network_report(facts, job, context)
     if isinstance(facts, ApplicationFacts) and isinstance(job, ApplicationJob):
