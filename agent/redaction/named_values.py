@@ -40,18 +40,25 @@ _NO_SECRET: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
-# What may stand behind a value: the end of the line, of the table, or the next key.
+# What may stand behind a value: a remark, the end of the line or of the table, the next key.
 _GOES_ON: Final = re.compile(
-    r"""[^\S\n]*+(?:\r?\n|\Z|\#|[;}\])]|,[^\S\n]*+(?:\n|\Z|[}\])]"""
+    r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
 )
+_REST_OF_LINE_MAX: Final = 2000
+_LIST: Final = re.compile(
+    r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
+)
+_LAST_LINE: Final = re.compile(r"""(?:[^\n]*["'\w]|[^\S\n]*)[^\S\n]*[\]}][\s,;)\]}]*(?:\n|\Z)""")
 _CLOSING_QUOTE: Final = re.compile(r"""\\?["'](?=[\s,:;})\]>]|\Z)|\n|\Z""")
 _LINE_END: Final = re.compile(r"\n|\Z")
 _BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
 _LINE_HEAD_MAX: Final = 80
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
 _SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
-_NEXT_LINE: Final = re.compile(r"\s*+(?!\[|[\w.\-\"']{1,64}+[^\S\n]*+=)(?=\S)")
+_NEXT_LINE: Final = re.compile(
+    r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""
+)
 
 
 def without_named_values(text: str) -> str:
@@ -131,35 +138,34 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
     """Mask inside of the quotes where they are balanced, else all that may be between them."""
     for form in (_QUOTED, _LITERAL):
         value = form.match(text, at)
-        if value is not None and _GOES_ON.match(text, value.end()):
+        if value is not None and _ends_well(text, value.end(), text[at]):
             return at + 1, value.end() - 1
     end = _find(_LINE_END, text, at)
     if text.find(text[at], at + 1, end) < 0:
-        end = _end_of_lines(text, end, text[at])
+        while following := _NEXT_LINE.match(text, end):
+            end = _find(_LINE_END, text, following.end())
+            if text.find(text[at], following.end(), end) >= 0:
+                break
     return at, end
 
 
 def _end_of_list(text: str, at: int) -> int:
-    """Return the end of a list or a table."""
-    closing = "]" if text[at] == "[" else "}"
+    """Return the end of a list or a table; of one that is not plain, the end of its last line."""
+    plain = _LIST.match(text, at)
+    if plain is not None and _ends_well(text, plain.end(), '"'):
+        return plain.end()
     end = _find(_LINE_END, text, at)
-    found = text.rfind(closing, at, end)
-    if found >= 0 and _GOES_ON.match(text, found + 1):
-        return found + 1
-    return _end_of_lines(text, end, closing)
-
-
-def _end_of_lines(text: str, end: int, closing: str) -> int:
-    """Return the end of a value that goes on behind the line that ends at ``end``.
-
-    Its lines are neither a section nor the next key; the last one holds ``closing``.
-    """
-    while (more := _NEXT_LINE.match(text, end)) is not None:
-        begin, end = more.end(), _find(_LINE_END, text, more.end())
-        found = text.rfind(closing, begin, end)
-        if found >= 0 and _GOES_ON.match(text, found + 1):
-            return found + 1
+    is_last = _LAST_LINE.match(text[at:end])
+    while not is_last and (following := _NEXT_LINE.match(text, end)):
+        begin, end = following.end(), _find(_LINE_END, text, following.end())
+        is_last = _LAST_LINE.match(text[begin:end])
     return end
+
+
+def _ends_well(text: str, at: int, quote: str) -> bool:
+    """Tell whether a value may end at ``at``: what follows is no rest of a broken one."""
+    rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
+    return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
 
 
 def _begins_a_line(text: str, at: int) -> bool:

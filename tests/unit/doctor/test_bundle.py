@@ -19,9 +19,9 @@ from agent.config_file import load
 from agent.doctor.bundle import write_bundle
 from agent.doctor.document import document_of
 from agent.doctor.evidence import Evidence
+from agent.errors import AgentError
 from agent.redaction.mask import MASK
 from agent.redaction.redactor import redact
-from agent.errors import AgentError
 
 API_KEY = "vk_live_9f8e7d6c5b4a"
 PROXY_PASSWORD = "pr0xy/pass wörd"
