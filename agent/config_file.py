@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
 from agent.errors import ConfigError
+from agent.redaction.known import remember
+from agent.redaction.places import secrets_here
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
 
@@ -60,6 +62,8 @@ def load(
     except Mismatch:
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
+        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
+        remember(*secrets_here(path or default_config_path(), environment))
         raise ConfigError(problems_of(model, tree, name, text, origins)) from None
     return Loaded(config, source, origins)
 

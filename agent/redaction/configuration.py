@@ -13,6 +13,8 @@ _SECTION: Final = re.compile(r"[^\S\n]*\[{1,2}([^\]\n]{1,200})\]{1,2}")
 _PROXY: Final = re.compile(
     r"""(?i)([\s#;]*["']?[\w.\-]{0,64}?proxy["']?\s{0,16}[=:]\s{0,16})(.*)"""
 )
+_URL: Final = re.compile(r"""([=:\[,][ \t"']{0,16}[A-Za-z][A-Za-z0-9+.\-]{0,32}://)(.*)""")
+_BLANKS_AND_QUOTES: Final = " \t\"'"
 _REMARK: Final = re.compile(  # a remark is no assignment, and names what it gives away in passing
     r"(?i)([^\n]*?#(?:(?![=:])[^\n])*?(?:passw(?:or)?d|passphrase|secret|token|\bkey|credential)s?\b)"
     r"(?![\w\-]{0,64}\s*=)[^\n]+"
@@ -39,8 +41,10 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
     """Yield what a file holds that it should not, or must: passwords of proxies, pasted keys."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
-        if found := _PROXY.fullmatch(line):
-            yield from userinfo_of(found[2].strip(" \t\"'"))
+        # Without what follows the last "@", whatever begins like a URL is one with a user.
+        before, at, host = line.rpartition("@")
+        if at and (found := _PROXY.fullmatch(before) or _URL.search(before)):
+            yield from userinfo_of(f"{found[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
 
 
 def _without_proxy(line: str) -> str:
