@@ -25,6 +25,8 @@ _OPTION: Final = re.compile(
     rf"""(?i)((?<![\w\-])--?[\w\-]{{0,32}}?(?:{_LONG}|{_SHORT})s?["']?,?[^\S\n]{{1,16}}+["']?)"""
     r"""(?![\s\-:=])[^\s"',]++"""
 )
+_WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
+"""Variables of every shell (POSIX), called like a password."""
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -77,7 +79,7 @@ def named_values_in(text: str) -> Iterator[str]:
 
 def names_a_secret(key: str) -> bool:
     """Tell whether ``key`` is called as something that holds a secret."""
-    found = _NAME.search(f"{key}=")
+    found = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
     return found is not None and _is_secret(found)
 
 

@@ -45,6 +45,7 @@ def test_variables_that_hold_one() -> None:
         "PIN": "1234",  # masked where it stands, but not all over the text
         "CREDENTIALS_DIRECTORY": "/run/credentials/x",
         "SSH_AUTH_SOCK": "/tmp/agent.1",
+        "PWD": "/home/anna/venue",
     }
     assert set(secrets_in_environment(environment)) == {
         "user:sche/me", "sche/me", "longer than that",
