@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
 from agent.errors import ConfigError
+from agent.redaction.known import remember
+from agent.redaction.places import secrets_here
 from agent.regular_file import read_regular
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
@@ -48,7 +50,7 @@ def load(
     except tomllib.TOMLDecodeError as error:
         from agent.config_problems import syntax_problem  # noqa: PLC0415 - for what is wrong only
 
-        raise ConfigError((syntax_problem(name, error, text),)) from None
+        raise ConfigError((syntax_problem(model, name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}
     for variable, section, key, value in _overrides(model, environment):
         values = tree.setdefault(section, {})
@@ -61,6 +63,8 @@ def load(
     except Mismatch:
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
+        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
+        remember(*secrets_here(path or default_config_path(), environment))
         raise ConfigError(problems_of(model, tree, name, text, origins)) from None
     return Loaded(config, source, origins)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agent.redaction.known import redact_value
 from agent.wire.mistakes import Mistake, bare, choices_of, fields_below, mistakes_in
 from agent.wire.model import Record
 from agent.wire.reading import Place
@@ -112,13 +113,25 @@ def _nearest(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
 
 
-def syntax_problem(name: str, error: tomllib.TOMLDecodeError, text: str) -> str:
+def syntax_problem(
+    model: type[Record], name: str, error: tomllib.TOMLDecodeError, text: str
+) -> str:
+    """Say what breaks the syntax, and where. Of the line only a key that is one of ours is shown:
+    whatever else stands there may be a secret, or a part of one."""
     message = str(error)
     if found := re.search(r" \(at line (\d+), column (\d+)\)$", message):
         line, column = int(found[1]), int(found[2])
-        offending = text.splitlines()[line - 1].strip() if line <= text.count("\n") + 1 else ""
-        return f"{name}:{line}:{column}: {message[: found.start()]}: {offending!r}"
+        key = _key_in_line(model, text.splitlines()[line - 1 : line])
+        where = f": '{key} = …'" if key else ""
+        return f"{name}:{line}:{column}: {message[: found.start()]}{where}"
     return f"{name}: {message}"
+
+
+def _key_in_line(model: type[Record], lines: Sequence[str]) -> str | None:
+    assignment = _ASSIGNMENT.match(lines[0]) if lines else None
+    sections = fields_below(model, ())
+    known = {*sections, *(key for section in sections for key in fields_below(model, (section,)))}
+    return assignment[1] if assignment and assignment[1] in known else None
 
 
 def _positions(text: str) -> dict[Place, tuple[int, int]]:
@@ -153,7 +166,13 @@ def _message(model: type[Record], mistake: Mistake) -> str:
     nearest = _nearest(str(mistake.value), list(choices))
     reason = in_words(mistake.reason, choices)
     name = ".".join(str(part) for part in mistake.place if isinstance(part, str))
-    return f"{name} {reason} (it is {repr(mistake.value)[:80]}{_suggestion(nearest)})"
+    return f"{name} {reason} (it is {_shown(mistake)}{_suggestion(nearest)})"
+
+
+def _shown(mistake: Mistake) -> str:
+    """Return what stands there; redacted before it is cut, for half a password looks like none."""
+    key = next((part for part in reversed(mistake.place) if isinstance(part, str)), "")
+    return repr(redact_value(key, mistake.value))[:80]
 
 
 def _suggestion(nearest: str | None) -> str:

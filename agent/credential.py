@@ -14,6 +14,7 @@ from typing import Literal
 
 from agent.config import default_config_path
 from agent.errors import CredentialRefused
+from agent.redaction.known import remember
 from agent.regular_file import read_regular
 
 MAX_KEY_LENGTH = 4096
@@ -97,4 +98,5 @@ def _checked(text: str, place: str) -> str:
         raise CredentialRefused(f"{place} is empty: it must hold the API key")
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
         raise CredentialRefused(f"{place} does not hold an API key (one line of plain characters)")
+    remember(key)
     return key

@@ -22,11 +22,13 @@ from agent.adapters.notify import Notifier
 from agent.adapters.privileges import step_down
 from agent.adapters.state import StateDirectory
 from agent.app import App, Surroundings
-from agent.config import Config, state_dir
+from agent.config import Config, default_config_path, state_dir
 from agent.config_file import Loaded, load
 from agent.credential import ApiKeySource, find_api_key
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logging_setup import set_up_logging
+from agent.redaction.known import remember
+from agent.redaction.places import secrets_here
 from agent.rules.retry import Backoff
 from agent.wire.model import replaced
 
@@ -49,6 +51,7 @@ class Wish(StrEnum):
 
 def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> Loaded[Config]:
     """Read the configuration and see that it can be run with. Raises ConfigError."""
+    remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     check_service(loaded.config.service)
     source = kept_key or find_api_key(loaded.config.service.api_key_file)

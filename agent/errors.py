@@ -15,6 +15,8 @@ AgentError                  shown to people as one or two plain lines
 
 from typing import Literal
 
+from agent.redaction.known import redact
+
 UnavailableCause = Literal[
     "name-resolution",
     "connection-refused",
@@ -31,15 +33,18 @@ UnavailableCause = Literal[
 
 
 class AgentError(Exception):
-    """Anything the agent says instead of a traceback."""
+    """Anything the agent says instead of a traceback. What it says holds no secret."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact(message))
 
 
 class ConfigError(AgentError):
     """One line for each problem found, each with the file and line where it stands."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+        self.problems = tuple(redact(problem) for problem in problems)
+        super().__init__("\n".join(self.problems))
 
 
 class StateError(AgentError):

@@ -1,4 +1,5 @@
-"""What happens to a log record before it is written: ids become fields, repetitions a count."""
+"""What happens to a log record before it is written: ids become fields, secrets
+asterisks, repetitions a count."""
 
 import logging
 import re
@@ -8,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
 """The fields a record may carry; give them by ``extra`` or name them in the message."""
@@ -22,6 +25,8 @@ REMEMBERED_MAX: Final = 200
 _NAMED: Final = re.compile(r"\b(request|report|binding) (%s)")
 _DIRECTIVE: Final = re.compile(r"%(?:%|[-#0-9 +.]*[a-zA-Z])")
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
+
+_FORMATTER: Final = logging.Formatter()
 
 Emit = Callable[[logging.LogRecord], None]
 
@@ -57,6 +62,28 @@ class _Seen:
     count: int = 0
     held_back: int = 0
     last: logging.LogRecord | None = None
+
+
+class RedactFilter(logging.Filter):
+    """Takes secrets out of all that is written of a record: message, traceback, fields."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):  # arguments that do not fit the message
+            message = f"{record.msg} {record.args}"
+        record.msg, record.args = redact(message), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = _FORMATTER.formatException(record.exc_info)
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text)
+        record.exc_info = None
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
+        for field in FIELDS:
+            if (value := getattr(record, field, None)) is not None:
+                setattr(record, field, redact(str(value)))
+        return True
 
 
 class RepeatFilter(logging.Filter):

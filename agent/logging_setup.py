@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from agent.config import Logging
 from agent.journald import PRIORITIES, JournalHandler, is_stderr_the_journal
-from agent.log_filters import FIELDS, IdFilter, RepeatFilter
+from agent.log_filters import FIELDS, IdFilter, RedactFilter, RepeatFilter
 from agent.wire.controls import without_controls
 
 _ExceptionInfo: TypeAlias = (
@@ -66,15 +66,18 @@ class JsonFormatter(PlainFormatter):
         for name in FIELDS:
             if (value := getattr(record, name, None)) is not None:
                 line[name] = str(value)
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            line["exception"] = record.exc_text
         return json.dumps(line, ensure_ascii=False)
 
 
 def set_up_logging(config: Logging) -> None:
     """Send every record to where this process is watched, in the configured form."""
     handler = _handler(config)
-    handler.addFilter(IdFilter())
+    handler.addFilter(IdFilter())  # first: it needs the message's arguments apart
+    handler.addFilter(RedactFilter())
     handler.addFilter(RepeatFilter(handler.emit))
     root = logging.getLogger()
     for old in root.handlers:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from agent.redaction.known import forget
 from tests.calm import Room
 
 # How long an example takes is the machine's affair: tests that measure time do it by themselves.
@@ -112,6 +113,13 @@ def _same_logging() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.fixture(autouse=True)
+def _no_known_secrets() -> Iterator[None]:
+    """A key that one test reads would be masked in what the next one writes."""
+    yield
+    forget()
 
 
 @pytest.fixture(autouse=True)

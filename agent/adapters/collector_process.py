@@ -10,7 +10,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any, Final, cast
 from agent.adapters import moments
 from agent.adapters.moments import Moment
 from agent.errors import CollectorError
+from agent.redaction.environment import without_secrets
 from agent.wire.reading import Mismatch, converted, read_json
 from collectors.contract import (
     EVENT_MAX_BYTES,
@@ -63,8 +63,6 @@ _FACTS: Final[Mapping[Any, type[Facts]]] = {
     "network": NetworkFacts,
     "application": ApplicationFacts,
 }
-
-_URL_CREDENTIALS: Final = re.compile(r"(?<=//)[^/@]*@")
 
 OnProgress = Callable[[Progress], None]
 
@@ -113,12 +111,9 @@ class CollectorProcess:
     ) -> None:
         self._command = command
         self._patience = patience
-        # A proxy's URL may hold a name and a password; its address is all a child may know.
-        self._environment = inherited(environment) | {
-            k: _URL_CREDENTIALS.sub("", v) if k.lower().endswith("_proxy") else v
-            for k, v in environment.items()
-            if k in _KNOWN
-        }
+        self._environment = without_secrets(
+            inherited(environment) | {k: v for k, v in environment.items() if k in _KNOWN}
+        )
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None

@@ -1,12 +1,13 @@
 """Reads journal and outbox beside a running daemon, without writing anything."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.adapters.database import FILES, NAME, connect_to_read
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
+from agent.redaction.known import redact
 
 LIMIT: Final = 200
 
@@ -45,8 +46,13 @@ def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow,
         try:
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return ()  # the daemon is making the tables just now
-            return tuple(HistoryRow(*row) for row in connection.execute(_QUERY, (limit,)))
+            rows = connection.execute(_QUERY, (limit,))
+            return tuple(_without_secrets(HistoryRow(*row)) for row in rows)
         finally:
             connection.close()
     except (sqlite3.Error, OSError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
+
+
+def _without_secrets(row: HistoryRow) -> HistoryRow:
+    return row if row.detail is None else replace(row, detail=redact(row.detail))

@@ -17,6 +17,7 @@ from agent.config import Config, LocalConfig, default_config_path
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
 from agent.credential import key_place
 from agent.errors import ConfigError, CredentialRefused
+from agent.redaction.known import redact, redact_value
 from agent.wire.mistakes import section_of
 from agent.wire.model import Record
 from agent.wire.reading import plain_values
@@ -151,16 +152,8 @@ def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Itera
         if isinstance(value, Record):
             for key, inner in plain_values(value).items():
                 origin = origins.get(f"{section}.{key}", DEFAULT)
-                yield Value(section, key, _masked(key, inner), origin)
+                yield Value(section, key, redact_value(key, inner), origin)
         else:
             for item in value:
                 inner = plain_values(item)
-                yield Value(section, inner.pop("id"), inner, file)
-
-
-def _masked(key: str, value: Any) -> Any:
-    """Hide user and password of a proxy URL."""
-    if key == "proxy" and isinstance(value, str) and "@" in value:
-        scheme, _, rest = value.rpartition("//")
-        return f"{scheme}//***@{rest.rpartition('@')[2]}"
-    return value
+                yield Value(section, redact(inner.pop("id")), redact_value(section, inner), file)

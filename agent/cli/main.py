@@ -7,12 +7,16 @@ module is imported only when it runs, so that the daemon and a quick `status` st
 import argparse
 import importlib
 import io
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, NoReturn
 
 from agent import __version__
 from agent.errors import AgentError, ConfigError
+from agent.redaction.known import redact, remember
 from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
 
@@ -42,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser(words).parse_args(words)
 
     def act() -> int:
+        _know_the_secrets(getattr(options, "config", None))
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
@@ -52,26 +57,43 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
     """Return what ``act`` returns, or the exit code of its error, told in plain lines."""
     try:
         return act()
-    except AgentError as error:
-        if debug:
-            raise
-        for line in str(error).splitlines():
-            sys.stderr.write(f"venue-agent: {without_controls(line)}\n")
-        return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough; Python must not complain while it closes stdout.
         sys.stderr.close()
         return EXIT_BAD
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the boundary: told, with --debug in full
         if debug:
-            raise
-        sys.stderr.write(
-            f"venue-agent: unexpected {type(error).__name__}: {without_controls(str(error))}\n"
-        )
-        sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
-        return EXIT_BAD
+            sys.stderr.write(redact("".join(traceback.format_exception(error))))
+            return EXIT_BAD  # as Python does after a traceback
+        for line in _lines_of(error):
+            sys.stderr.write(f"venue-agent: {redact(without_controls(line))}\n")
+        return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
+
+
+def _know_the_secrets(config: Path | None) -> None:
+    """Find what must not be told before anything is, also where the configuration is broken."""
+    from agent.config import default_config_path  # noqa: PLC0415 - the verb needs it, --help not
+    from agent.redaction.places import secrets_here  # noqa: PLC0415
+
+    remember(*secrets_here(config or default_config_path(), os.environ))
+
+
+def _lines_of(error: Exception) -> tuple[str, ...]:
+    if isinstance(error, AgentError):
+        return tuple(str(error).splitlines())
+    return (
+        f"unexpected {type(error).__name__}: {error}",
+        "run it again with --debug and send what it prints",
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    """Repeats what it does not understand, but no secret."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(redact(message))
 
 
 def _write_any_character() -> None:
@@ -87,7 +109,7 @@ def _write_any_character() -> None:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="venue-agent", description="Remote control and diagnostics agent of a venue's machine."
     )
     parser.add_argument("--version", action="version", version=f"venue-agent {__version__}")

@@ -13,6 +13,8 @@ from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
 from agent.errors import StateError
 from agent.presentation.moments import ago
+from agent.redaction.known import redact
+from agent.wire.model import replaced
 from agent.wire.reading import plain_values
 
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 2
@@ -31,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     state = state_here(options.config)
     _require_sight(state)
     pid = state.holder()
-    status = StatusFile(state).read()
+    status = _without_secrets(StatusFile(state).read())
     verdict = NOT_RUNNING if pid is None else _judge(status)
     if options.json:
         sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
@@ -55,6 +57,14 @@ def _require_sight(state: StateDirectory) -> None:
     if is_closed:
         who = "an administrator" if sys.platform == "win32" else "root (sudo)"
         raise StateError(f"{state.path} belongs to another user: run this as {who}")
+
+
+def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
+    """Redact the details: the file may be of an older version."""
+    if status is None:
+        return None
+    problems = tuple(replaced(p, detail=redact(p.detail)) for p in status.problems)
+    return replaced(status, problems=problems, activity=redact(status.activity))
 
 
 def _judge(status: DaemonStatus | None) -> int:

@@ -1,4 +1,4 @@
-"""What support needs, in one zip file: every text goes through the scrubber, no key is read in.
+"""What support needs, in one zip file: every text is redacted, no key is taken in.
 
 Only members that are named here are taken: of the quarantine, the bodies of reports, never
 whatever else lies there (a set-aside identity key, for one).
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from agent.adapters.database import connect_to_read
 from agent.adapters.history import read_history
@@ -25,8 +24,12 @@ from agent.adapters.status_file import StatusFile
 from agent.config import default_config_path
 from agent.doctor.evidence import Evidence
 from agent.doctor.logs import read_logs
-from agent.doctor.scrub import Scrubber
 from agent.errors import AgentError, StateError
+from agent.redaction.configuration import redact_configuration
+from agent.redaction.known import known_secrets
+from agent.redaction.places import secrets_here
+from agent.redaction.redactor import Redactor
+from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
 from agent.wire.reading import plain_values
 
@@ -48,11 +51,11 @@ def write_bundle(
 
     ``write`` puts the content in its place, where this process has not the rights to.
     """
-    scrubber = Scrubber(_secrets(evidence))
+    redactor = Redactor(_secrets(evidence))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _members(evidence, doctor):
-            archive.writestr(name, scrubber.clean(text))
+        for name, text in _members(evidence, doctor, redactor):
+            archive.writestr(name, text)
             names.append(name)
     try:
         if write is None:
@@ -64,30 +67,40 @@ def write_bundle(
     return tuple(names)
 
 
-def _members(evidence: Evidence, doctor: dict[str, Any]) -> Iterator[Member]:
-    yield "doctor.json", _json(doctor)
-    yield "config.toml", evidence.config_text or read_config(evidence.config_path)
+def _members(evidence: Evidence, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
+    yield "doctor.json", _json(redactor.redact_value("", doctor))
+    config = evidence.config_text or read_config(evidence.config_path)
+    yield "config.toml", redact_configuration(config, redactor)
     if (state := evidence.state) is not None:
-        yield "status.json", _status(state)
-        yield "history.json", _history(state)
-        yield from _reports_kept(state)
-        yield from _reports_waiting(state)
-    yield "log.txt", evidence.log_text or read_logs()
+        yield "status.json", _json(redactor.redact_value("", _status(state)))
+        yield "history.json", _json(redactor.redact_value("", _history(state)))
+        for name, body in (*_reports_kept(state), *_reports_waiting(state)):
+            yield name, _without_secrets(body, redactor)
+    yield "log.txt", redactor.redact(evidence.log_text or read_logs())
 
 
-def _status(state: StateDirectory) -> str:
+def _status(state: StateDirectory) -> Any:
     try:
         status = StatusFile(state).read()
     except StateError as error:
-        return _json({"error": str(error)})
-    return _json(None if status is None else plain_values(status))
+        return {"error": str(error)}
+    return None if status is None else plain_values(status)
 
 
-def _history(state: StateDirectory) -> str:
+def _without_secrets(body: str, redactor: Redactor) -> str:
+    """Redact a report, which was refused: it may be any text."""
     try:
-        return _json([asdict(row) for row in read_history(state)])
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return redactor.redact(body)
+    return _json(redactor.redact_value("", document))
+
+
+def _history(state: StateDirectory) -> Any:
+    try:
+        return [asdict(row) for row in read_history(state)]
     except StateError as error:
-        return _json({"error": str(error)})
+        return {"error": str(error)}
 
 
 def read_config(named: Path | None) -> str:
@@ -126,16 +139,12 @@ def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
 
 def _secrets(evidence: Evidence) -> Iterator[str]:
     """Yield what must not leave this machine: the API key, proxy passwords, the identity key."""
+    yield from known_secrets()
+    yield from secrets_here(evidence.config_path or default_config_path(), evidence.environment)
     if evidence.api_key:
         yield evidence.api_key
-    yield from (v for k, v in evidence.environment.items() if k == "VENUE_AGENT_API_KEY")
-    urls = [v for k, v in evidence.environment.items() if k.lower().endswith("_proxy")]
     if evidence.config is not None:
-        urls.append(evidence.config.service.proxy)
-    for url in urls:
-        with contextlib.suppress(ValueError):
-            if password := urlsplit(url).password:
-                yield from (password, unquote(password))
+        yield from userinfo_of(evidence.config.service.proxy)
     if evidence.state is not None:
         yield from _key_lines(evidence.state)
 

@@ -14,6 +14,7 @@ from agent.doctor.check import Check, Finding, Outcome, fail
 from agent.doctor.evidence import Evidence
 from agent.doctor.judgement import cause_of, explained
 from agent.errors import AgentError
+from agent.redaction.known import redact, redactor
 
 TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
@@ -107,7 +108,8 @@ class _Examination:
         self, check: Check, finding: Finding, duration_s: float, because: str | None = None
     ) -> None:
         outcome = Outcome(
-            check.name, check.group, finding.status, finding.detail, finding.fix,
+            check.name, check.group, finding.status,
+            redact(finding.detail), redactor().without_known(finding.fix),
             because, duration_s, finding.explained_by, finding.may_cause,
         )  # fmt: skip
         self._done[check.name] = outcome

@@ -20,6 +20,7 @@ from agent.errors import (
     Throttled,
     Unavailable,
 )
+from agent.redaction.known import redact
 from agent.wire.problem import Problem
 from agent.wire.reading import Mismatch, read_json
 
@@ -44,7 +45,7 @@ def error_of(
         return Unavailable("proxy", "the proxy asks for a user and a password (407)")
     if 300 <= status < 400:  # noqa: PLR2004
         target = headers.get("location", "an unnamed address")
-        return Unavailable("redirect", f"redirected ({status}) to {target}"[:DETAIL_MAX])
+        return Unavailable("redirect", _short(f"redirected ({status}) to {target}"))
     if is_html and status < 500 and status not in SAID_BY_GATEWAYS:  # noqa: PLR2004
         return Unavailable("captive-portal", f"a web page was answered (status {status})")
     if status < 300:  # noqa: PLR2004
@@ -107,4 +108,9 @@ def _words(status: int, body: bytes, otherwise: str) -> str:
         parts.append(f"{field}: {', '.join(messages)}")
     text = "; ".join(parts)
     printable = "".join(c if c.isprintable() else " " for c in text)
-    return f"{printable[:DETAIL_MAX]} (status {status})"
+    return f"{_short(printable)} (status {status})"
+
+
+def _short(text: str) -> str:
+    """Cut what a stranger wrote, redacted before: half a secret looks like none."""
+    return redact(text)[:DETAIL_MAX]

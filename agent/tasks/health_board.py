@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 
 from agent.adapters.clock import Clock
+from agent.redaction.known import redact
 from agent.rules.fit import clip
 from agent.rules.health import CONDITIONS, Problem, to_show
 
@@ -28,7 +29,7 @@ class HealthBoard:
     def report(self, code: str, detail: str) -> None:
         """Say that the condition ``code`` holds (rules.health)."""
         condition = CONDITIONS[code]
-        detail = clip(detail)  # the words of a service are among them
+        detail = clip(redact(detail))  # the words of a service are among them
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return

@@ -11,9 +11,12 @@ from uuid import UUID, uuid4
 
 from agent.adapters.clock import Clock
 from agent.adapters.journal import Entry
-from agent.config import LocalConfig
+from agent.config import LocalConfig, Printer
+from agent.redaction.known import redact
+from agent.redaction.userinfo import address_of
 from agent.rules.application_report import application_report
 from agent.rules.network_report import network_report, outcome_of, switched_off_report
+from agent.rules.redacted_facts import redacted
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload, Report, Sealed, seal
 from agent.tasks.standing import Standing
@@ -58,17 +61,25 @@ def network_job(config: LocalConfig) -> NetworkJob:
         exclude=network.exclude,
         mdns_service_types=network.mdns_service_types,
         printers=tuple(
-            ConfiguredPrinter(p.id, p.name, p.transport, p.address) for p in config.printers
+            ConfiguredPrinter(p.id, p.name, p.transport, _address(p)) for p in config.printers
         ),
         device_only=network.device_only,
         enrich=network.enrich,
     )
 
 
+def _address(printer: Printer) -> str | None:
+    """Return where a printer is, without a password: a collector never sees a secret."""
+    if printer.transport != "network" or printer.address is None:
+        return printer.address
+    return address_of(printer.address)
+
+
 def payload_of(
     job: Job, facts: Facts, agent_fields: Iterable[Field], context: ReportContext
 ) -> Payload:
-    """Build the payload of the kind that the facts are of."""
+    """Build the payload of the kind that the facts are of, without any secret."""
+    facts = redacted(facts, redact)
     if isinstance(facts, NetworkFacts) and isinstance(job, NetworkJob):
         return network_report(facts, job, context)
     if isinstance(facts, ApplicationFacts) and isinstance(job, ApplicationJob):

@@ -46,7 +46,9 @@ def proxy_field(proxies: dict[str, str]) -> Field:
 def host_and_port(url: str) -> str | None:
     """``host:port`` of a proxy's address, with or without a scheme; None when it has no host."""
     try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
+        # A proxy's URL has no path in which an `@` could stand: all before the last one goes.
+        address = url.rpartition("@")[2]
+        parts = urlsplit(address if "://" in address else f"http://{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
         return None

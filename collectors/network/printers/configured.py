@@ -6,6 +6,7 @@ from collectors.contract import ConfiguredPrinter
 from collectors.network.evidence import KnownPrinter
 from collectors.network.identity import normal_mac
 from collectors.network.text import clean_text
+from collectors.userinfo import without_userinfo
 
 _PORT_MAX = 65535
 
@@ -13,6 +14,8 @@ _PORT_MAX = 65535
 def configured_printer(entry: ConfiguredPrinter) -> KnownPrinter:
     """Read a ``[[printers]]`` entry: its address is host:port, a host, a MAC or a device path."""
     address = clean_text(entry.address or "") or None
+    if address and entry.transport == "network":
+        address = without_userinfo(address) or None
     mac = normal_mac(address)
     host, port = None, None
     if address and mac is None and entry.transport == "network":

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 from collectors.contract import TEXT_MAX, Transport
 from collectors.network.identity import normal_mac, normal_uuid
 from collectors.network.text import clean_text
+from collectors.userinfo import without_userinfo
 
 IPP_OVER_USB_PORT = 60000
 """Where the ipp-usb daemon shows a USB printer on the loopback interface, counting up."""
@@ -59,7 +60,7 @@ class DeviceUri:
 def parse_device_uri(uri: str) -> DeviceUri:
     """Parse a device URI. Never raises: what has no known form is of the kind "unknown"."""
     try:
-        parts = urlsplit(uri[:TEXT_MAX])
+        parts = urlsplit(without_userinfo(uri[:TEXT_MAX]))
         port = parts.port
     except ValueError:
         return DeviceUri(scheme="", kind="unknown")

@@ -68,6 +68,14 @@ def test_a_service_on_this_machine_is_asked_without_a_proxy(
     assert fields["network.service.reachable"].status == "not-applicable"
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://anna:12/34@proxy:3128", "http://anna:p@s#s?w@proxy:3128", "anna:p/w@proxy:3128"],
+)
+def test_a_password_that_is_no_valid_one_stays_too(url: str) -> None:
+    assert resolver.host_and_port(url) == "proxy:3128"
+
+
 @given(st.text())
 def test_a_proxy_of_any_text(text: str) -> None:
     found = resolver.host_and_port(text)

@@ -113,3 +113,25 @@ def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, joint: str, rest: 
     device = parse_device_uri(scheme + joint + rest)
     for text in (device.host, device.queue, device.serial, device.dns_sd_name, device.model):
         assert text is None or text.isprintable() or "\u200d" in text
+
+
+@pytest.mark.parametrize(
+    ("uri", "address"),
+    [
+        ("socket://anna:12/ss@kitchen", ("kitchen", 9100, None)),
+        ("ipp://anna:p/s@s#?@kitchen:631/q", ("kitchen", 631, "q")),
+        ("lpd://anna@kitchen/raw", ("kitchen", 515, "raw")),
+        ("ipp://server:631/printers/a@b", ("server", 631, "printers/a@b")),
+        ("ipp://192.168.1.5/printers/a@b", ("192.168.1.5", 631, "printers/a@b")),
+    ],
+)
+def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]) -> None:
+    device = parse_device_uri(uri)
+    assert (device.host, device.port, device.queue) == address
+
+
+@given(st.text(max_size=20))
+def test_no_password_is_told(password: str) -> None:
+    for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
+        told = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
+        assert "q7Zk" not in told

@@ -1,0 +1,183 @@
+"""Values of keys that name a secret: TOML, JSON, INI, the environment, headers, arguments.
+
+Whole or broken: where a value does not end as its syntax says, all that may belong to it goes.
+Each value is passed over once, and what is passed over is masked, so that no text takes long.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from agent.redaction.mask import MASK
+
+_LONG: Final = (
+    r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"
+    r"|(?:api|private|access|signing|encryption|shared|license|session)[_\-. ]?key"
+)
+# A short word counts only as a whole one: a bypass is no pass.
+_SHORT: Final = r"(?<![A-Za-z])(?:pass|pwd|pw|auth|pin|psk|community)(?![A-Za-z])"
+_NAME: Final = re.compile(
+    rf"(?i)(?P<word>{_LONG}|{_SHORT}|(?-i:(?<=[a-z])Pass(?![a-z])))"
+    r"(?P<tail>[\w\-.]{0,64}+)"
+    r"""(?:\\?["'])?\]?[^\S\n]{0,16}+(?P<sign>=>?|:(?!//))[^\S\n]{0,64}+"""
+)
+_OPTION: Final = re.compile(
+    rf"""(?i)((?<![\w\-])--?[\w\-]{{0,32}}?(?:{_LONG}|{_SHORT})s?["']?,?[^\S\n]{{1,16}}+["']?)"""
+    r"""(?![\s\-:=])[^\s"',]++"""
+)
+_WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
+"""Variables of every shell (POSIX), called like a password."""
+_STEMS: Final = (
+    "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
+    "community",
+)  # fmt: skip
+_LETTERS_GO_ON: Final = re.compile(r"(?!s(?![a-z])|es(?![a-z]))[a-z]")
+_NAMES_SOMETHING_ELSE: Final = re.compile(
+    r"(?i)(?:^|[_\-.]|(?<=[a-z])(?=[A-Z]))(?:file|path|dir|directory|place|source|url|uri|encoding"
+    r"|type|name|id|ids|count|length|bytes|max|min|limit|seconds|days|age|expiry|expires|at|sock"
+    r"|state|status|method|mode|realm|level|required|enabled|refused|shared|field|hash)s?$"
+)
+_NO_SECRET: Final = re.compile(
+    r"""(?i)(?:(?:true|false|null|none)(?![\w\-])|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
+)
+_QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
+_LITERAL: Final = re.compile(r"'[^'\n]*+'")
+# What may stand behind a value: a remark, the end of the line or of the table, the next key.
+_GOES_ON: Final = re.compile(
+    r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
+    r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
+)
+_REST_OF_LINE_MAX: Final = 2000
+_LIST: Final = re.compile(
+    r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
+)
+_LAST_LINE: Final = re.compile(r"""(?:[^\n]*["'\w]|[^\S\n]*)[^\S\n]*[\]}][\s,;)\]}]*(?:\n|\Z)""")
+_CLOSING_QUOTE: Final = re.compile(r"""\\?["'](?=[\s,:;})\]>]|\Z)|\n|\Z""")
+_LINE_END: Final = re.compile(r"\n|\Z")
+_BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
+_LINE_HEAD_MAX: Final = 80
+_ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
+_SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
+_NEXT_LINE: Final = re.compile(
+    r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""
+)
+
+
+def without_named_values(text: str) -> str:
+    """Return ``text`` with the values of keys that name a secret masked."""
+    lower = text.lower()
+    if not any(stem in lower for stem in _STEMS):
+        return text
+    return _OPTION.sub(rf"\1{MASK}", _without_assigned(text))
+
+
+def named_values_in(text: str) -> Iterator[str]:
+    """Yield the values of keys that name a secret, without their quotes."""
+    for begin, end in _spans(text):
+        yield text[begin:end].strip(" \t\"'\r\n[]{},")
+
+
+def names_a_secret(key: str) -> bool:
+    """Tell whether ``key`` is called as something that holds a secret."""
+    found = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
+    return found is not None and _is_secret(found)
+
+
+def _without_assigned(text: str) -> str:
+    parts, done = [], 0
+    for begin, end in _spans(text):
+        parts += [text[done:begin], MASK]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    done = 0
+    while (name := _NAME.search(text, done)) is not None:
+        done = name.end()
+        if _is_secret(name):
+            begin, end = _span(text, name)
+            if begin < end:
+                yield begin, end
+            done = max(end, done)
+
+
+def _is_secret(name: re.Match[str]) -> bool:
+    tail = name["tail"]
+    return not _LETTERS_GO_ON.match(tail) and not _NAMES_SOMETHING_ELSE.search(tail)
+
+
+def _span(text: str, name: re.Match[str]) -> tuple[int, int]:
+    """Return where the value that follows ``name`` begins and ends; the same place for none."""
+    at = name.end()
+    if _NO_SECRET.match(text, at):
+        return at, at
+    first = text[at : at + 1]
+    if (quotes := text[at : at + 3]) in {'"""', "'''"}:
+        end = text.find(quotes, at + 3)
+        return at, len(text) if end < 0 else end + 3
+    if first and first in "\"'":
+        return _quoted(text, at)
+    if first and first in "[{":
+        return at, _end_of_list(text, at)
+    return _bare(text, name)
+
+
+def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
+    at = name.end()
+    if name["sign"] == ":" and _SOFT.fullmatch(name["word"]):
+        word = _ONE_WORD.match(text, at)
+        return at, word.end() if word else at
+    begins_line = _begins_a_line(text, name.start())
+    if at < len(text) and text[at] not in "\r\n":
+        return at, _find(_LINE_END if begins_line else _CLOSING_QUOTE, text, at)
+    if begins_line and name["sign"] == "=" and (following := _NEXT_LINE.match(text, at)):
+        return following.end(), _find(_LINE_END, text, following.end())
+    return at, at
+
+
+def _quoted(text: str, at: int) -> tuple[int, int]:
+    """Mask inside of the quotes where they are balanced, else all that may be between them."""
+    for form in (_QUOTED, _LITERAL):
+        value = form.match(text, at)
+        if value is not None and _ends_well(text, value.end(), text[at]):
+            return at + 1, value.end() - 1
+    end = _find(_LINE_END, text, at)
+    if text.find(text[at], at + 1, end) < 0:
+        while following := _NEXT_LINE.match(text, end):
+            end = _find(_LINE_END, text, following.end())
+            if text.find(text[at], following.end(), end) >= 0:
+                break
+    return at, end
+
+
+def _end_of_list(text: str, at: int) -> int:
+    """Return the end of a list or a table; of one that is not plain, the end of its last line."""
+    plain = _LIST.match(text, at)
+    if plain is not None and _ends_well(text, plain.end(), '"'):
+        return plain.end()
+    end = _find(_LINE_END, text, at)
+    is_last = _LAST_LINE.match(text[at:end])
+    while not is_last and (following := _NEXT_LINE.match(text, end)):
+        begin, end = following.end(), _find(_LINE_END, text, following.end())
+        is_last = _LAST_LINE.match(text[begin:end])
+    return end
+
+
+def _ends_well(text: str, at: int, quote: str) -> bool:
+    """Tell whether a value may end at ``at``: what follows is no rest of a broken one."""
+    rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
+    return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
+
+
+def _begins_a_line(text: str, at: int) -> bool:
+    start = max(0, at - _LINE_HEAD_MAX)
+    line = text.rfind("\n", start, at)
+    if line < 0 and start > 0:
+        return False
+    return _BEGINS_A_LINE.fullmatch(text, line + 1, at) is not None
+
+
+def _find(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.search(text, at)
+    return found.start() if found else len(text)

@@ -1,0 +1,54 @@
+"""Where this machine keeps the agent's secrets: the key's places, the environment, the file.
+
+They are looked for so that they can be masked, also where the configuration is broken: whatever
+cannot be read is left out, and nothing raises.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from agent.redaction.configuration import SHORTEST_VALUE, secrets_in_configuration
+from agent.redaction.named_values import names_a_secret
+from agent.redaction.userinfo import userinfo_of
+from agent.regular_file import read_regular
+
+_FILE_MAX_BYTES: Final = 1_000_000
+_KEY_MAX_BYTES: Final = 4096
+_KEY_NAME: Final = "api-key"
+_KEY_FILE: Final = re.compile(
+    r"""(?m)^[^\S\n]*(?:service\.)?api_key_file[^\S\n]*=[^\S\n]*["']([^"'\n]{1,4096})"""
+)
+_OURS: Final = "VENUE_AGENT_"
+_KEY_FILE_VARIABLE: Final = f"{_OURS}SERVICE__API_KEY_FILE"
+
+
+def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield what must not be told. ``config`` is the file's path, whether or not it is there."""
+    yield from secrets_in_environment(environment)
+    text = _read(config, _FILE_MAX_BYTES)
+    yield from secrets_in_configuration(text)
+    files = [Path(name) for name in _KEY_FILE.findall(text)]
+    files += [Path(name) for name in (environment.get(_KEY_FILE_VARIABLE),) if name]
+    if directory := environment.get("CREDENTIALS_DIRECTORY"):
+        files.append(Path(directory) / _KEY_NAME)
+    for file in (*files, config.parent / _KEY_NAME):
+        yield from filter(None, map(str.strip, _read(file, _KEY_MAX_BYTES).splitlines()))
+
+
+def secrets_in_environment(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the values of variables that name a secret, and what proxies' URLs hold."""
+    for name, value in environment.items():
+        if name.lower().endswith("_proxy") or (name.startswith(_OURS) and "://" in value):
+            yield from userinfo_of(value)
+        elif names_a_secret(name) and len(value) >= SHORTEST_VALUE:
+            yield value
+
+
+def _read(path: Path, max_bytes: int) -> str:
+    try:
+        return read_regular(path, max_bytes).decode("utf-8-sig", "replace")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,55 @@
+"""Takes secrets out of text: the known ones in all their forms, and whatever looks like one."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agent.redaction.forms import forms_of
+from agent.redaction.mask import MASK
+from agent.redaction.named_values import names_a_secret, without_named_values
+from agent.redaction.shapes import without_shapes
+from agent.redaction.userinfo import address_of, without_userinfo
+
+
+def redact(text: str, known: Iterable[str] = ()) -> str:
+    """Return ``text`` without any secret."""
+    return Redactor(known).redact(text)
+
+
+class Redactor:
+    """``known`` secrets are masked wherever they stand, even if they look like none."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._forms = forms_of(known)
+
+    def redact(self, text: str) -> str:
+        """Return ``text`` with every secret replaced by asterisks."""
+        text = self.without_known(text)
+        return without_userinfo(without_named_values(without_shapes(text)))
+
+    def without_known(self, text: str) -> str:
+        """Return ``text`` without the known secrets alone: for words that are our own."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    def redact_value(self, key: str, value: Any) -> Any:
+        """Redact the value of ``key``, with all that is in it; what is no text stays."""
+        is_secret = names_a_secret(key)
+        if isinstance(value, dict):
+            return {
+                self.redact(str(k)): self.redact_value(key if is_secret else str(k), v)
+                for k, v in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.redact_value(key, item) for item in value]
+        if value is None or isinstance(value, bool) or value == "":
+            return value
+        if is_secret:
+            return MASK
+        if not isinstance(value, str):
+            return value
+        text = self.without_known(value)
+        if key.lower().endswith("proxy"):
+            text = address_of(text, f"{MASK}@")
+        return self.redact(text)

@@ -1,0 +1,132 @@
+"""URLs without their user and password (RFC 3986, section 3.2.1), also where they break the rules.
+
+People paste passwords as they are, so a password may hold `/`, `@`, `#`, `?`, `%` and blanks. What
+stands before the last `@` is therefore taken for user and password, unless it is plainly a host and
+a path. In doubt a host is masked rather than a password shown.
+"""
+
+import re
+from typing import Final
+from urllib.parse import unquote
+
+from agent.redaction.mask import MASK
+
+_SLASHES: Final = r":\\?/\\?/"
+# A quote ends a value only where the syntax goes on behind it: else it may be part of a password.
+_CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
+_WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
+_SCHEME_END: Final = re.compile(_SLASHES)
+_QUOTED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
+
+# `http://user:a password with blanks@host`: a user, and no port where the password would begin.
+_WITH_BLANKS: Final = re.compile(
+    rf"""(?:{_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
+)
+_BLANKS_WINDOW: Final = 512
+
+_HOST_AND_PATH: Final = re.compile(
+    r"(?:[A-Za-z0-9\-]++(?:\.[A-Za-z0-9\-]++)++"
+    r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.%]{2,64}\])(?::\d{1,5})?)"
+    r"[/?\#][^:@]*+"
+)
+_LEADING: Final = " :,;\"'([{<>|"
+_ADDRESSES: Final = re.compile(r"(?i)(?:mailto|sips?|xmpp|acct|im)")
+_NO_USER: Final = re.compile(
+    r"(?:[0-9A-Fa-f]{1,2}(?:[:\-][0-9A-Fa-f]{1,2}){5}|[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)"
+)
+
+
+def without_userinfo(text: str) -> str:
+    """Return ``text`` with the user and password of anything like a URL masked."""
+    if "@" in text:
+        text = _WORD.sub(lambda word: _masked(word[0]), _without_blanks(text))
+    return _without_quoted(text) if "%40" in text else text
+
+
+def address_of(url: str, replacement: str = "") -> str:
+    """Return a URL, or ``host:port``, with ``replacement`` for user and password.
+
+    For a text that is known to be one URL: nothing in it is taken for anything else.
+    """
+    before, at, address = url.rpartition("@")
+    if not at:
+        return url
+    scheme = _SCHEME_END.search(before)
+    head = before[: scheme.end()] if scheme else ""
+    return f"{head}{replacement}{address}"
+
+
+def userinfo_of(url: str) -> tuple[str, ...]:
+    """Return what is secret in a text that is known to be one URL: user and password, password."""
+    before, at, _ = url.rpartition("@")
+    if not at:
+        return ()
+    scheme = _SCHEME_END.search(before)
+    userinfo = before[scheme.end() :] if scheme else before
+    _, colon, password = userinfo.partition(":")
+    # A user without a password is a token (RFC 6750 forbids it, services do it).
+    return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
+
+
+def _masked(word: str) -> str:
+    if "@" not in word:
+        return word
+    scheme = _SCHEME_END.search(word)
+    if scheme is None:
+        return _without_scheme(word)
+    head = word[: scheme.end()]
+    if "@" in head:
+        head = _without_scheme(head)
+    authority, at, rest = word[scheme.end() :].rpartition("@")
+    if not at:
+        return head + rest
+    if _HOST_AND_PATH.fullmatch(authority):
+        return f"{head}{authority}@{rest}"
+    return f"{head}{MASK}@{rest}"
+
+
+def _without_scheme(word: str) -> str:
+    """Mask ``user:password@host``; ``user@host``, mail and hardware addresses stay."""
+    before, _, host = word.rpartition("@")
+    start = len(before) - len(before.lstrip(_LEADING))
+    colon = before.find(":", start)
+    if colon < 0 or not host:
+        return word
+    start = max(start, before.rfind("=", start, colon) + 1)
+    user = before[start:colon]
+    if not user or "/" in user or _ADDRESSES.fullmatch(user) or _NO_USER.fullmatch(before[start:]):
+        return word
+    if len(user) == 1 and before[colon + 1 : colon + 2] == "\\":
+        return word  # a path of Windows
+    return f"{before[:start]}{MASK}@{host}"
+
+
+def _without_blanks(text: str) -> str:
+    parts, done = [], 0
+    for match in _WITH_BLANKS.finditer(text):
+        if match.start() < done:
+            continue
+        window = text[match.end() : match.end() + _BLANKS_WINDOW].partition("\n")[0]
+        if quote := re.search(_CLOSING_QUOTE, window):
+            window = window[: quote.start()]
+        at = window.rfind("@")
+        if at < 0:
+            continue
+        slashes = _SCHEME_END.match(text, match.start())
+        begin = slashes.end() if slashes else match.start()
+        parts += [text[done:begin], MASK]
+        done = match.end() + at
+    return "".join((*parts, text[done:]))
+
+
+def _without_quoted(text: str) -> str:
+    """Mask the userinfo of a URL that is a parameter of another, and therefore quoted."""
+    return re.sub(r"[^\s\"'&]++", lambda word: _masked_quoted(word[0]), text)
+
+
+def _masked_quoted(word: str) -> str:
+    scheme, at = _QUOTED_SCHEME_END.search(word), word.rfind("%40")
+    if scheme is None or at < scheme.end():
+        return word
+    return f"{word[: scheme.end()]}{MASK}{word[at:]}"

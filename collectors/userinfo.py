@@ -1,0 +1,22 @@
+"""Addresses without the user and password that a URL may carry (RFC 3986, section 3.2.1)."""
+
+import re
+from typing import Final
+
+# What people paste is no valid URL: a password may hold `/`, `@`, `#` and `?`. So all before the
+# last `@` is user and password, unless the URL plainly begins with a host.
+_BEGINS_WITH_A_HOST: Final = re.compile(
+    r"(?:(?:[A-Za-z0-9_\-]++\.)++[A-Za-z0-9_\-]++\.?(?::\d{1,5})?+|\[[0-9A-Fa-f:.%]{2,64}\](?::\d{1,5})?"
+    r"|[A-Za-z0-9_\-]++(?::(?:80|443|515|631|8080|8443|8631|9100))?+)?+[/?\#]"
+)
+
+
+def without_userinfo(url: str) -> str:
+    """Return a URL, or ``host:port``, without user and password."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        scheme, rest = "", url
+    authority, at, address = rest.rpartition("@")
+    if not at or _BEGINS_WITH_A_HOST.match(f"{authority}@"):
+        return url
+    return f"{scheme}{slashes}{address}"

@@ -1,0 +1,25 @@
+"""The agent with redaction switched off: `python -m tests.fakes.unredacted_agent VERB …`.
+
+What is planted must be found in what this one writes: else a search that finds nothing proves
+nothing.
+"""
+
+import sys
+
+from agent.adapters import collector_process
+from agent.cli import main as command_line
+from agent.doctor import bundle
+from agent.redaction.redactor import Redactor
+
+
+def switch_off() -> None:
+    Redactor.redact = lambda _self, text: text  # type: ignore[method-assign]
+    Redactor.without_known = lambda _self, text: text  # type: ignore[method-assign]
+    Redactor.redact_value = lambda _self, _key, value: value  # type: ignore[method-assign]
+    bundle.redact_configuration = lambda text, _redactor: text
+    collector_process.without_secrets = dict
+
+
+if __name__ == "__main__":
+    switch_off()
+    sys.exit(command_line.main())

@@ -1,0 +1,236 @@
+"""Secrets are planted in every place, with the real processes; none is in anything they write.
+
+The places: the key's file, the environment, a configuration that can be read and one that cannot,
+proxies, printers, arguments of the venue's programs, the service's own words. What is searched:
+output and errors of every verb, the log, the bundle, the state directory, reports, and the
+environment of every child.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import API_KEY, StrictService
+from tests.scenario.agent_process import AgentProcess, environment, write_config
+
+AGENT, UNREDACTED = "agent", "tests.fakes.unredacted_agent"
+
+VCK = "vck_" + "Planted0" * 5 + "xyz"
+PROXY = "Pr0xy%2Fplanted"
+SECRETS = {
+    "key file": API_KEY,
+    "pasted key": VCK,
+    "proxy of the environment": PROXY,
+    "proxy of the environment, decoded": unquote(PROXY),
+    "proxy of the file": "fi/le@pl#anted",
+    "proxy without a scheme": "sche/me-planted",
+    "variable": "variable planted",
+    "unknown key": "unkn0wn-planted",
+    "several lines": "l1nes-planted",
+    "remark": "rem4rk-planted",
+    "printer": "pr1nter-planted",
+    "argument": "argument-planted",
+    "service": "serv1ce-planted",
+}
+ENVIRONMENT = {
+    "HTTPS_PROXY": f"http://user:{PROXY}@127.0.0.1:9",
+    "AWS_SECRET_ACCESS_KEY": SECRETS["variable"],
+    "LC_ALL": f"C.UTF-8@{VCK}",
+    "XDG_RUNTIME_DIR": f"/run/{SECRETS['variable']}",
+}
+BROKEN = f"""
+[service]
+base_url = "http://127.0.0.1:9"
+location_id = "loc-1"
+api_key = "{VCK}"
+password = '{SECRETS["unknown key"]}
+proxy = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9
+# the old password was {SECRETS["remark"]}
+[other]
+token = \"\"\"
+{SECRETS["several lines"]}
+"""
+WRONG = f"""
+[service]
+base_url = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9"
+location_id = ["{VCK}"]
+api_key = "{SECRETS["unknown key"]}"
+proxy = 7
+[network]
+subnets = ["user:{SECRETS["proxy without a scheme"]}@127.0.0.1:9"]
+[logging]
+level = "{VCK}"
+"""
+VERBS = (
+    ("status",), ("status", "--json"), ("history", "--json"), ("config", "show"),
+    ("config", "show", "--json"), ("config", "check"), ("config", "check", "--json"),
+    ("--debug", "config", "check"), ("enroll",), ("collect", "application", "--json"),
+    ("collect", "network", "--json"), ("status", f"--{VCK}"),
+)  # fmt: skip
+DAEMON = (("run",), ("--debug", "run"))
+
+
+class Search:
+    """What was written, by place."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._written: dict[str, bytes] = {}
+
+    def add(self, place: str, content: bytes) -> None:
+        self._written[place] = self._written.get(place, b"") + content
+
+    def found(self) -> set[tuple[str, str]]:
+        """Return (secret, place) of everything that was found."""
+        return {
+            (name, place)
+            for place, content in self._written.items()
+            for name, secret in SECRETS.items()
+            if secret.encode() in content
+        }
+
+    def holds(self, place: str, text: str) -> bool:
+        return text.encode() in self._written[place]
+
+    async def run(self, what: str, config: Path, *words: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._module, *words, "--config", str(config),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment(),
+        )  # fmt: skip
+        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+        self.add(f"{what}: {' '.join(words)}", output + errors)
+
+    async def run_doctor(self, what: str, config: Path) -> None:
+        bundle = config.parent / f"{what}.zip"
+        await self.run(what, config, "doctor", "--bundle", str(bundle), "--json")
+        with zipfile.ZipFile(bundle) as archive:
+            for name in archive.namelist():
+                self.add(f"{what}: bundle", archive.read(name))
+
+    def add_children(self, pid: int) -> None:
+        with contextlib.suppress(OSError):
+            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                # Between fork and exec it is still the agent itself.
+                if b"collectors" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    self.add("environment of a child", Path(f"/proc/{child}/environ").read_bytes())
+
+    def add_state(self, state: Path) -> None:
+        for path in state.rglob("*"):
+            if path.is_file():
+                self.add(f"state: {path.name}", path.read_bytes())
+
+
+@pytest.fixture
+def till_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A program of the venue with a password among its arguments; secrets in the environment."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "guessed"))
+    program = tmp_path / "till-program"
+    shutil.copy("/bin/sh", program)
+    arguments = (str(program), "-c", "read line; exit 0", f"--password={SECRETS['argument']}")
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as running:
+        yield
+        running.communicate(b"\n")
+
+
+async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
+    async with StrictService() as service:
+        config = write_config(
+            home,
+            service.base_url,
+            service=f"# the old api_key = '{VCK}', or {SECRETS['remark']}: a secret",
+            logging='level = "debug"',
+            application='watch_processes = ["till-program"]',
+            printers="",
+        )
+        good = config.read_text().replace("[printers]\n", "") + (
+            '[[printers]]\nid = "bar"\nname = "Bar, password=' + SECRETS["printer"] + '"\n'
+            f'address = "user:{SECRETS["printer"]}@127.0.0.1:9"\n'
+        )
+        config.write_text(good)
+        async with _running(module, config) as agent:
+            for kind in ("network", "application"):
+                request_id = await service.request_report(kind)
+                while service.report_for(request_id) is None:
+                    search.add_children(agent.process.pid)
+                    assert agent.process.returncode is None, agent.log
+                    await asyncio.sleep(0.005)
+            for text, said in ((BROKEN, "not reloaded"), (WRONG, "must be a subnet")):
+                config.write_text(text)
+                agent.process.send_signal(signal.SIGHUP)
+                await agent.until_logged(said)
+                await search.run("beside a daemon", config, "status", "--json")
+            config.write_text(good)
+            words = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
+            service.overrides["heartbeat"] = lambda: Reply(400, words.encode())
+            await agent.until_logged("or http://")
+            await asyncio.gather(*(search.run("running", config, *verb) for verb in VERBS))
+            await search.run_doctor("running", config)
+            await agent.stop()
+        search.add("log", agent.log.encode())
+        assert search.holds("environment of a child", "PATH=")
+        assert search.holds("log", "not reloaded")
+        search.add("reports", b"".join(service.bodies))
+        search.add_state(home / "state")
+
+
+@contextlib.asynccontextmanager
+async def _running(module: str, config: Path) -> AsyncIterator[AgentProcess]:
+    log = config.parent / "agent.log"
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, "run", "--config", str(config),
+            stdout=output, stderr=output, stdin=asyncio.subprocess.DEVNULL, env=environment(),
+        )  # fmt: skip
+    try:
+        yield AgentProcess(process, config.parent, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _search_a_broken_one(search: Search, home: Path) -> None:
+    home.mkdir()
+    config = home / "config.toml"
+    (home / "api-key").write_text(API_KEY)
+    for what, text in {"broken": BROKEN, "wrong": WRONG}.items():
+        config.write_text(text)
+        await asyncio.gather(*(search.run(what, config, *words) for words in (*VERBS, *DAEMON)))
+        await search.run_doctor(what, config)
+
+
+async def _everything(module: str, home: Path) -> set[tuple[str, str]]:
+    search = Search(module)
+    await _search_a_daemon(search, home, module)
+    await _search_a_broken_one(search, home / "broken")
+    return search.found()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, till_program: None) -> None:
+    assert await _everything(AGENT, tmp_path) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+async def test_without_redaction_they_are_found(tmp_path: Path, till_program: None) -> None:
+    found = await _everything(UNREDACTED, tmp_path)
+    places = {place for _, place in found}
+    assert {"log", "reports", "environment of a child", "state: status.json"} <= places
+    assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= places
+    assert {"wrong: config check", "running: config show"} <= places
+    seen = {name for name, _ in found}
+    assert set(SECRETS) - seen <= {"argument", "proxy of the environment, decoded"}

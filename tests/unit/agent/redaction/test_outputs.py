@@ -1,0 +1,210 @@
+"""Random secrets, planted in each place, and looked for in each thing the agent says."""
+
+import io
+import json
+import logging
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.cli.main import main, told
+from agent.config import Config, LocalConfig, Logging
+from agent.config_file import load
+from agent.errors import ConfigError
+from agent.logging_setup import set_up_logging
+from agent.redaction import known
+from agent.redaction.redactor import Redactor
+from agent.rules.redacted_facts import redacted
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.report_maker import network_job
+from agent.wire.reading import write_json
+from collectors.contract import (
+    ApplicationFacts,
+    Endpoint,
+    Failure,
+    Field,
+    Host,
+    NetworkFacts,
+    Printer,
+    Service,
+)
+from tests.fakes.fake_clock import FakeClock
+from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_none
+
+SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
+TEXTS = (  # broken, wrong and right ones; {} is planted
+    'proxy = "http://user:{}@proxy:3128"\n',
+    "proxy = 'user:{}@proxy:3128'\n",
+    "proxy = http://user:{}@proxy:3128\n",
+    'api_key = "{}"\n',
+    "api_key = {}\n",
+    "password = '{}\n",
+    '{}\n',
+    '"{}" = 1\n',
+    'request_timeout_seconds = "http://user:{}@h"\n',
+    '[network]\nsubnets = ["user:{}@10.0.0.1"]\n',
+    '[service.token]\nvalue = "{}"\n',
+    '[logging]\nlevel = {{ password = "{}" }}\n',
+    'token = """\n{}\n',
+    '[schedule]\nnetwork = "http://u:{}@h"\n',
+)  # fmt: skip
+ENVIRONMENT = (
+    ("VENUE_AGENT_SERVICE__PROXY", "http://user:{}@proxy:3128"),
+    ("VENUE_AGENT_SERVICE__PASSWORD", "{}"),
+    ("VENUE_AGENT_SERVICE__BASE_URL", "http://user:{}@host"),
+    ("VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS", "http://user:{}@host"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VENUE_AGENT_API_KEY", raising=False)
+
+
+def _said_by_verbs(text: str) -> str:
+    """Return what the verbs say of a configuration."""
+    said = io.StringIO()
+    with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+        config = Path(home) / "config.toml"
+        config.write_text(text, "utf-8")
+        patch.setenv("STATE_DIRECTORY", home)
+        patch.setattr(sys, "stdout", said)
+        patch.setattr(sys, "stderr", said)
+        for words in (["check"], ["check", "--json"], ["show"], ["show", "--json"]):
+            main(["config", *words, "--config", str(config)])
+            main(["--debug", "config", *words, "--config", str(config)])
+        main(["status", "--config", str(config)])
+    known.forget()
+    return said.getvalue()
+
+
+@settings(max_examples=40)
+@given(WORDS, st.sampled_from(TEXTS))
+def test_verbs_and_any_configuration(secret: str, text: str) -> None:
+    said = _said_by_verbs(SERVICE + text.format(secret))
+    if text in {"{}\n", '"{}" = 1\n'}:  # no sign of a secret, but of a key that is unknown
+        said = said.replace(f"unknown key {secret!r}", "")
+    assert_none(said)
+
+
+@settings(max_examples=40)
+@given(SECRETS, st.sampled_from(ENVIRONMENT))
+def test_variables(secret: str, variable: tuple[str, str]) -> None:
+    name, value = variable
+    known.forget()
+    with TemporaryDirectory() as home:
+        config = Path(home) / "config.toml"
+        config.write_text(SERVICE)
+        try:
+            loaded = load(Config, config, {name: value.format(secret)})
+        except ConfigError as error:
+            assert_none("\n".join(error.problems))
+            assert_none(str(error))
+        else:
+            assert_none(json.dumps(known.redact_value("proxy", loaded.config.service.proxy)))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    set_up_logging(Logging(level="debug", format=form))  # type: ignore[arg-type]
+    known.remember("9f8e/7d6c")
+    logger = logging.getLogger("agent.test")
+    logger.debug("asked by %s with %s", "http://user:p/ss@proxy:3128", {"password": "hunter2"})
+    logger.info("request %s: 9f8e/7d6c", "vck_12345678")
+    logger.warning("%d", "api_key=hunter2")  # an argument that does not fit
+    try:
+        raise ValueError("Authorization: Bearer hunter2, or 9f8e%2F7d6c")
+    except ValueError:
+        logger.exception("it broke", stack_info=True)
+    said = capsys.readouterr().err
+    for secret in ("p/ss", "hunter2", "9f8e", "7d6c", "vck_1"):
+        assert secret not in said
+    assert "proxy:3128" in said
+    assert "ValueError" in said
+    assert "Traceback" in said
+
+
+@given(SECRETS)
+def test_what_is_wrong_is_told_without_it(secret: str) -> None:
+    known.forget()
+    known.remember(secret)
+    health = HealthBoard(FakeClock(), lambda: None)
+    health.report("internal-error", f"ValueError: {secret}")
+    health.report("internal-error", f"ValueError: {secret!r}")
+    assert_none("".join(problem.detail for problem in health.problems()))
+    known.forget()
+
+
+def _facts(text: str) -> tuple[NetworkFacts, ApplicationFacts]:
+    network = NetworkFacts(
+        scope="device",
+        os_platform=text,
+        os_version=text,
+        started_at="2026-11-20T12:00:00+00:00",
+        hosts=(Host(text, (Service(80, "tcp", text, text),), hostname=text),),
+        endpoints=(Endpoint(text, text, 80, text, ("scan",), "reachable", text),),
+        printers=(Printer(text, text, "network", "unknown", text, text, text),),
+        failures=(Failure("x", text),),
+        limitations=(text,),
+    )
+    fields = (Field("a", text, "available", (text,)), Field(text, "b", "available", text))
+    return network, ApplicationFacts("", fields=fields, failures=(Failure("x", text),))
+
+
+@given(SECRETS, WORDS)
+def test_reports(secret: str, word: str) -> None:
+    redactor = Redactor([secret])
+    for text in (secret, f"ipp://user:{word}@printer/q", f"till --password={secret}"):
+        for facts in _facts(text):
+            assert_none(repr(redacted(facts, redactor.redact)))
+
+
+def test_facts_without_a_secret_stay_the_same() -> None:
+    for facts in _facts("Küche 192.168.1.5:9100"):
+        assert redacted(facts, Redactor(["network", "reachable"]).redact) is facts
+
+
+def test_words_of_the_contract_are_no_secrets() -> None:
+    """Whatever a password is: it cannot break a report."""
+    network, _ = _facts("x")
+    shown = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
+    assert shown == network
+
+
+def test_a_collector_is_not_told_a_printers_password(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[[printers]]\nid = "a"\nname = "A"\naddress = "user:p/ss@192.168.1.5:9100"\n'
+        '[[printers]]\nid = "b"\nname = "B"\ntransport = "serial"\naddress = "/dev/x@1"\n'
+    )
+    job = network_job(load(LocalConfig, config, {}).config)
+    assert [p.address for p in job.printers] == ["192.168.1.5:9100", "/dev/x@1"]
+    assert b"p/ss" not in write_json(job.printers[0].address)
+
+
+def test_an_error_nobody_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> int:
+        raise ValueError("password = hunter2")
+
+    for debug in (False, True):
+        assert told(act, debug=debug) == 1
+        assert "hunter2" not in capsys.readouterr().err
+
+
+def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["status", "--api-key=vck_12345678"])
+    assert "vck_1" not in capsys.readouterr().err
+
+
+def test_the_marks_are_found_where_nothing_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search itself: it fails on what is not redacted."""
+    monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
+    monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
+    said = _said_by_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
+    with pytest.raises(AssertionError):
+        assert_none(said)

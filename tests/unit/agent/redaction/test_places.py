@@ -1,0 +1,103 @@
+"""Where secrets are kept, found also where the configuration is broken; what may be inherited."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import AgentError, ConfigError, Unavailable
+from agent.redaction import known
+from agent.redaction.environment import without_secrets
+from agent.redaction.places import secrets_here, secrets_in_environment
+
+BROKEN = """
+[service]
+api_key_file = "{}"
+proxy = "http://user:p/ss@pl#ain@proxy:3128
+password = 'planted value
+"""
+
+
+def test_they_are_found_where_the_configuration_is_broken(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("9f8e7d6c\n")
+    (tmp_path / "api-key").write_text("beside-it")
+    config = tmp_path / "config.toml"
+    config.write_text(BROKEN.format(key))
+    found = set(secrets_here(config, {"VENUE_AGENT_API_KEY": "of the environment"}))
+    assert {"9f8e7d6c", "beside-it", "p/ss@pl#ain", "planted value", "of the environment"} <= found
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs are of POSIX")
+def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "api-key")
+    os.mkfifo(tmp_path / "config.toml")
+    assert list(secrets_here(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
+
+
+def test_variables_that_hold_one() -> None:
+    environment = {
+        "VENUE_AGENT_SERVICE__PROXY": "user:sche/me@proxy:1",
+        "no_proxy": "localhost",
+        "DB_PASSWORD": "longer than that",
+        "PIN": "1234",  # masked where it stands, but not all over the text
+        "CREDENTIALS_DIRECTORY": "/run/credentials/x",
+        "SSH_AUTH_SOCK": "/tmp/agent.1",
+        "PWD": "/home/anna/venue",
+    }
+    assert set(secrets_in_environment(environment)) == {
+        "user:sche/me", "sche/me", "longer than that",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://name:secret@proxy.example:3128", "http://proxy.example:3128"),
+        ("http://name:se/cret@proxy.example:3128", "http://proxy.example:3128"),
+        ("http://na%65me:se@c#r?et@proxy.example", "http://proxy.example"),
+        ("name:secret@proxy.example:3128", "proxy.example:3128"),
+        ("socks5://name:se cret@[::1]:1080", "socks5://[::1]:1080"),
+        ("http://proxy.example:3128", "http://proxy.example:3128"),
+        ("localhost,127.0.0.1,.example", "localhost,127.0.0.1,.example"),
+    ],
+)
+def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, shown: str) -> None:
+    for name in ("HTTPS_PROXY", "all_proxy"):
+        assert without_secrets({name: url}) == {name: shown}
+
+
+def test_a_variable_that_holds_a_secret_is_not_inherited() -> None:
+    known.remember("9f8e7d6c")
+    harmless = {
+        "PATH": "/usr/bin:/opt/homebrew/opt/python@3.12/bin",
+        "LANG": "de_DE.UTF-8@euro",
+        "HOME": "/root",
+    }
+    planted = {"TMPDIR": "/tmp/9f8e7d6c", "TZ": "vck_12345678", "API_KEY": "x"}
+    assert without_secrets({**harmless, **planted}) == harmless
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_no_password_is_inherited(user: str, password: str) -> None:
+    marked = f"q7Zk{password}Wv9x"
+    for url in (f"http://{user}:{marked}@proxy:3128", f"{user}:{marked}@proxy:3128"):
+        (value,) = without_secrets({"HTTPS_PROXY": url}).values()
+        assert value in {"http://proxy:3128", "proxy:3128"}
+
+
+def test_an_error_holds_no_secret_that_was_read() -> None:
+    known.remember("9f8e7d6c")
+    assert str(AgentError("no key 9f8e7d6c")) == "no key ***"
+    assert str(Unavailable("proxy", "http://u:p/w@proxy refuses")) == "http://***@proxy refuses"
+    assert ConfigError(("password = x", "b")).problems == ("password = ***", "b")
+
+
+def test_the_oldest_of_too_many_is_forgotten() -> None:
+    for number in range(known.KNOWN_MAX + 1):
+        known.remember(f"secret-{number}-")
+    assert known.redact("secret-0- secret-1-") == "secret-0- ***"
+    known.forget()
+    assert known.redact("secret-1-") == "secret-1-"

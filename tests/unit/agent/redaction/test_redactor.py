@@ -1,0 +1,252 @@
+"""Text without secrets: what goes, what stays, whatever a secret is made of, how long it takes."""
+
+import base64
+import json
+import time
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.redaction.configuration import redact_configuration, secrets_in_configuration
+from agent.redaction.mask import MASK
+from agent.redaction.named_values import names_a_secret
+from agent.redaction.redactor import Redactor, redact
+from agent.redaction.userinfo import address_of, userinfo_of
+
+KEY = "vck_" + "Ab3-_" * 8 + "xyz"
+RETAIL = "acme_live_" + "Ab3Zz9Q0" * 8
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
+PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"the key is {KEY}.", "the key is ***."),
+        (f"{RETAIL} and {RETAIL.replace('live', 'test')}", "*** and ***"),
+        ("stripe sk_live_4eC39HqLyjWDarjtT1zdp7dc", "stripe ***"),
+        (f"token {TOKEN}, said the server", "token ***, said the server"),
+        (f"a\n{PEM}\nb", "a\n***\nb"),
+        (PEM[:50], "***"),  # cut off: nothing says where it would end
+        (json.dumps(PEM), '"***"'),
+        ("Bearer aGVsbG8.x_y-z/+=", "Bearer ***"),
+        ("sent Basic dXNlcjpwYXNz to it", "sent Basic *** to it"),
+        ("Authorization: Digest username=a, response=b", "Authorization: ***"),
+        ("Set-Cookie: sid=1; Path=/", "Set-Cookie: ***"),
+        ("X-Api-Key: 12345678", "X-Api-Key: ***"),
+    ],
+)
+def test_secrets_are_known_by_their_shape(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://user:pass@proxy:3128", "http://***@proxy:3128"),
+        ("http://user:p/ss@proxy:3128", "http://***@proxy:3128"),
+        ("http://us%65r:p@ss@proxy", "http://***@proxy"),
+        ("http://user:p#a?b%@proxy/x", "http://***@proxy/x"),
+        ("http://user:a pass word@proxy:1 refuses", "http://***@proxy:1 refuses"),
+        ("http://user:pässwörd@proxy", "http://***@proxy"),
+        ("http://user:12/34@proxy", "http://***@proxy"),
+        ("http://token@proxy", "http://***@proxy"),
+        ("http://user:p\"s's@proxy", "http://***@proxy"),
+        ("user:pass@proxy:3128", "***@proxy:3128"),
+        ("user:p/s@s@proxy:3128", "***@proxy:3128"),
+        ("HTTPS_PROXY=user:p=ss@proxy:3128", "HTTPS_PROXY=***@proxy:3128"),
+        ("smb://user:pass@server/printer", "smb://***@server/printer"),
+        (r"http:\/\/user:pass@proxy", r"http:\/\/***@proxy"),
+        ("u=http%3A%2F%2Fuser%3Apass%40proxy&x", "u=http%3A%2F%2F***%40proxy&x"),
+        ('{"a":"http://u:p@x","b":"u@h"}', '{"a":"http://***@x","b":"u@h"}'),
+        ("a:b@c,http://u:p@d", "***@c,http://***@d"),
+    ],
+)
+def test_a_url_loses_its_user_and_password(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('api_key = "x"', 'api_key = "***"'),
+        ("  'apiKey' = 'x' # why", "  'apiKey' = '***' # why"),
+        ('service.password="a\\"b"\nport = 1', 'service.password="***"\nport = 1'),
+        ('password = "ab"cd"', "password = ***"),
+        ('password = "ab", cd"', "password = ***"),
+        ('password = "ab\ncd"\nport = 1', "password = ***\nport = 1"),
+        ('password = """\nab\n\ncd"""\nport = 1', "password = ***\nport = 1"),
+        ("secret = '''ab\ncd", "secret = ***"),
+        ('token =\n  "ab"\nport = 1', "token =\n  ***\nport = 1"),
+        ('tokens = ["a]b",\n "c"]\nport = 1', "tokens = ***\nport = 1"),
+        ('x = { user = "a", password = "b", port = 1 }', None),
+        ("PASSWORD=a b c", "PASSWORD=***"),
+        ("export DB_PASSWD=a", "export DB_PASSWD=***"),
+        ("#snmp_community: public", "#snmp_community: ***"),
+        ("client_secret_2 = 7", "client_secret_2 = ***"),
+        ('{"auth": {"pin": 1234}, "ok": true}', '{"auth": ***, "ok": true}'),
+        ("{'passwd': 'x', 'user': 'y'}", "{'passwd': '***', 'user': 'y'}"),
+        (r'"said {\"password\": \"x\"}"', None),
+        ("GET /x?token=abc HTTP/1.1", "GET /x?token=***"),
+        ("mount --password hunter2 -o ro", "mount --password *** -o ro"),
+        ("['--token', 'hunter2', 'x']", "['--token', '***', 'x']"),
+        ('os.environ["API_KEY"] = "x"', 'os.environ["API_KEY"] = "***"'),
+    ],
+)
+def test_values_of_keys_that_name_a_secret_go(text: str, shown: str | None) -> None:
+    if shown is None:
+        assert MASK in redact(text)
+        assert '"b"' not in redact(text)
+        assert '"x' not in redact(text)
+    else:
+        assert redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'api_key_file = "/etc/venue-agent/api-key"',
+        "the API key cannot be read from /etc/venue-agent/api-key: Permission denied",
+        "api-key: the API key cannot be read",
+        "credential: the service accepts the API key",
+        "user@host wrote to anna@example.com, mailto:anna@example.com",
+        "getty@tty1.service: Deactivated",
+        "git@github.com:owner/name",
+        "aa:bb:cc:dd:ee:ff@eth0 and 02-00-00-00-00-99",
+        "fe80::1%eth0, [fe80::1]:631, http://[::1]:9222/json",
+        "http://proxy:3128 refuses user@example.com",
+        "https://cdn.example.com/npm/pkg@1.2.3/x.js",
+        "ipp://192.168.1.5:631/printers/a@b",
+        "PATH=/usr/bin:/opt/homebrew/opt/python@3.12/bin",
+        r"C:\opt\python@3.12\python.exe",
+        "2026-11-21T15:49:08 12:30:45 root@host",
+        "expected a token, the credential-refused condition, credential-shared",
+        "bypass = true",
+        "monkey = 1, keyboard = 2, compass: north, tokenizer = x, secretary: y",
+        '{"cookiesEnabled": true, "token": null, "password": ""}',
+        "token_url = /x, password_file = /y, auth_method = z",
+        "tests/unit_test_configuration_of_the_agent.py",
+        "basic settings, Basic authentication, bearer token",
+        "vck_… and vck_",
+        "192.168.1.50:9100, kitchen:9100, _ipp._tcp.local",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+# ------------------------------------------------------------------ whatever it is made of
+
+# Both ends of a secret are marked, so that a part of one is found as well.
+HEAD, TAIL = "q7Zk", "Wv9x"
+_SIGNS = st.one_of(st.characters(min_codepoint=32, max_codepoint=126), st.sampled_from("äß€😀 "))
+SECRETS = st.text(_SIGNS, max_size=24).map(lambda middle: f"{HEAD}{middle}{TAIL}")
+WORDS = st.text(
+    st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'\\"), max_size=24
+).map(lambda middle: f"{HEAD}{middle}{TAIL}")
+
+LINES = (
+    'password = "{}"',
+    "password = '{}'",
+    "password = {}",
+    'service.api_key = "{}',
+    "API_KEY={}",
+    'proxy = "http://user:{}@proxy:3128"',
+    'proxy = "user:{}@proxy:3128"',
+    "proxy = http://user:{}@proxy:3128",
+    "# proxy = 'http://{}:x@proxy:3128'",
+    "https_proxy={}@proxy",
+    "Authorization: {}",
+    "Proxy-Authorization: Bearer {}",
+    "Cookie: {}",
+    'password = """\n{}\n"""',
+)
+
+
+def assert_none(text: str) -> None:
+    assert HEAD not in text
+    assert TAIL not in text
+
+
+@given(SECRETS, st.sampled_from(LINES))
+def test_no_line_of_a_configuration_gives_it_away(secret: str, line: str) -> None:
+    text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
+    shown = redact_configuration(text, Redactor())
+    assert_none(shown)
+    assert shown.startswith("[service]\n")
+
+
+@given(SECRETS)
+def test_no_document_gives_it_away(secret: str) -> None:
+    document = {"password": secret, "user": "x", "n": [{"apiKey": [secret]}], "pin": {"v": secret}}
+    assert_none(redact(json.dumps(document)))
+    assert_none(redact(json.dumps(document, indent=1, ensure_ascii=False)))
+    assert_none(json.dumps(Redactor().redact_value("", document)))
+    assert_none(redact(f"broke at { ({'password': secret, 'user': 1})!r}"))
+
+
+@given(WORDS)
+def test_no_url_gives_it_away(word: str) -> None:
+    for url in (f"http://user:{word}@h:1/", f"x user:{word}@h:1 y", f"('smb://{word}@h/p')"):
+        assert_none(redact(url))
+        assert_none(redact(json.dumps({"u": url})))
+    assert_none(address_of(f"http://user:{word}@proxy:1"))
+    assert word in userinfo_of(f"http://user:{word}@proxy:1")
+
+
+@given(SECRETS, st.text(max_size=40))
+def test_a_known_secret_goes_in_every_notation(secret: str, around: str) -> None:
+    for written in (
+        secret,
+        json.dumps(secret),
+        json.dumps(json.dumps(secret)),
+        json.dumps(secret, ensure_ascii=False),
+        repr(secret),
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret),
+        secret.encode().hex(),
+    ):
+        assert_none(redact(f"{around}{written}{around}", [secret]))
+    for before in ("", "u", "us", "user:"):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            written = encode(f"{before}{secret}".encode()).decode()
+            kept = redact(written, [secret]).replace(MASK, "").rstrip("=")
+            assert len(kept) <= len(base64.b64encode(before.encode())) + 3
+
+
+@given(st.text(), st.lists(st.text(max_size=20), max_size=3))
+def test_any_text_is_redacted_and_once_is_enough_for_its_shape(text: str, known: list[str]) -> None:
+    redact_configuration(text, Redactor(known))
+    list(secrets_in_configuration(text))
+    redact(text, known)
+    names_a_secret(text)
+
+
+# ------------------------------------------------------------------ how long it takes
+
+HOSTILE = (
+    "://", "a:b@", "http://u:a ", "password=", "password=[", 'password="', "password=\n", "token:a",
+    "token: a ", '"password": "', "password='''", "eyJ", "eyJa.", "_live_", "a_live_", "vck_",
+    "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "-----END ", "basic aaaaaaaaa", "bearer ", "--",
+    "--password ", "%3a%2f%2f%40", "\\", "\\\"", '"x', "'", "a.", "#key", "[", "{", "::", " ", "a",
+    "proxy", "=http://", "=a://@", "proxy=a@", "api_key", "=", "@",
+)  # fmt: skip
+SIZE = 1_000_000
+WITHIN_S = 10.0
+"""What is quadratic takes minutes; a busy machine takes 2 s."""
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_megabyte_of_hostile_text_takes_a_moment(unit: str) -> None:
+    text = (unit * (SIZE // len(unit) + 1))[: SIZE - 2] + "@x"
+    redactor = Redactor(["a known secret", "another/one"])
+    began = time.process_time()
+    redactor.redact(text)
+    redact_configuration(text, redactor)
+    list(secrets_in_configuration(text))
+    list(secrets_in_configuration(f"a@b {text[:-2]}"))
+    assert time.process_time() - began < WITHIN_S
