@@ -38,7 +38,8 @@ class MdnsService:
 
     ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
     SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
-    ``txt`` keys are lower-case, in the order sent.
+    ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that told it, ""
+    where nobody knows.
     """
 
     instance: str
@@ -48,6 +49,7 @@ class MdnsService:
     port: int
     txt: tuple[tuple[str, str], ...] = ()
     interface_name: str = ""
+    announcer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

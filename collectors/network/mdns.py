@@ -1,12 +1,19 @@
 """Browse DNS-SD services on every interface until the neighbours have nothing new to say."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collectors.contract import Interface, Run, SourceState
 from collectors.network.evidence import MdnsFindings, MdnsService
-from collectors.network.mdns_records import Allowance, RecordBook, service_type_of
-from collectors.network.mdns_session import End, Pace, Session, Watch
+from collectors.network.mdns_announcers import SOURCES_MAX, LinkRecords
+from collectors.network.mdns_records import (
+    NOTHING_WANTED,
+    Allowance,
+    Wanted,
+    service_type_of,
+)
+from collectors.network.mdns_session import End, Pace, ReadNeighbours, Session, Watch
 from collectors.network.mdns_sockets import Link, open_link
+from collectors.network.neighbours import read_neighbour_table
 
 SERVICE_TYPES = (
     "_ipp._tcp",
@@ -41,6 +48,7 @@ SERVICE_TYPES = (
 )
 
 INTERFACES_MAX = 16
+ANNOUNCERS_NAMED_MAX = 4
 
 OpenLink = Callable[[Interface], Link | None]
 
@@ -52,22 +60,25 @@ def browse(
     max_services: int,
     deadline_s: float,
     run: Run,
+    wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
     open_link: OpenLink = open_link,
+    read_neighbours: ReadNeighbours = read_neighbour_table,
     pace: Pace | None = None,
 ) -> MdnsFindings:
     """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
 
-    ``extra_types`` are like ``_ipp._tcp``, ``deadline_s`` is a moment of ``time.monotonic()``.
-    Never raises for what network or machine do: the state says it.
+    ``extra_types`` are like ``_ipp._tcp``, ``deadline_s`` is a moment of ``time.monotonic()``,
+    ``wanted`` is what is kept to the last where there is too much. Never raises for what network
+    or machine do: the state says it.
     """
     own_types = (_plain_type(each) for each in extra_types)
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
-    allowance = Allowance(max_services)
+    allowance = Allowance(max_services, wanted)
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
-    watches = [Watch(link, RecordBook(link.name, allowance)) for link in links[:INTERFACES_MAX]]
+    watches = [Watch(link, LinkRecords(link.name, allowance)) for link in links[:INTERFACES_MAX]]
     try:
         asking = [watch for watch in watches if watch.link.sockets]
-        end = Session(asking, types, pace or Pace()).listen(deadline_s, run)
+        end = Session(asking, types, pace or Pace(), read_neighbours).listen(deadline_s, run)
     finally:
         for link in links:
             link.close()
@@ -83,10 +94,14 @@ def _plain_type(given: str) -> str | None:
 def _findings(
     watches: Sequence[Watch], allowance: Allowance, end: End, *, left_out: int
 ) -> MdnsFindings:
-    services: list[MdnsService] = [each for watch in watches for each in watch.book.services()]
+    services: list[MdnsService] = [each for watch in watches for each in watch.records.services()]
     limitations = list(dict.fromkeys(p for watch in watches for p in watch.link.complaints()))
     if allowance.dropped:
-        limitations.append(f"mDNS: {len(allowance.dropped)} services over the limit were left out")
+        limitations.append(
+            f"mDNS: {len(allowance.dropped):,} services over the limit were left out:"
+            f" {_by_announcer(allowance.dropped_of)}"
+        )
+    limitations += (text for watch in watches for text in _unheard(watch))
     if end == "deadline":
         limitations.append("mDNS: the time was up before the neighbours had fallen silent")
     if left_out:
@@ -94,9 +109,37 @@ def _findings(
     return MdnsFindings(
         services=tuple(services),
         state=_state(watches),
-        truncated=bool(allowance.dropped) or end != "quiet",
+        truncated=_is_cut(watches, allowance) or end != "quiet",
         limitations=tuple(limitations),
     )
+
+
+def _is_cut(watches: Sequence[Watch], allowance: Allowance) -> bool:
+    return bool(allowance.dropped) or any(watch.records.is_tight for watch in watches)
+
+
+def _by_announcer(counts: Mapping[str, int]) -> str:
+    """Say of whom how many, the most first."""
+    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    named = [f"{count:,} of {announcer}" for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]]
+    if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
+        named.append(f"{sum(count for _, count in rest):,} of {len(rest):,} others")
+    return ", ".join(named)
+
+
+def _unheard(watch: Watch) -> Iterator[str]:
+    records, name = watch.records, watch.link.name
+    if records.unread_of:
+        total = sum(records.unread_of.values())
+        yield (
+            f"mDNS: {total:,} packets on {name} were left unread because their senders sent too"
+            f" many: {_by_announcer(records.unread_of)}"
+        )
+    if records.unheard:
+        yield (
+            f"mDNS: more than {SOURCES_MAX:,} addresses announced something on {name}:"
+            f" {records.unheard:,} times one of them was not heard"
+        )
 
 
 def _state(watches: Sequence[Watch]) -> SourceState:

@@ -145,7 +145,9 @@ def test_more_services_than_the_limit_are_counted():
         findings = browse_loopback(responder, limit=10)
     assert len(findings.services) == 10
     assert findings.truncated
-    assert findings.limitations == ("mDNS: 20 services over the limit were left out",)
+    assert findings.limitations == (
+        "mDNS: 20 services over the limit were left out: 20 of 127.0.0.1",
+    )
 
 
 def test_the_deadline_ends_it_and_is_told():
