@@ -114,12 +114,14 @@ class _Heard:
         return self.names.get(reverse) or self._hearsay.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
-        """Take a packet in. A flood is read no further than any host's answer would go on."""
+        """Take a packet in, but none from beyond the link. A flood is read to its bound only."""
+        if not source:
+            return
         own = self._reverse.get(source)
         reader = source if own else ""  # those who speak for others share what is read of them
         if own in self.names or self._read[reader] >= _READ_PER_HOST_MAX:
             return
-        self._read[reader] += bool(source)
+        self._read[reader] += 1
         for record in parse_response(packet):
             name = record.name.lower()
             if isinstance(record, PointerRecord) and name in self._wanted:

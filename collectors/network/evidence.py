@@ -11,6 +11,7 @@ from typing import Literal
 from collectors.contract import ConfiguredPrinter, Failure, Printer, SourceState, Transport
 
 __all__ = [
+    "NOTHING_WANTED",
     "ConfiguredPrinter",
     "EndpointMatch",
     "Enrichment",
@@ -27,6 +28,7 @@ __all__ = [
     "PrinterMatches",
     "PrinterSighting",
     "SeenHost",
+    "Wanted",
 ]
 
 # ---------------------------------------------------------------------------- mDNS
@@ -61,6 +63,22 @@ class MdnsFindings:
     truncated: bool = False
     limitations: tuple[str, ...] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What this machine's own printers are recognised by in what is announced.
+
+    ``names`` are instance names in lower case and as queues are named after them, ``addresses``
+    literal ones of printers.
+    """
+
+    names: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
+    uuids: frozenset[str] = frozenset()
+    macs: frozenset[str] = frozenset()
+
+
+NOTHING_WANTED = Wanted()
 
 # ---------------------------------------------------------------------------- the scan's side
 

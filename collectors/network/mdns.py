@@ -3,14 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collectors.contract import Interface, Run, SourceState
-from collectors.network.evidence import MdnsFindings, MdnsService
+from collectors.network.evidence import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
 from collectors.network.mdns_announcers import SOURCES_MAX, LinkRecords
-from collectors.network.mdns_records import (
-    NOTHING_WANTED,
-    Allowance,
-    Wanted,
-    service_type_of,
-)
+from collectors.network.mdns_records import Allowance, service_type_of
 from collectors.network.mdns_session import End, Pace, ReadNeighbours, Session, Watch
 from collectors.network.mdns_sockets import Link, open_link
 from collectors.network.neighbours import read_neighbour_table

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from collectors.network.evidence import NOTHING_WANTED, Wanted
 from collectors.network.fair_share import Pool
 from collectors.network.mdns_wire import (
     AddressRecord,
@@ -35,20 +36,6 @@ WANTED_PER_ANNOUNCER_MAX = 64
 _RECORD_BYTES = 400  # what a record takes beside its text: objects and their places in tables
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What this machine's own printers are recognised by in what is announced.
-
-    ``names`` are instance names in lower case, ``addresses`` literal ones of printers.
-    """
-
-    names: frozenset[str] = frozenset()
-    addresses: frozenset[str] = frozenset()
-
-
-NOTHING_WANTED = Wanted()
 
 
 class Allowance:
