@@ -11,7 +11,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from collectors.bounds import bind_this_process
@@ -27,6 +26,7 @@ from collectors.contract import (
     Progress,
     Result,
 )
+from collectors.event_lines import line_of
 
 KINDS = ("network", "application")
 CANCEL_LINE = b"cancel\n"
@@ -66,7 +66,7 @@ class ChildRun:
             wake()
 
     def emit(self, event: Event) -> None:
-        line = json.dumps(asdict(event), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = line_of(event)
         with self._lock:
             self._output.write(line)
             self._output.flush()
