@@ -155,6 +155,7 @@ def orphan() -> None:
 BEHAVIOURS: tuple[Callable[[], None], ...] = (
     well, chatty, crash, crash_at_once, crash_unspeakably, be_killed, hang, hang_later, obey,
     talk_garbage, answer_garbage, surprise, half_surrogates, endless_line, many_lines,
+    long_checkpoint, long_result,
     show_environment, grandchild, escaped_grandchild, orphan,
 )  # fmt: skip
 
