@@ -76,17 +76,19 @@ def announced(services: Sequence[MdnsService], link: Link, wanted: Wanted) -> An
     who = _Who(link)
     believed, disputed = _believed(services, who, link.networks)
     listing = _List(believed, who, wanted)
-    kept = tuple(
+    kept = [
         replace(service, addresses=addresses) if addresses != service.addresses else service
         for number, service in enumerate(believed)
         if (addresses := listing.addresses(number)) or not service.addresses
-    )
+    ]
+    kept = [part for each in kept for part in _parts(each, who)]
+    kept.sort(key=lambda each: each.is_hearsay)
     announcers: dict[str, str] = {}
     for service in kept:
         for address in service.addresses:
             announcers.setdefault(address, who.announcer(service.announcer or address))
     return Announced(
-        services=kept,
+        services=tuple(kept),
         limitations=(*listing.limitations(), *_disputes(disputed, who)),
         announcers=announcers,
         is_cut=listing.is_cut,
@@ -145,6 +147,15 @@ def _believed(
 def _own(service: MdnsService, who: _Who) -> tuple[str, ...]:
     device = who.device(service.announcer)
     return tuple(a for a in service.addresses if who.device(a) == device)
+
+
+def _parts(service: MdnsService, who: _Who) -> Iterator[MdnsService]:
+    """Yield a service at its announcer's own addresses and at those of others."""
+    own = _own(service, who) if service.announcer else service.addresses
+    if own or not service.addresses:
+        yield service if own == service.addresses else replace(service, addresses=own)
+    if others := tuple(each for each in service.addresses if each not in own):
+        yield replace(service, addresses=others, is_hearsay=True)
 
 
 def _key(service: MdnsService) -> tuple[str, str]:

@@ -41,7 +41,7 @@ class MdnsService:
     ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
     SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
     ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that told it, ""
-    where nobody knows.
+    where nobody knows; ``is_hearsay`` tells that ``addresses`` are those of others.
     """
 
     instance: str
@@ -52,6 +52,7 @@ class MdnsService:
     txt: tuple[tuple[str, str], ...] = ()
     interface_name: str = ""
     announcer: str = ""
+    is_hearsay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Gathered:
     def hostnames(self) -> dict[str, str]:
         """Return the mDNS name of each address that has one."""
         services = self.announced().services
-        named = ((address, s.hostname) for s in services for address in s.addresses)
+        named = ((address, s.hostname) for s in reversed(services) for address in s.addresses)
         return {address: hostname for address, hostname in named if hostname}
 
     def announced_queues(self) -> dict[tuple[str, int], tuple[str, ...]]:
@@ -112,7 +112,8 @@ class Gathered:
 
     def nameless(self) -> tuple[str, ...]:
         """Return the addresses of hosts that have not told a name."""
-        known = {*self.hostnames(), *self.own_addresses}
+        told = (a for s in self.announced().services if not s.is_hearsay for a in s.addresses)
+        known = {*told, *self.own_addresses}
         return tuple(host.address for host in self.scan.hosts if host.address not in known)
 
     def contacts(self) -> tuple[PortContact, ...]:

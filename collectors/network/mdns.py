@@ -94,7 +94,7 @@ def _findings(
     if allowance.dropped:
         limitations.append(
             f"mDNS: {len(allowance.dropped):,} services over the limit were left out:"
-            f" {_by_announcer(allowance.dropped_of)}"
+            f" {_by_announcer(allowance.dropped_of, watches)}"
         )
     limitations += (text for watch in watches for text in _unheard(watch))
     if end == "deadline":
@@ -113,13 +113,21 @@ def _is_cut(watches: Sequence[Watch], allowance: Allowance) -> bool:
     return bool(allowance.dropped) or any(watch.records.is_tight for watch in watches)
 
 
-def _by_announcer(counts: Mapping[str, int]) -> str:
+def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
     """Say of whom how many, the most first."""
     ranked = sorted(counts.items(), key=lambda each: -each[1])
-    named = [f"{count:,} of {announcer}" for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]]
+    named = [
+        f"{count:,} of {_named(announcer, watches)}"
+        for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]
+    ]
     if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
         named.append(f"{sum(count for _, count in rest):,} of {len(rest):,} others")
     return ", ".join(named)
+
+
+def _named(announcer: str, watches: Sequence[Watch]) -> str:
+    names = (watch.records.named(announcer) for watch in watches)
+    return next((name for name in names if name != announcer), announcer)
 
 
 def _unheard(watch: Watch) -> Iterator[str]:
@@ -128,7 +136,7 @@ def _unheard(watch: Watch) -> Iterator[str]:
         total = sum(records.unread_of.values())
         yield (
             f"mDNS: {total:,} packets on {name} were left unread because their senders sent too"
-            f" many: {_by_announcer(records.unread_of)}"
+            f" many: {_by_announcer(records.unread_of, (watch,))}"
         )
     if records.unheard:
         yield (

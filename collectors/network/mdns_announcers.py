@@ -35,7 +35,7 @@ UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
 """Packets understood between two rounds of questions; one announcer alone may have half of it."""
 QUESTIONS_MAX = 8000
-NOBODY = "addresses that answer no ARP"
+NOBODY = "addresses at which nobody answers ARP"
 
 _PACKET_BYTES = 300  # what understanding a packet costs beside its length
 
@@ -172,8 +172,17 @@ class LinkRecords:
             self._macs[entry.address] = announcer
             for pool in (self._reading, self._questions, self._types):
                 pool.hand_over(entry.address, announcer)
+            if unread := self.unread_of.pop(entry.address, 0):
+                self.unread_of[announcer] = self.unread_of.get(announcer, 0) + unread
             if entry.address in self._books:
                 self._allowance.rename(self._books[entry.address], announcer)
+
+    def named(self, announcer: str) -> str:
+        """Return ``192.168.1.66 (MAC 02:…)`` for the MAC of an announcer, where it is known."""
+        address = next((a for a, mac in self._macs.items() if mac == announcer), None)
+        if announcer == NOBODY or address is None:
+            return announcer
+        return f"{address} (MAC {announcer})"
 
     def next_round(self) -> None:
         """A round of questions begins: its answers may be many again."""

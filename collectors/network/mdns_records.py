@@ -73,6 +73,8 @@ class Allowance:
     def rename(self, book: "RecordBook", announcer: str) -> None:
         """Count a book as that of ``announcer`` from now on."""
         self._part(book)
+        if dropped := self.dropped_of.pop(book.announcer, 0):
+            self.dropped_of[announcer] = self.dropped_of.get(announcer, 0) + dropped
         self.memory.give_back(book.announcer, book.size_bytes)
         book.announcer = announcer
         self.join(book)

@@ -155,11 +155,15 @@ def _places(sighted: Sighted) -> list[_Place]:
             place.services.append(service)
             place.sources.add("mdns")
             place.interface_name = place.interface_name or service.interface_name or None
-            place.hostname = place.hostname or service.hostname or None
+            if not service.is_hearsay:
+                place.hostname = place.hostname or service.hostname or None
     _add_machine(sighted, places)
     for name in sighted.hostnames:
         if name.address in places:
             places[name.address].hostname = places[name.address].hostname or name.hostname
+    for service in sighted.services:
+        for address in announced_addresses(service):
+            places[address].hostname = places[address].hostname or service.hostname or None
     for place in places.values():
         if place.scanned is None and place.mac_address is None:
             place.mac_address = sighted.macs.get(place.address)
