@@ -181,6 +181,7 @@ class _Collection:
             deadline_s=min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S),
             run=self._run,
             wanted=lambda: self._wanted,
+            exclude=self._job.exclude,
         )
 
     def _scan(self) -> ScanFindings:

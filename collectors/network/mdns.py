@@ -1,10 +1,13 @@
 """Browse DNS-SD services on every interface until the neighbours have nothing new to say."""
 
+import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from collectors.contract import Interface, Run, SourceState
 from collectors.network.evidence import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
 from collectors.network.mdns_announcers import SOURCES_MAX, LinkRecords
+from collectors.network.mdns_direct import HOSTS_MAX, ask_directly
 from collectors.network.mdns_records import Allowance, service_type_of
 from collectors.network.mdns_session import End, Pace, ReadNeighbours, Session, Watch
 from collectors.network.mdns_sockets import Link, open_link
@@ -56,6 +59,7 @@ def browse(
     deadline_s: float,
     run: Run,
     wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
+    exclude: Sequence[str] = (),
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
     pace: Pace | None = None,
@@ -63,7 +67,8 @@ def browse(
     """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
 
     ``extra_types`` are like ``_ipp._tcp``, ``deadline_s`` is a moment of ``time.monotonic()``,
-    ``wanted`` is what is kept to the last where there is too much. Never raises for what network
+    ``wanted`` is what is kept to the last where there is too much, ``exclude`` are the networks in
+    which no host is asked by itself. Never raises for what network
     or machine do: the state says it.
     """
     own_types = (_plain_type(each) for each in extra_types)
@@ -74,10 +79,65 @@ def browse(
     try:
         asking = [watch for watch in watches if watch.link.sockets]
         end = Session(asking, types, pace or Pace(), read_neighbours).listen(deadline_s, run)
+        hosts = _Hosts(read_neighbours, wanted, exclude)
+        told = [_ask_hosts(watch, hosts, types, deadline_s, run) for watch in asking]
     finally:
         for link in links:
             link.close()
-    return _findings(watches, allowance, end, left_out=len(links) - len(watches))
+    return _findings(
+        watches, allowance, end, [text for text in told if text], left_out=len(links) - len(watches)
+    )
+
+
+class _Hosts:
+    """The hosts of a link that may be asked one by one: those known to be there."""
+
+    def __init__(
+        self,
+        read_neighbours: ReadNeighbours,
+        wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
+    ) -> None:
+        self._read_neighbours = read_neighbours
+        self._wanted = wanted
+        self._excluded = [ipaddress.ip_network(each, strict=False) for each in _networks(exclude)]
+
+    def of(self, link: Link) -> list[str]:
+        """Return IPv4 addresses, those of known printers first."""
+        try:
+            table = self._read_neighbours()
+        except OSError:
+            return []
+        there = {e.address: e for e in table if e.mac_address and ":" not in e.address}
+        wanted = self._wanted().addresses
+        found = [a for a in there if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
+        return sorted(found, key=lambda each: each not in wanted)[:HOSTS_MAX]
+
+    def _is_excluded(self, address: str) -> bool:
+        return any(ipaddress.ip_address(address) in network for network in self._excluded)
+
+
+def _networks(exclude: Sequence[str]) -> Iterator[str]:
+    for each in exclude:
+        with suppress(ValueError):
+            ipaddress.ip_network(each, strict=False)
+            yield each
+
+
+def _ask_hosts(
+    watch: Watch, hosts: _Hosts, types: Sequence[str], deadline_s: float, run: Run
+) -> str | None:
+    """Ask the hosts of a link themselves where too much was told; say in words that it was so."""
+    if not watch.is_crowded or run.cancelled:
+        return None
+    there = hosts.of(watch.link)
+    if not there:
+        return None
+    answered = ask_directly(watch.records, there, types, deadline_s, run)
+    return (
+        f"mDNS: more was announced on {watch.link.name} than could be heard, so {len(there):,} hosts"
+        f" were asked one by one: {answered:,} answered"
+    )
 
 
 def _plain_type(given: str) -> str | None:
@@ -87,7 +147,12 @@ def _plain_type(given: str) -> str | None:
 
 
 def _findings(
-    watches: Sequence[Watch], allowance: Allowance, end: End, *, left_out: int
+    watches: Sequence[Watch],
+    allowance: Allowance,
+    end: End,
+    told: Sequence[str],
+    *,
+    left_out: int,
 ) -> MdnsFindings:
     services: list[MdnsService] = [each for watch in watches for each in watch.records.services()]
     limitations = list(dict.fromkeys(p for watch in watches for p in watch.link.complaints()))
@@ -97,6 +162,7 @@ def _findings(
             f" {_by_announcer(allowance.dropped_of, watches)}"
         )
     limitations += (text for watch in watches for text in _unheard(watch))
+    limitations += told
     if end == "deadline":
         limitations.append("mDNS: the time was up before the neighbours had fallen silent")
     if left_out:

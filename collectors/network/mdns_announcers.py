@@ -35,6 +35,7 @@ UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
 """Packets understood between two rounds of questions; one announcer alone may have half of it."""
 QUESTIONS_MAX = 8000
+LACKING_MAX = 128
 NOBODY = "addresses at which nobody answers ARP"
 
 _PACKET_BYTES = 300  # what understanding a packet costs beside its length
@@ -134,25 +135,53 @@ class LinkRecords:
                 self.types[each] = None
         return is_news
 
+    def add_proved(self, source: str, records: Iterable[Record]) -> None:
+        """Keep what surely comes from ``source``; what was only heard from there is forgotten."""
+        book = self._books.get(source)
+        if book is None or not book.is_proved:
+            if book is not None:
+                self._books.pop(source).close()
+            elif len(self._books) >= SOURCES_MAX:
+                self._forget_one(source, is_better=True)
+            book = self._open(source)
+            book.is_proved = True
+        book.add(records)
+
+    def lacking(self, source: str) -> list[Question]:
+        """Return the questions whose answers ``source`` itself has not told of its services."""
+        book = self._books.get(source)
+        if book is None:
+            return []
+        told = _Told((book,))
+        found = (question for key in book.keys for question in _lacking_of(key, book, told))
+        return list(islice(found, LACKING_MAX))
+
+    def _open(self, source: str) -> RecordBook:
+        book = self._books[source] = RecordBook(self.interface_name, self._allowance, source)
+        if (announcer := self._announcer(source)) != source:
+            self._allowance.rename(book, announcer)
+        return book
+
     def _book(self, source: str) -> RecordBook | None:
         book = self._books.get(source)
         if book is not None:
             return book
         if len(self._books) >= SOURCES_MAX and not self._forget_one(source):
             return None
-        book = self._books[source] = RecordBook(self.interface_name, self._allowance, source)
-        if (announcer := self._announcer(source)) != source:
-            self._allowance.rename(book, announcer)
-        return book
+        return self._open(source)
 
-    def _forget_one(self, newcomer: str) -> bool:
-        """Forget an address that nobody answers for, in favour of one that somebody does."""
+    def _forget_one(self, newcomer: str, *, is_better: bool = False) -> bool:
+        """Forget an address for which nobody is known to answer, in favour of one that is better:
+        somebody answers for it, or a printer is known there."""
         wanted = self._allowance.wanted().addresses
-        is_better = newcomer in wanted or self._macs.get(newcomer, NOBODY) != NOBODY
-        found = (s for s in reversed(self._books) if s not in wanted and s not in self._macs)
-        nobody = (s for s, mac in self._macs.items() if mac == NOBODY and s in self._books)
-        left = next(nobody, None) or (next(found, None) if is_better else None)
-        if left is None or not is_better:
+        is_better |= newcomer in wanted or self._macs.get(newcomer, NOBODY) != NOBODY
+        weak = (
+            source
+            for source in reversed(self._books)
+            if source not in wanted and self._macs.get(source, NOBODY) == NOBODY
+        )
+        left = next(weak, None) if is_better else None
+        if left is None:
             return False
         self._books.pop(left).close()
         self.unheard += 1
@@ -200,21 +229,12 @@ class LinkRecords:
 
     def missing(self) -> list[Question]:
         """Return the questions whose answers are lacking, of each announcer in turn."""
-        lacking: list[tuple[str, Question]] = []
         told = _Told(self._books.values())
-        for key, book in self._tellers().items():
-            labels = book.labels(key)
-            if "\ufffd" in labels[0]:
-                continue  # the bytes sent are not known any more, so nobody would answer
-            place = book.place(key)
-            if place is None:
-                lacking.append((book.announcer, Question(labels, "SRV")))
-            elif not told.addresses(place.host, book):
-                host = tuple(place.host.lower().split("."))
-                lacking.append((book.announcer, Question(host, "A")))
-                lacking.append((book.announcer, Question(host, "AAAA")))
-            if told.text(key, book) is None:
-                lacking.append((book.announcer, Question(labels, "TXT")))
+        lacking = [
+            (book.announcer, question)
+            for key, book in self._tellers().items()
+            for question in _lacking_of(key, book, told)
+        ]
         self._askers = {question: announcer for announcer, question in lacking}
         return list(dict.fromkeys(in_turns(lacking)))
 
@@ -267,6 +287,21 @@ class _Told:
     def text(self, key: str, book: RecordBook) -> bytes | None:
         own = book.text(key)
         return self._texts.get(key) if own is None else own
+
+
+def _lacking_of(key: str, book: RecordBook, told: _Told) -> Iterator[Question]:
+    labels = book.labels(key)
+    if "\ufffd" in labels[0]:
+        return  # the bytes sent are not known any more, so nobody would answer
+    place = book.place(key)
+    if place is None:
+        yield Question(labels, "SRV")
+    elif not told.addresses(place.host, book):
+        host = tuple(place.host.lower().split("."))
+        yield Question(host, "A")
+        yield Question(host, "AAAA")
+    if told.text(key, book) is None:
+        yield Question(labels, "TXT")
 
 
 def _service(key: str, book: RecordBook, told: _Told) -> MdnsService:

@@ -136,13 +136,15 @@ class _Instance:
 class RecordBook:
     """What one address told on one interface. Every store is bounded; names have no case.
 
-    ``announcer`` is whom it counts for: ``source``, or the MAC once that is known.
+    ``announcer`` is whom it counts for: ``source``, or the MAC once that is known. ``is_proved``
+    tells that all of it surely came from ``source``.
     """
 
     def __init__(self, interface_name: str, allowance: Allowance, source: str = "") -> None:
         self.interface_name = interface_name
         self.source = source
         self.announcer = source
+        self.is_proved = False
         self.size_bytes = 0
         self.types: dict[str, None] = {}
         self.reverse_names: dict[str, str] = {}
@@ -248,7 +250,8 @@ class RecordBook:
         return True
 
     def _is_wanted(self, label: str, wanted: Wanted) -> bool:
-        return self.source in wanted.addresses or label.lower() in wanted.names
+        is_known = self.source in wanted.addresses or label.lower() in wanted.names
+        return self.is_proved or is_known
 
     def _add_type(self, target: str) -> bool:
         service_type = service_type_of(target.lower())

@@ -34,7 +34,7 @@ _READING_S = 0.005  # then the kernel's small buffer is emptied again
 _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
-End = Literal["quiet", "deadline", "cancelled"]
+End = Literal["quiet", "crowded", "deadline", "cancelled"]
 ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 
 
@@ -44,13 +44,15 @@ class Pace:
 
     ``quiet_s`` is the silence after which the neighbours are taken to have answered: a responder
     waits 0.12 s at most, 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
-    ``resolve_after_s`` counts from the moment a record was first missed.
+    ``resolve_after_s`` counts from the moment a record was first missed. After ``crowded_s`` of
+    more than can be taken in, listening on is of no use: the hosts must be asked one by one.
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
     second_round_s: float = 1.0
     round_interval_s: float = 2.0
     quiet_s: float = 0.5
+    crowded_s: float = 4.0
     resolve_interval_s: float = 0.2
     resolve_after_s: tuple[float, ...] = (0.0, 0.4, 1.2)
 
@@ -79,6 +81,11 @@ class Watch:
     tries: dict[Question, _Tries] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     lost: int = 0
+
+    @property
+    def is_crowded(self) -> bool:
+        """True when somebody told more than was taken, or much was lost."""
+        return self.records.is_tight or self.link.lost() > self.lost
 
 
 class Session:
@@ -110,6 +117,7 @@ class Session:
             return self._listen(selector, deadline_s, run)
 
     def _listen(self, selector: selectors.BaseSelector, deadline_s: float, run: Run) -> End:
+        crowded_s = time.monotonic() + self._pace.crowded_s
         next_round_s = time.monotonic() + random.uniform(*self._pace.first_delay_s)  # noqa: S311 - spreads load
         next_resolve_s = next_round_s
         while not run.cancelled:
@@ -125,6 +133,8 @@ class Session:
                 next_resolve_s = now + self._pace.resolve_interval_s
             if self._is_quiet(now):
                 return "quiet"
+            if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
+                return "crowded"
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
             has_unread = any(watch.records.has_unread for watch in self._watches)
             for key, _ in selector.select(0.0 if has_unread else max(0.0, until - now)):

@@ -158,16 +158,21 @@ def _places(sighted: Sighted) -> list[_Place]:
             if not service.is_hearsay:
                 place.hostname = place.hostname or service.hostname or None
     _add_machine(sighted, places)
+    _add_names(sighted, places)
+    for place in places.values():
+        if place.scanned is None and place.mac_address is None:
+            place.mac_address = sighted.macs.get(place.address)
+    return sorted(places.values(), key=_place_order)
+
+
+def _add_names(sighted: Sighted, places: dict[str, _Place]) -> None:
+    """Add the names that hosts did not announce themselves: told when asked, or by others."""
     for name in sighted.hostnames:
         if name.address in places:
             places[name.address].hostname = places[name.address].hostname or name.hostname
     for service in sighted.services:
         for address in announced_addresses(service):
             places[address].hostname = places[address].hostname or service.hostname or None
-    for place in places.values():
-        if place.scanned is None and place.mac_address is None:
-            place.mac_address = sighted.macs.get(place.address)
-    return sorted(places.values(), key=_place_order)
 
 
 def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:

@@ -35,6 +35,7 @@ class Browse(Protocol):
         deadline_s: float,
         run: Run,
         wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
     ) -> MdnsFindings: ...
 
 
@@ -75,6 +76,7 @@ def _browse(
     deadline_s: float,
     run: Run,
     wanted: Callable[[], Wanted],
+    exclude: Sequence[str],
 ) -> MdnsFindings:
     from collectors.network.mdns import browse  # noqa: PLC0415
 
@@ -85,6 +87,7 @@ def _browse(
         deadline_s=deadline_s,
         run=run,
         wanted=wanted,
+        exclude=exclude,
     )
 
 

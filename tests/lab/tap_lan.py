@@ -128,6 +128,9 @@ class TapLan:
             self._handle_tcp(host, frame, packet, now)
         elif packet.protocol == frames.UDP:
             self.counters.udp_datagrams += 1
+            if packet.body[2:4] == _MDNS_PORT.to_bytes(2, "big"):
+                self._answer_directly(host, frame, packet, now)
+                return
             self._reply(host, frame, frames.port_unreachable(packet), now)
         elif packet.protocol == frames.ICMP and packet.body[:1] == b"\x08":
             self._reply(host, frame, frames.echo_reply(packet), now)
@@ -198,6 +201,18 @@ class TapLan:
                     _MDNS_MAC, self._macs[host.address], frames.ETHERTYPE_IPV4, body
                 )
                 self._send(host, frame, now + self._rng.uniform(0.02, 0.12))
+
+    def _answer_directly(
+        self, host: LanHost, frame: frames.Ethernet, packet: frames.Ipv4, now: float
+    ) -> None:
+        """Answer a question to one host alone, with its number (RFC 6762, section 6.7)."""
+        port, payload = int.from_bytes(packet.body[:2], "big"), packet.body[8:]
+        for name in read_questions(payload):
+            for answering, answer in self._responder.answers(name):
+                if answering is host:
+                    reply = payload[:2] + answer[2:]
+                    body = frames.udp(packet.destination, packet.source, _MDNS_PORT, port, reply)
+                    self._reply(host, frame, body, now)
 
     # ------------------------------------------------------------------ frames out
 

@@ -112,6 +112,7 @@ class World:
         deadline_s: float,
         run: Run,
         wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
     ) -> MdnsFindings:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
