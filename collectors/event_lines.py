@@ -55,6 +55,8 @@ def _cut(facts: Facts, most_bytes: int) -> Facts:
 def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
     """Give every device as many bytes as are fair; who needs fewer is not cut."""
     sizes = _sizes(facts)
+    if len(_encoded(Result(facts))) - sizes.total() > most_bytes // 2:
+        facts = _with_few_lines(facts)
     room = most_bytes - (len(_encoded(Result(facts))) - sizes.total())
     for share in (_fair_share(tuple(sizes.values()), room) // n for n in (1, 2, 8)):
         parts = {device: share / size for device, size in sizes.items() if size > share}
@@ -65,6 +67,18 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
         shorter = _without_lists(facts)
     said = _said(facts, shorter)
     return replace(shorter, limitations=(*shorter.limitations, *said), truncated=True)
+
+
+def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
+    """Leave out most of what is told in words."""
+    left_out = max(0, len(facts.failures) - _LINES_KEPT)
+    left_out += max(0, len(facts.limitations) - _LINES_KEPT)
+    said = f"{left_out:,} more failures and limitations are left out: too many to be told"
+    return replace(
+        facts,
+        failures=facts.failures[:_LINES_KEPT],
+        limitations=(*facts.limitations[:_LINES_KEPT], said),
+    )
 
 
 def _fair_share(sizes: Sequence[int], room: int) -> int:
@@ -146,8 +160,7 @@ def _without_lists(facts: NetworkFacts) -> NetworkFacts:
         facts,
         hosts=(),
         endpoints=tuple(e for e in facts.endpoints if e.matched_printer_ids)[:1024],
-        failures=facts.failures[:_LINES_KEPT],
-        limitations=(*facts.limitations[:_LINES_KEPT], said),
+        limitations=(*facts.limitations, said),
     )
 
 

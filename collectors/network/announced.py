@@ -178,7 +178,7 @@ def _elsewhere(
 
 
 class _List:
-    """Who is listed where; what is wanted comes first, then everybody in turn."""
+    """Who is listed where; what is wanted comes first, hearsay last, everybody in turn."""
 
     def __init__(self, services: Sequence[MdnsService], who: _Who, wanted: Wanted) -> None:
         self._services = services
@@ -191,12 +191,18 @@ class _List:
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer
         )
-        first = [(n, a) for n, a in self._pairs() if _is_wanted(services[n], a, who, wanted)]
-        rest = dict.fromkeys(self._pairs())
-        for each in first:
-            del rest[each]
-        for number, address in (*self._in_turns(first), *self._in_turns(rest)):
-            self._list(number, address)
+        wants: list[_Pair] = []
+        own: list[_Pair] = []
+        hearsay: list[_Pair] = []
+        for number, service in enumerate(services):
+            its_own = _own(service, who)
+            for address in service.addresses:
+                is_wanted = _is_wanted(service, address, who, wanted)
+                order = wants if is_wanted else own if address in its_own else hearsay
+                order.append((number, address))
+        for pairs in (wants, own, hearsay):
+            for number, address in self._in_turns(pairs):
+                self._list(number, address)
 
     @property
     def is_cut(self) -> bool:
@@ -222,9 +228,6 @@ class _List:
             s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
         }
         return _named(sorted(found), self._who)
-
-    def _pairs(self) -> Iterator[_Pair]:
-        return ((n, a) for n, service in enumerate(self._services) for a in service.addresses)
 
     def _in_turns(self, pairs: Collection[_Pair]) -> list[_Pair]:
         owned = ((self._who.announcer(self._services[n].announcer), (n, a)) for n, a in pairs)

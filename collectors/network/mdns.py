@@ -133,10 +133,10 @@ def _ask_hosts(
     there = hosts.of(watch.link)
     if not there:
         return None
-    answered = ask_directly(watch.records, there, types, deadline_s, run)
+    answered = ask_directly(watch.records, there, types, deadline_s=deadline_s, run=run)
     return (
-        f"mDNS: more was announced on {watch.link.name} than could be heard, so {len(there):,} hosts"
-        f" were asked one by one: {answered:,} answered"
+        f"mDNS: more was announced on {watch.link.name} than could be heard, so"
+        f" {len(there):,} hosts were asked one by one: {answered:,} answered"
     )
 
 

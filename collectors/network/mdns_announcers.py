@@ -70,6 +70,10 @@ class LinkRecords:
     def __len__(self) -> int:
         return sum(map(len, self._books.values()))
 
+    @property
+    def books(self) -> Collection[RecordBook]:
+        return self._books.values()
+
     # ------------------------------------------------------------------ packets in
 
     @property

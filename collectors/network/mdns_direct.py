@@ -36,6 +36,7 @@ def ask_directly(
     records: LinkRecords,
     hosts: Sequence[str],
     types: Sequence[str],
+    *,
     deadline_s: float,
     run: Run,
     port: int = PORT,

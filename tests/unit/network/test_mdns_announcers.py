@@ -213,6 +213,10 @@ def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
     records.add_proved(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+
+
+def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
+    records = link(limit=1000)
     told = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
     records.add_proved(HONEST, told)
     assert len(records.lacking(HONEST)) == LACKING_MAX
