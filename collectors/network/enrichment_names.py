@@ -24,7 +24,7 @@ LAST_WAIT_S = 0.4
 ROUNDS = 2
 _TURN_S = 0.05
 _DRAIN_MAX = 2048
-_READ_PER_HOST_MAX = 32
+READ_PER_HOST_MAX = 32
 
 OpenLink = Callable[[Interface], Link | None]
 
@@ -49,7 +49,7 @@ def ask_names(
     if not wanted:
         return ()
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
-    heard = _Heard(wanted)
+    heard = Heard(wanted)
     try:
         _listen([link for link in opened if link.sockets], wanted, heard, deadline_s, run)
     finally:
@@ -60,7 +60,7 @@ def ask_names(
 
 
 def _listen(
-    links: Sequence[Link], wanted: dict[str, str], heard: "_Heard", deadline_s: float, run: Run
+    links: Sequence[Link], wanted: dict[str, str], heard: "Heard", deadline_s: float, run: Run
 ) -> None:
     if not links:
         return
@@ -81,7 +81,7 @@ def _listen(
                 _drain(key, heard)
 
 
-def _ask(links: Sequence[Link], wanted: dict[str, str], heard: "_Heard") -> None:
+def _ask(links: Sequence[Link], wanted: dict[str, str], heard: "Heard") -> None:
     for link in links:
         questions = (
             Question(tuple(name.split(".")), "PTR")
@@ -92,7 +92,7 @@ def _ask(links: Sequence[Link], wanted: dict[str, str], heard: "_Heard") -> None
             link.send(packet)
 
 
-def _drain(key: selectors.SelectorKey, heard: "_Heard") -> None:
+def _drain(key: selectors.SelectorKey, heard: "Heard") -> None:
     for _ in range(_DRAIN_MAX):
         received = key.data.receive(key.fileobj)
         if received is None:
@@ -100,7 +100,7 @@ def _drain(key: selectors.SelectorKey, heard: "_Heard") -> None:
         heard.add(*received)
 
 
-class _Heard:
+class Heard:
     """The names told so far; ``names`` has those that hosts told themselves, by reverse name."""
 
     def __init__(self, wanted: dict[str, str]) -> None:
@@ -109,6 +109,11 @@ class _Heard:
         self._wanted = wanted
         self._reverse = {address: name for name, address in wanted.items()}
         self._read: Counter[str] = Counter()
+
+    @property
+    def read(self) -> int:
+        """How many packets were understood."""
+        return self._read.total()
 
     def name(self, reverse: str) -> str | None:
         return self.names.get(reverse) or self._hearsay.get(reverse)
@@ -119,7 +124,7 @@ class _Heard:
             return
         own = self._reverse.get(source)
         reader = source if own else ""  # those who speak for others share what is read of them
-        if own in self.names or self._read[reader] >= _READ_PER_HOST_MAX:
+        if own in self.names or self._read[reader] >= READ_PER_HOST_MAX:
             return
         self._read[reader] += 1
         for record in parse_response(packet):

@@ -209,7 +209,7 @@ class PrinterSighting:
     """One address and port of the network with all the evidence gathered about it.
 
     ``contact`` is None when the port was only announced and never tried. ``is_announced`` tells
-    of mDNS.
+    of mDNS. ``answered_uuids`` are those of ``uuids`` that the port itself gave when asked.
     """
 
     address: str
@@ -220,6 +220,7 @@ class PrinterSighting:
     instances: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     uuids: tuple[str, ...] = ()
+    answered_uuids: tuple[str, ...] = ()
     serials: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     is_announced: bool = False

@@ -104,6 +104,16 @@ def test_what_no_device_made_too_long_is_left_out_too() -> None:
     assert told["limitations"][-1].startswith("368 more failures and limitations are left out")
 
 
+def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
+    hosts = tuple(
+        a_host(f"10.{n // 62500}.{n // 250 % 250}.{n % 250}", 0, None) for n in range(900)
+    )
+    facts = replace(HONEST, hosts=hosts, endpoints=(an_endpoint("10.0.0.1", 1, None, ("p",)),))
+    told = facts_of(line_of(Result(facts), LIMIT))
+    assert (told["hosts"], len(told["endpoints"]), len(told["printers"])) == ([], 1, 1)
+    assert "900 hosts" in told["limitations"][0]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=30),
     st.integers(0, 100),
