@@ -161,6 +161,11 @@ def _findings(
             f"mDNS: {len(allowance.dropped):,} services over the limit were left out:"
             f" {_by_announcer(allowance.dropped_of, watches)}"
         )
+    if left_out_of := allowance.records_dropped_of:
+        limitations.append(
+            f"mDNS: {sum(left_out_of.values()):,} records were left out for want of room:"
+            f" {_by_announcer(left_out_of, watches)}"
+        )
     limitations += (text for watch in watches for text in _unheard(watch))
     limitations += told
     if end == "deadline":
@@ -176,7 +181,7 @@ def _findings(
 
 
 def _is_cut(watches: Sequence[Watch], allowance: Allowance) -> bool:
-    return bool(allowance.dropped) or any(watch.records.is_tight for watch in watches)
+    return allowance.is_tight or any(watch.records.is_tight for watch in watches)
 
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:

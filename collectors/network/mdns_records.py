@@ -27,8 +27,9 @@ _REVERSE_DOMAIN = ".arpa"
 DROPPED_COUNTED_MAX = 20_000
 
 
-RECORDS_MAX_BYTES = 12 * 2**20
-"""What all records kept may take of memory, as ``_cost`` counts them."""
+RECORDS_MAX_BYTES = 32 * 2**20
+"""What all records kept may take of memory, as ``_cost`` counts them: rather too much than too
+little. 5,000 services of one announcer fit into its half."""
 
 WANTED_PER_ANNOUNCER_MAX = 64
 """Instances of one announcer that may take the place of others because printers need them."""
@@ -52,6 +53,7 @@ class Allowance:
         self.memory = Pool(RECORDS_MAX_BYTES)
         self.dropped: set[int] = set()
         self.dropped_of: dict[str, int] = {}
+        self.records_dropped_of: dict[str, int] = {}
         self.wanted = wanted
         self._left = services
         self._books: dict[str, list[RecordBook]] = {}
@@ -60,7 +62,7 @@ class Allowance:
     @property
     def is_tight(self) -> bool:
         """True once anything was left out."""
-        return bool(self.dropped or self.dropped_of)
+        return bool(self.dropped or self.records_dropped_of)
 
     def join(self, book: "RecordBook") -> None:
         self._books.setdefault(book.announcer, []).append(book)
@@ -103,6 +105,12 @@ class Allowance:
         if len(self.dropped) < DROPPED_COUNTED_MAX and mark not in self.dropped:
             self.dropped.add(mark)
             self.dropped_of[announcer] = self.dropped_of.get(announcer, 0) + 1
+
+    def drop_record(self, announcer: str) -> None:
+        """Count a record for which there was no memory left."""
+        known = self.records_dropped_of
+        if announcer in known or len(known) < DROPPED_COUNTED_MAX:
+            known[announcer] = known.get(announcer, 0) + 1
 
     def _make_room(self, held: int, *, is_wanted: bool) -> bool:
         """Let the announcer of most give up one instance, unless the taker would have as many."""
@@ -241,7 +249,6 @@ class RecordBook:
         instance = _Instance(full_name[: -len(suffix)], service_type)
         is_wanted = self._is_wanted(instance.label, self._allowance.wanted())
         if not self._pay(_cost(key, instance.label)):
-            self._allowance.drop(self.announcer, key)
             return False
         if not self._allowance.take(self, key, is_wanted=is_wanted):
             self._pay(-_cost(key, instance.label))
@@ -296,6 +303,7 @@ class RecordBook:
         if amount_bytes < 0:
             self._allowance.memory.give_back(self.announcer, -amount_bytes)
         elif not self._allowance.memory.take(self.announcer, amount_bytes):
+            self._allowance.drop_record(self.announcer)
             return False
         self.size_bytes += amount_bytes
         return True
