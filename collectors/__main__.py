@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -29,6 +29,7 @@ from collectors.contract import (
     Progress,
     Result,
 )
+from collectors.event_lines import line_of
 from collectors.programs import use_system_programs_only
 from collectors.sandbox import confine_this_process
 
@@ -74,7 +75,7 @@ class ChildRun:
             wake()
 
     def emit(self, event: Event) -> None:
-        line = json.dumps(asdict(event), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = line_of(event)
         with self._lock:
             self._output.write(line)
             self._output.flush()

@@ -16,7 +16,7 @@ TEXT_MAX = 4096
 """Characters kept of any string from outside."""
 
 EVENT_MAX_BYTES = 16 * 1024 * 1024
-"""The longest line a child may write; a longer one ends the run as failed."""
+"""The longest line a child may write: facts stay far below it. A longer one is left out."""
 
 # ---------------------------------------------------------------------------- jobs
 

@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
+_TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a line that is longer will hardly end
 
 # What a child may know beside what any program may: the language and how the network is reached.
 _KNOWN: Final = frozenset(
@@ -204,20 +206,39 @@ class _EventReader:
         self._facts: Facts | None = None
         self._is_result = False
         self._crash: str | None = None
+        self._has_too_long = False
 
     async def read(self) -> None:
         """Read to the end. Raises CollectorError for a line that is no event."""
         while not self._is_result:
-            try:
-                line = await self._stream.readline() if self._stream else b""
-            except ValueError:
-                raise CollectorError(f"an event is longer than {EVENT_MAX_BYTES} bytes") from None
+            line = await self._next_line()
             if not line:
                 return
             try:
                 self._take(event_of(line))
             except Mismatch as error:
                 raise CollectorError(f"an event cannot be read: {error}") from None
+
+    async def _next_line(self) -> bytes:
+        """Return the next line that is not too long; empty at the end of the stream."""
+        rest_bytes = 0  # read so far of a line that is too long
+        while self._stream is not None:
+            try:
+                line = await self._stream.readuntil()
+            except asyncio.IncompleteReadError as error:
+                return b"" if rest_bytes else error.partial
+            except asyncio.LimitOverrunError as error:
+                self._has_too_long = True
+                await self._stream.readexactly(error.consumed)
+                rest_bytes += error.consumed
+                if rest_bytes > _ENDLESS_BYTES:
+                    raise CollectorError(_TOO_LONG) from None
+                continue
+            if not rest_bytes:
+                return line
+            log.warning("collector: %s: left out", _TOO_LONG)
+            rest_bytes = 0
+        return b""
 
     def _take(self, event: Event) -> None:
         moment = _MOMENTS[event.event]
@@ -238,7 +259,8 @@ class _EventReader:
         """Return the facts; an incomplete run says so in their failures."""
         if self._is_result and self._facts is not None:
             return Collected(self._facts, error)
-        reason = error or self._crash or "it ended without a result"
+        too_long = _TOO_LONG if self._has_too_long else None
+        reason = error or self._crash or too_long or "it ended without a result"
         if self._facts is None:
             raise CollectorError(f"the collector told nothing: {reason}")
         failure = Failure("collector", reason)

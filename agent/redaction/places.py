@@ -4,7 +4,6 @@ They are looked for so that they can be masked, also where the configuration is 
 cannot be read is left out, and nothing raises.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

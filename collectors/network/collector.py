@@ -12,8 +12,15 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
+from collectors.network.announced import wanted_by
 from collectors.network.background import Background
-from collectors.network.evidence import Enrichment, KnownPrinters, MdnsFindings, OpenPort
+from collectors.network.evidence import (
+    NOTHING_WANTED,
+    Enrichment,
+    KnownPrinters,
+    MdnsFindings,
+    OpenPort,
+)
 from collectors.network.gathered import NO_NETWORK, Gathered, facts_of, join
 from collectors.network.local_network import LocalNetwork
 from collectors.network.printer_contacts import printer_host, printer_targets
@@ -47,6 +54,7 @@ class _Collection:
         self._deadline_s = started_s + job.max_duration_s - _RESERVE_S
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
         self._grace_ends_s: float | None = None
+        self._wanted = NOTHING_WANTED  # until the printers are read
         self._gathered = Gathered(
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             os_platform=sys.platform,
@@ -149,10 +157,13 @@ class _Collection:
 
     def _read_printers(self) -> KnownPrinters:
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
+        self._wanted = wanted_by(known.printers)
         if self._job.device_only or not self._gathered.local.in_use:
             return known
         names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
-        return replace(known, printers=self._sources.resolve_hosts(known.printers, names_end_s))
+        printers = self._sources.resolve_hosts(known.printers, names_end_s)
+        self._wanted = wanted_by(printers)
+        return replace(known, printers=printers)
 
     def _may_browse(self) -> bool:
         if self._gathered.local.in_use and not self._job.device_only:
@@ -168,6 +179,8 @@ class _Collection:
             max_services=self._job.max_services,
             deadline_s=min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S),
             run=self._run,
+            wanted=lambda: self._wanted,
+            exclude=self._job.exclude,
         )
 
     def _scan(self) -> ScanFindings:

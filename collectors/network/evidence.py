@@ -11,6 +11,7 @@ from typing import Literal
 from collectors.contract import ConfiguredPrinter, Failure, Printer, SourceState, Transport
 
 __all__ = [
+    "NOTHING_WANTED",
     "ConfiguredPrinter",
     "EndpointMatch",
     "Enrichment",
@@ -27,6 +28,7 @@ __all__ = [
     "PrinterMatches",
     "PrinterSighting",
     "SeenHost",
+    "Wanted",
 ]
 
 # ---------------------------------------------------------------------------- mDNS
@@ -38,7 +40,8 @@ class MdnsService:
 
     ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
     SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
-    ``txt`` keys are lower-case, in the order sent.
+    ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that told it, ""
+    where nobody knows; ``is_hearsay`` tells that ``addresses`` are those of others.
     """
 
     instance: str
@@ -48,6 +51,8 @@ class MdnsService:
     port: int
     txt: tuple[tuple[str, str], ...] = ()
     interface_name: str = ""
+    announcer: str = ""
+    is_hearsay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,22 @@ class MdnsFindings:
     truncated: bool = False
     limitations: tuple[str, ...] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What this machine's own printers are recognised by in what is announced.
+
+    ``names`` are instance names in lower case and as queues are named after them, ``addresses``
+    literal ones of printers.
+    """
+
+    names: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
+    uuids: frozenset[str] = frozenset()
+    macs: frozenset[str] = frozenset()
+
+
+NOTHING_WANTED = Wanted()
 
 # ---------------------------------------------------------------------------- the scan's side
 
@@ -188,7 +209,7 @@ class PrinterSighting:
     """One address and port of the network with all the evidence gathered about it.
 
     ``contact`` is None when the port was only announced and never tried. ``is_announced`` tells
-    of mDNS.
+    of mDNS. ``answered_uuids`` are those of ``uuids`` that the port itself gave when asked.
     """
 
     address: str
@@ -199,6 +220,7 @@ class PrinterSighting:
     instances: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     uuids: tuple[str, ...] = ()
+    answered_uuids: tuple[str, ...] = ()
     serials: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     is_announced: bool = False

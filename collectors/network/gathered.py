@@ -1,5 +1,6 @@
 """What a run has gathered so far, and the facts that follow from it. Pure."""
 
+import ipaddress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,6 +12,7 @@ from collectors.contract import (
     SourceState,
     Unavailable,
 )
+from collectors.network.announced import Announced, Link, announced, wanted_by
 from collectors.network.evidence import (
     Enrichment,
     KnownPrinter,
@@ -24,7 +26,12 @@ from collectors.network.evidence import (
 from collectors.network.local_network import LocalNetwork
 from collectors.network.matching import match
 from collectors.network.matching_sight import PRINT_SERVICES, gather_sight, identify
-from collectors.network.network_map import Sighted, assemble_endpoints, assemble_hosts
+from collectors.network.network_map import (
+    Sighted,
+    assemble_endpoints,
+    assemble_hosts,
+    worth_keeping,
+)
 from collectors.network.scan import ScanFindings
 from collectors.network.targets import TargetSelection
 
@@ -60,16 +67,29 @@ class Gathered:
             for address in local.interface.addresses
         )
 
+    def announced(self) -> Announced:
+        """Return what is listed of the announcements, by what is known of the announcers now."""
+        macs = {**self.macs, **{h.address: h.mac_address for h in self.scan.hosts if h.mac_address}}
+        networks = tuple(
+            ipaddress.ip_network(f"{a.address.partition('%')[0]}/{a.prefix_length}", strict=False)
+            for local in self.local.in_use
+            for a in local.interface.addresses
+        )
+        unanswered = frozenset(target.address for target in self.scan.unanswered)
+        link = Link(macs, unanswered, networks)
+        return announced(self.mdns.services, link, wanted_by(self.known or ()))
+
     def hostnames(self) -> dict[str, str]:
         """Return the mDNS name of each address that has one."""
-        named = ((address, s.hostname) for s in self.mdns.services for address in s.addresses)
+        services = self.announced().services
+        named = ((address, s.hostname) for s in reversed(services) for address in s.addresses)
         return {address: hostname for address, hostname in named if hostname}
 
     def announced_queues(self) -> dict[tuple[str, int], tuple[str, ...]]:
         """Return the print queues that mDNS announced for each address and port (``rp`` in TXT,
         Bonjour Printing Specification 1.2.1, section 9.2)."""
         queues: dict[tuple[str, int], dict[str, None]] = {}
-        for service in self.mdns.services:
+        for service in self.announced().services:
             queue = dict(service.txt).get("rp", "").strip("/")
             if queue and service.type in PRINT_SERVICES and service.port:
                 for address in service.addresses:
@@ -93,7 +113,8 @@ class Gathered:
 
     def nameless(self) -> tuple[str, ...]:
         """Return the addresses of hosts that have not told a name."""
-        known = {*self.hostnames(), *self.own_addresses}
+        told = (a for s in self.announced().services if not s.is_hearsay for a in s.addresses)
+        known = {*told, *self.own_addresses}
         return tuple(host.address for host in self.scan.hosts if host.address not in known)
 
     def contacts(self) -> tuple[PortContact, ...]:
@@ -114,18 +135,21 @@ _SPOOLER_PORT = 631
 
 def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
     """Return all facts so far; in ``final`` ones no source is running any more."""
-    matches = match(gathered.known, _sight(gathered)) if gathered.known else PrinterMatches()
+    told = gathered.announced()
+    sight = _sight(gathered, told)
+    matches = match(gathered.known, sight) if gathered.known else PrinterMatches()
     sighted = Sighted(
         interfaces=gathered.local.in_use,
         scanned=gathered.scan.hosts,
-        services=gathered.mdns.services,
+        services=told.services,
+        announcers=told.announcers,
         hostnames=gathered.enrichment.hostnames,
-        identifications=identify(gathered.mdns.services, gathered.enrichment.evidence),
+        identifications=identify(told.services, gathered.enrichment.evidence),
         macs=gathered.macs,
         matches=matches,
     )
     hosts = assemble_hosts(sighted)
-    kept = hosts[: job.max_hosts]
+    kept = worth_keeping(hosts, sighted, job.max_hosts)
     return NetworkFacts(
         scope=_scope(gathered, job),
         os_platform=gathered.os_platform,
@@ -140,8 +164,8 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=_limitations(gathered, hosts, job),
-        truncated=_is_truncated(gathered) or len(kept) < len(hosts),
+        limitations=_limitations(gathered, told, hosts, job),
+        truncated=_is_truncated(gathered) or told.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )
 
@@ -156,7 +180,7 @@ def join(first: Enrichment, second: Enrichment) -> Enrichment:
     )
 
 
-def _sight(gathered: Gathered) -> NetworkSight:
+def _sight(gathered: Gathered, told: Announced) -> NetworkSight:
     """Return the network without this machine: its own queues are no printers of the network."""
     own = gathered.own_addresses
     is_whole = gathered.scan.state.state == "succeeded"
@@ -169,7 +193,7 @@ def _sight(gathered: Gathered) -> NetworkSight:
         contacts=gathered.contacts(),
         services=tuple(
             replace(service, addresses=others)
-            for service in gathered.mdns.services
+            for service in told.services
             if (others := tuple(a for a in service.addresses if a not in own))
         ),
         evidence=tuple(e for e in gathered.enrichment.evidence if e.address not in own),
@@ -214,12 +238,15 @@ def _is_truncated(gathered: Gathered) -> bool:
     return gathered.selection.truncated or gathered.mdns.truncated or gathered.is_cut
 
 
-def _limitations(gathered: Gathered, hosts: tuple[Host, ...], job: NetworkJob) -> tuple[str, ...]:
+def _limitations(
+    gathered: Gathered, told: Announced, hosts: tuple[Host, ...], job: NetworkJob
+) -> tuple[str, ...]:
     said = [
         *gathered.limitations,
         *gathered.selection.limitations,
         *gathered.scan.limitations,
         *gathered.mdns.limitations,
+        *told.limitations,
         *gathered.enrichment.limitations,
     ]
     if len(hosts) > job.max_hosts:

@@ -174,6 +174,10 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     narrower: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.sightings),  # not just a MAC the neighbour table remembers
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
+        # Anybody may announce what is another's: who answers and what it says then tell more.
+        lambda device: any(printer.uuid in each.answered_uuids for each in device.sightings),
+        lambda device: device.mac_address is not None and device.mac_address == printer.mac_address,
+        lambda device: any(each.contact == "open" for each in device.sightings),
         lambda device: has_model(device, printer.make_model),
     )
     for fits in narrower:

@@ -32,7 +32,9 @@ def gather_sight(
     scanned_networks: Sequence[str] = (),
 ) -> NetworkSight:
     """Join what the sources saw. A port that was tried, not open and never announced is no
-    sighting of its own: it is only among the contacts."""
+    sighting of its own: it is only among the contacts. What others announce of an address is no
+    evidence where the UUID in it is that of a device that gives it itself."""
+    services = _without_borrowed_uuids(services, evidence)
     gathered: dict[tuple[str, int], _Gathered] = {}
     outcomes = {(each.address, each.port): each.outcome for each in contacts}
     for key, outcome in outcomes.items():
@@ -55,6 +57,7 @@ def gather_sight(
             instances=tuple(found.instances),
             queues=tuple(found.queues),
             uuids=tuple(found.uuids),
+            answered_uuids=tuple(found.answered_uuids),
             serials=tuple(found.serials),
             models=tuple(found.models),
             is_announced=found.is_announced,
@@ -64,6 +67,18 @@ def gather_sight(
         for (address, port), found in gathered.items()
     )
     return NetworkSight(tuple(sightings), tuple(hosts), tuple(contacts), tuple(scanned_networks))
+
+
+def _without_borrowed_uuids(
+    services: Sequence[MdnsService], evidence: Sequence[Evidence]
+) -> tuple[MdnsService, ...]:
+    own = {each.uuid for each in evidence} | {_uuid(s) for s in services if not s.is_hearsay}
+    own.discard(None)
+    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in own))
+
+
+def _uuid(service: MdnsService) -> str | None:
+    return normal_uuid(dict(service.txt).get("uuid"))
 
 
 def identify(
@@ -116,6 +131,7 @@ class _Gathered:
     instances: dict[str, None] = field(default_factory=dict)
     queues: dict[str, None] = field(default_factory=dict)
     uuids: dict[str, None] = field(default_factory=dict)
+    answered_uuids: dict[str, None] = field(default_factory=dict)
     serials: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     is_announced: bool = False
@@ -135,6 +151,7 @@ class _Gathered:
 
     def add_evidence(self, evidence: Evidence) -> None:
         _keep(self.uuids, evidence.uuid)
+        _keep(self.answered_uuids, evidence.uuid)
         _keep(self.serials, evidence.serial)
         _keep(self.models, evidence.make_model)
         if len(self.uuids) > 1:

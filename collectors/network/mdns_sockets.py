@@ -31,6 +31,9 @@ _PLACES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
 _IP_MULTICAST_ALL = 49  # linux/in.h, not in the socket module
 _IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
+_SO_MEMINFO = 55  # asm-generic/socket.h, since Linux 4.12
+_MEMINFO = struct.Struct("=9I")
+_MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 
 
 @dataclass(slots=True)
@@ -51,32 +54,36 @@ class Link:
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
-    _places: dict[tuple[str | int, ...], bool] = field(default_factory=dict)
+    _places: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
     def send(self, packet: bytes) -> None:
         """Multicast a packet over each family; ``has_sent`` once any took one."""
         taken = [self._send(each, packet) for each in self.sockets]
         self.has_sent = self.has_sent or any(taken)
 
-    def receive(self, from_socket: socket.socket) -> bytes | None:
-        """Return the next waiting packet, None when there is none.
+    def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
+        """Return the next waiting packet and the address it came from, None when there is none.
 
-        A packet from beyond the link is given as empty bytes (RFC 6762, section 11).
+        A packet from beyond the link has no address (RFC 6762, section 11).
         """
         try:
             packet, source = from_socket.recvfrom(MESSAGE_MAX_BYTES + 1)
         except BlockingIOError:
             return None
         except OSError:
-            return b""  # an ICMP error of an earlier send; the next read may be well
+            return "", b""  # an ICMP error of an earlier send; the next read may be well
         # The port does not matter here, and an address comes in thousands of packets.
         place = (source[0], *source[2:])
-        is_ours = self._places.get(place)
-        if is_ours is None:
-            is_ours = self.is_neighbour(source)
+        address = self._places.get(place)
+        if address is None:
+            address = source[0].partition("%")[0] if self.is_neighbour(source) else ""
             if len(self._places) < _PLACES_MAX:
-                self._places[place] = is_ours
-        return packet if is_ours else b""
+                self._places[place] = address
+        return address, packet
+
+    def lost(self) -> int:
+        """Return how many packets the kernel has thrown away for want of room, where it tells."""
+        return sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
         """Tell whether a socket address is on this link, by its scope or by its network."""
@@ -193,6 +200,16 @@ def _set_if_known(opened: socket.socket, level: int, option: int, value: int) ->
     if sys.platform == "linux":
         with suppress(OSError):
             opened.setsockopt(level, option, value)
+
+
+def _lost(opened: socket.socket) -> int:
+    if sys.platform != "linux":
+        return 0
+    try:
+        figures = opened.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+    except OSError:
+        return 0
+    return int(_MEMINFO.unpack(figures)[_MEMINFO_DROPS]) if len(figures) == _MEMINFO.size else 0
 
 
 def _index(name: str) -> int:

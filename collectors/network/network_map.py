@@ -1,8 +1,10 @@
 """Hosts and endpoints out of everything that was seen. Pure."""
 
 import ipaddress
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from collectors.contract import Endpoint, Host, HostSource, Service
 from collectors.network.evidence import (
@@ -11,18 +13,24 @@ from collectors.network.evidence import (
     MdnsService,
     PrinterMatches,
 )
+from collectors.network.fair_share import in_turns
 from collectors.network.host_probes import PRINT_PORTS
 from collectors.network.local_network import LocalInterface
 from collectors.network.matching_sight import PRINT_SERVICES
 from collectors.network.port_names import port_name
 from collectors.network.scan import ScannedHost
 
+ENDPOINTS_AT_ONCE = 32
+"""Endpoints of one device that come before those of others that are worth less."""
+
 _SOURCES: tuple[HostSource, ...] = ("local", "gateway", "mdns", "tcp")
 
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """All that the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try."""
+    """All that the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try,
+    ``announcers`` tells who announced an address.
+    """
 
     interfaces: Sequence[LocalInterface] = ()
     scanned: Sequence[ScannedHost] = ()
@@ -31,6 +39,7 @@ class Sighted:
     identifications: Sequence[Identification] = ()
     macs: Mapping[str, str] = field(default_factory=dict)
     matches: PrinterMatches = field(default_factory=PrinterMatches)
+    announcers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -71,15 +80,37 @@ def assemble_endpoints(sighted: Sighted) -> tuple[Endpoint, ...]:
             if any(service.type in PRINT_SERVICES for service in services):
                 announced_printers.add(key)
             endpoints.append(_endpoint(place, port, services, known.get(key), matched.get(key)))
-    return by_worth(endpoints, announced_printers)
+    return by_worth(endpoints, announced_printers, sighted.announcers)
+
+
+def worth_keeping(hosts: Sequence[Host], sighted: Sighted, most: int) -> tuple[Host, ...]:
+    """Return the hosts that are kept where there are too many, in the order given: those that
+    were seen before those that somebody told of, and of the latter as many of each announcer."""
+    if len(hosts) <= most:
+        return tuple(hosts)
+    matched = {match.address for match in sighted.matches.endpoints}
+
+    def rank(host: Host) -> int:
+        if {"local", "gateway"} & set(host.sources) or host.address in matched:
+            return 0
+        return 1 if "tcp" in host.sources else 2
+
+    told = in_turns((sighted.announcers.get(h.address, h.address), h.address) for h in hosts)
+    turns = {address: turn for turn, address in enumerate(told)}
+    best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
+    kept = {host.address for host in best[:most]}
+    return tuple(host for host in hosts if host.address in kept)
 
 
 def by_worth(
-    endpoints: Iterable[Endpoint], announced_printers: Iterable[tuple[str, int]] = ()
+    endpoints: Iterable[Endpoint],
+    announced_printers: Iterable[tuple[str, int]] = (),
+    announcers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Endpoint, ...]:
     """Order endpoints best first: matched printers, printers, announced ones, the rest.
 
-    Whoever must shorten the list cuts its tail.
+    Whoever must shorten the list cuts its tail, so what one device has above ``ENDPOINTS_AT_ONCE``
+    comes after what the others have. ``announcers`` tells who announced an address.
     """
     printers = frozenset(announced_printers)
 
@@ -93,7 +124,18 @@ def by_worth(
             rank = 2 if "mdns" in endpoint.discovered_by else 3
         return (rank, *_numeric(endpoint.address), endpoint.port)
 
-    return tuple(sorted(endpoints, key=worth))
+    counts: Counter[str] = Counter()
+
+    def turn(endpoint: Endpoint) -> int:
+        """Return how often its device has had all that it may have at once."""
+        if endpoint.matched_printer_ids:
+            return 0
+        device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
+        counts[device] += 1
+        return (counts[device] - 1) // ENDPOINTS_AT_ONCE
+
+    # The sort is stable: inside a turn the order stays that of their worth.
+    return tuple(sorted(sorted(endpoints, key=worth), key=turn))
 
 
 def _places(sighted: Sighted) -> list[_Place]:
@@ -113,15 +155,24 @@ def _places(sighted: Sighted) -> list[_Place]:
             place.services.append(service)
             place.sources.add("mdns")
             place.interface_name = place.interface_name or service.interface_name or None
-            place.hostname = place.hostname or service.hostname or None
+            if not service.is_hearsay:
+                place.hostname = place.hostname or service.hostname or None
     _add_machine(sighted, places)
-    for name in sighted.hostnames:
-        if name.address in places:
-            places[name.address].hostname = places[name.address].hostname or name.hostname
+    _add_names(sighted, places)
     for place in places.values():
         if place.scanned is None and place.mac_address is None:
             place.mac_address = sighted.macs.get(place.address)
     return sorted(places.values(), key=_place_order)
+
+
+def _add_names(sighted: Sighted, places: dict[str, _Place]) -> None:
+    """Add the names that hosts did not announce themselves: told when asked, or by others."""
+    for name in sighted.hostnames:
+        if name.address in places:
+            places[name.address].hostname = places[name.address].hostname or name.hostname
+    for service in sighted.services:
+        for address in announced_addresses(service):
+            places[address].hostname = places[address].hostname or service.hostname or None
 
 
 def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:

@@ -15,6 +15,7 @@ from collectors.network.evidence import (
     KnownPrinters,
     MdnsFindings,
     OpenPort,
+    Wanted,
 )
 from collectors.network.local_network import LocalNetwork, read_local_network
 from collectors.network.neighbours import read_neighbour_table
@@ -33,6 +34,8 @@ class Browse(Protocol):
         max_services: int,
         deadline_s: float,
         run: Run,
+        wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
     ) -> MdnsFindings: ...
 
 
@@ -72,6 +75,8 @@ def _browse(
     max_services: int,
     deadline_s: float,
     run: Run,
+    wanted: Callable[[], Wanted],
+    exclude: Sequence[str],
 ) -> MdnsFindings:
     from collectors.network.mdns import browse  # noqa: PLC0415
 
@@ -81,6 +86,8 @@ def _browse(
         max_services=max_services,
         deadline_s=deadline_s,
         run=run,
+        wanted=wanted,
+        exclude=exclude,
     )
 
 

@@ -108,6 +108,19 @@ def endless_line() -> None:
         sys.stdout.write("x" * 65536)
 
 
+def long_checkpoint() -> None:
+    checkpoint()
+    tell("checkpoint", facts={**FACTS, "limitations": ["x" * 17 * 2**20]})
+    tell("progress", step="after", done=1, total=2)
+    result("whole")
+
+
+def long_result() -> None:
+    checkpoint()
+    result("x" * 40 * 2**20)
+    tell("progress", step="after", done=1, total=2)
+
+
 def many_lines() -> None:
     while True:
         tell("progress", step="disks", done=1)
@@ -142,6 +155,7 @@ def orphan() -> None:
 BEHAVIOURS: tuple[Callable[[], None], ...] = (
     well, chatty, crash, crash_at_once, crash_unspeakably, be_killed, hang, hang_later, obey,
     talk_garbage, answer_garbage, surprise, half_surrogates, endless_line, many_lines,
+    long_checkpoint, long_result,
     show_environment, grandchild, escaped_grandchild, orphan,
 )  # fmt: skip
 

@@ -67,7 +67,7 @@ def run_collector(plan: LanPlan) -> Outcome:
         child.stdin.flush()
         last = b""
         for line in child.stdout:
-            rss_kib = max(rss_kib, _peak_rss_kib(child.pid))
+            rss_kib = max(rss_kib, peak_rss_kib(child.pid))
             last = line
     facts = json.loads(last)["facts"]
     reached = (e for e in facts["endpoints"] if e["status"] == "reachable")
@@ -99,7 +99,7 @@ def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
     return Outcome(took_s, macs, frozenset(found))
 
 
-def _peak_rss_kib(pid: int) -> int:
+def peak_rss_kib(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
     except OSError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.lab.bench_contestants import peak_rss_kib
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap_counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap_lan import read_counters
@@ -26,12 +27,13 @@ TIME_LIMIT_S = 120.0
 
 @dataclass
 class ChildRun:
-    """The last event of a child, how it came there and how long it took."""
+    """The last event of a child, how it came there, how long it took and its peak of memory."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     took_s: float = 0.0
     ended_s: float = 0.0
+    peak_mib: float = 0.0
 
 
 @dataclass
@@ -72,6 +74,7 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
         child.stdin.write(job.encode() + b"\n")
         child.stdin.flush()
         for line in child.stdout:
+            kept.peak_mib = max(kept.peak_mib, peak_rss_kib(child.pid) / 1024)
             event = json.loads(line)
             kept.events.append(event["event"])
             if event["event"] == "progress" and event["step"] == cancel_at:

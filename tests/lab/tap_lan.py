@@ -40,6 +40,7 @@ _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
 _WEB_PORTS = frozenset({80, 8008, 8080})
+_IPP_PORT = 631
 _WEB_PAGE = b"HTTP/1.0 200 OK\r\nServer: lab/1.0\r\n\r\n<title>Lab host</title>"
 _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 8446, section 6.2)
 
@@ -60,6 +61,7 @@ class TapLan:
         self._number = 0
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
+        self.was_asked = False
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
 
     # ------------------------------------------------------------------ time
@@ -126,6 +128,9 @@ class TapLan:
             self._handle_tcp(host, frame, packet, now)
         elif packet.protocol == frames.UDP:
             self.counters.udp_datagrams += 1
+            if packet.body[2:4] == _MDNS_PORT.to_bytes(2, "big"):
+                self._answer_directly(host, frame, packet, now)
+                return
             self._reply(host, frame, frames.port_unreachable(packet), now)
         elif packet.protocol == frames.ICMP and packet.body[:1] == b"\x08":
             self._reply(host, frame, frames.echo_reply(packet), now)
@@ -166,6 +171,8 @@ class TapLan:
             ack = segment.sequence + len(segment.payload)
             flags = frames.ACK | frames.PSH | frames.FIN
             page = _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
+            if port == _IPP_PORT and host.ipp_uuid:
+                page = _ipp_answer(host.ipp_uuid)
             return frames.Tcp(port, client, segment.acknowledgement, ack, flags, page)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
@@ -181,6 +188,7 @@ class TapLan:
         counters.most_print_connections = max(counters.most_print_connections, printing)
 
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
+        self.was_asked = True
         for name in read_questions(packet.body[8:]):
             # A record is multicast at most once a second (RFC 6762, section 6).
             if now - self._last_mdns.get(name, -1.0) < 1.0:
@@ -193,6 +201,18 @@ class TapLan:
                     _MDNS_MAC, self._macs[host.address], frames.ETHERTYPE_IPV4, body
                 )
                 self._send(host, frame, now + self._rng.uniform(0.02, 0.12))
+
+    def _answer_directly(
+        self, host: LanHost, frame: frames.Ethernet, packet: frames.Ipv4, now: float
+    ) -> None:
+        """Answer a question to one host alone, with its number (RFC 6762, section 6.7)."""
+        port, payload = int.from_bytes(packet.body[:2], "big"), packet.body[8:]
+        for name in read_questions(payload):
+            for answering, answer in self._responder.answers(name):
+                if answering is host:
+                    reply = payload[:2] + answer[2:]
+                    body = frames.udp(packet.destination, packet.source, _MDNS_PORT, port, reply)
+                    self._reply(host, frame, body, now)
 
     # ------------------------------------------------------------------ frames out
 
@@ -274,9 +294,57 @@ def open_tap(plan: LanPlan) -> int:
     return tap_fd
 
 
-def play(lan: TapLan, tap_fd: int, control: socket.socket, child: subprocess.Popen[bytes]) -> int:
+def _ipp_answer(uuid: str) -> bytes:
+    """Return the reply of a printer that is idle (RFC 8010, section 3)."""
+    printer = (
+        (0x45, "printer-uuid", f"urn:uuid:{uuid}".encode()),
+        (0x41, "printer-make-and-model", b"Lab Printer 1"),
+        (0x23, "printer-state", struct.pack("!i", 3)),
+    )
+    texts = ((0x47, "attributes-charset", b"utf-8"), (0x48, "attributes-natural-language", b"en"))
+    body = struct.pack("!BBHI", 1, 1, 0, 1) + b"\x01" + b"".join(_ipp_value(*t) for t in texts)
+    body += b"\x04" + b"".join(_ipp_value(*each) for each in printer) + b"\x03"
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/ipp\r\nContent-Length: {len(body)}\r\n"
+    return head.encode() + b"Connection: close\r\n\r\n" + body
+
+
+def _ipp_value(tag: int, name: str, value: bytes) -> bytes:
+    return (
+        struct.pack("!BH", tag, len(name)) + name.encode() + struct.pack("!H", len(value)) + value
+    )
+
+
+def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[bytes]:
+    """Start the liar; it is ready to lie when this returns."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.lab.tap_liar",
+        str(plan_path),
+        str(tap_fd),
+        str(packets),
+    ]
+    liar = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(tap_fd,)
+    )
+    assert liar.stdout is not None
+    assert liar.stdout.readline() == b"ready\n"
+    return liar
+
+
+def play(
+    lan: TapLan,
+    tap_fd: int,
+    control: socket.socket,
+    child: subprocess.Popen[bytes],
+    liar: subprocess.Popen[bytes] | None = None,
+) -> int:
     """Answer frames until the command ends; returns its exit code."""
     while child.poll() is None:
+        if liar is not None and liar.stdin is not None and lan.was_asked:
+            liar.stdin.write(b"\n")
+            liar.stdin.close()
+            liar.stdin = None
         ready, _, _ = select.select([tap_fd, control], [], [], lan.wait_s(time.monotonic()))
         if tap_fd in ready:
             _read_frames(lan, tap_fd)
@@ -312,8 +380,14 @@ def main() -> int:
         path = str(Path(directory) / "control")
         control.bind(path)
         environment = {**os.environ, CONTROL_VARIABLE: path}
-        with subprocess.Popen(sys.argv[2:], env=environment) as child:
-            return play(TapLan(plan, tap_fd), tap_fd, control, child)
+        liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
+        try:
+            with subprocess.Popen(sys.argv[2:], env=environment) as child:
+                return play(TapLan(plan, tap_fd), tap_fd, control, child, liar)
+        finally:
+            if liar is not None:
+                liar.kill()
+                liar.communicate()
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ class LanHost:
     loses_first_arp: bool = False
     hostname: str = ""
     services: tuple[LanService, ...] = ()
+    ipp_uuid: str = ""
+    """What it answers to Get-Printer-Attributes on port 631; "" for no IPP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class LanPlan:
     proxy_arp_mac: str = ""
     proxied: str = ""
     seed: int = 1
+    lies: int = 0
+    lies_per_s: int = 0
+    """Packets that the last host sends from the first question on, and how fast (0: as fast as it
+    can; see tap_liar.py)."""
 
     @property
     def prefix_length(self) -> int:

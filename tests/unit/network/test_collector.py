@@ -24,6 +24,7 @@ from collectors.network.evidence import (
     MdnsFindings,
     MdnsService,
     OpenPort,
+    Wanted,
 )
 from collectors.network.local_network import LocalInterface, LocalNetwork
 from collectors.network.rtnetlink import LinkNeighbour
@@ -110,6 +111,8 @@ class World:
         max_services: int,
         deadline_s: float,
         run: Run,
+        wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
     ) -> MdnsFindings:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)

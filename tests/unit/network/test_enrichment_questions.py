@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.enrichment_ipp import ask_ipp, parse_attributes, parse_device_id
-from collectors.network.enrichment_names import ask_names
+from collectors.network.enrichment_names import READ_PER_HOST_MAX, Heard, ask_names
 from collectors.network.enrichment_web import ask_web, parse_title
 from collectors.network.evidence import Evidence, HostName, OpenPort
 from collectors.network.http_exchange import HttpReply
@@ -250,3 +250,21 @@ def _own_certificate(directory: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     return context
+
+
+def test_a_host_s_own_word_for_its_name_counts_more_than_others():
+    reverse = "9.0.0.127.in-addr.arpa"
+
+    def naming(label: str) -> bytes:
+        return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
+
+    heard = Heard({reverse: "127.0.0.9"})
+    for number in range(1000):
+        heard.add("127.0.0.66", naming(f"lie-{number}"))
+    assert heard.name(reverse) == "lie-0.local"
+    assert heard.read <= 2 * READ_PER_HOST_MAX
+    heard.add("", naming("from-beyond-the-link"))
+    heard.add("127.0.0.9", b"noise")
+    heard.add("127.0.0.9", naming("till"))
+    heard.add("127.0.0.9", naming("later"))
+    assert heard.name(reverse) == "till.local"

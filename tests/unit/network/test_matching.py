@@ -426,3 +426,48 @@ def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
     for endpoint in matches.endpoints:
         assert (endpoint.address, endpoint.port) in seen
         assert endpoint.printer_ids
+
+
+def test_who_answers_counts_more_than_who_announces_the_same():
+    lies = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
+    by_uuid = replace(NAMED, uuid=UUID)
+    by_name = replace(NAMED, dns_sd_name="Kitchen")
+    contacts = opened("192.168.1.50", 631)
+    for printer in (by_uuid, by_name):
+        told = judged(printer, gather_sight(services=lies, contacts=contacts))
+        assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+        without = judged(printer, gather_sight(services=lies))
+        assert "mbiguous between" in (without.reason or "")
+
+
+def test_the_uuid_that_a_port_gives_counts_more_than_an_announced_one():
+    lies = [announced("192.168.1.66", port=80, uuid=UUID), announced("192.168.1.50", uuid=UUID)]
+    sight = gather_sight(
+        services=lies,
+        contacts=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
+        evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
+    )
+    assert judged(replace(NAMED, uuid=UUID), sight).matched_endpoint == "192.168.1.50:631"
+
+
+def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
+    lie = announced("192.168.1.66", host="BRN001ba9123456.local")
+    sight = gather_sight(
+        services=[lie],
+        hosts=[SeenHost("192.168.1.50", MAC), SeenHost("192.168.1.66", "02:00:00:00:00:66")],
+        contacts=[*opened("192.168.1.66", 631), *opened("192.168.1.50", 631)],
+    )
+    assert judged(replace(NAMED, mac_address=MAC), sight).matched_endpoint == "192.168.1.50:631"
+
+
+def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
+    lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
+    own = announced("192.168.1.50", uuid=UUID)
+    contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
+    asked = [Evidence("192.168.1.50", 631, uuid=UUID)]
+    printer = replace(NAMED, uuid=UUID)
+    for sight in (
+        gather_sight(services=[lie, own], contacts=contacts),
+        gather_sight(services=[lie], contacts=contacts, evidence=asked),
+    ):
+        assert judged(printer, sight).matched_endpoint == "192.168.1.50:631"

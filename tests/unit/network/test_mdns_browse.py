@@ -2,15 +2,18 @@
 
 import ipaddress
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from collectors.contract import Facts, Interface, InterfaceAddress
 from collectors.network.evidence import MdnsFindings
 from collectors.network.mdns import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns_session import Pace
 from collectors.network.mdns_sockets import Link, open_link
+from collectors.network.rtnetlink import LinkNeighbour
 from tests.unit.network.mdns_answers import (
     PTR,
     Responder,
@@ -145,7 +148,91 @@ def test_more_services_than_the_limit_are_counted():
         findings = browse_loopback(responder, limit=10)
     assert len(findings.services) == 10
     assert findings.truncated
-    assert findings.limitations == ("mDNS: 20 services over the limit were left out",)
+    assert findings.limitations == (
+        "mDNS: 20 services over the limit were left out: 20 of 127.0.0.1",
+    )
+
+
+class LosingLink(Link):
+    """Says that the kernel lost packets, until the given number of rounds was asked."""
+
+    rounds: ClassVar[int] = 0
+
+    def lost(self) -> int:
+        LosingLink.rounds += 1
+        return min(LosingLink.rounds, 40)
+
+
+def test_what_was_lost_is_asked_for_again_without_the_answers_known():
+    LosingLink.rounds = 0
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+
+    def open_losing(interface: Interface) -> Link:
+        link = to_responder(responder)(interface)
+        return LosingLink(
+            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
+        )
+
+    with Responder({IPP: [packet]}) as responder:
+        findings = browse(
+            [LAN],
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            open_link=open_losing,
+            read_neighbours=lambda: (),
+            pace=QUICK,
+        )
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+    asking = [question for question in responder.questions if IPP in question]
+    assert len(asking) > 2
+    known = [question for question in asking if b"\x07Kitchen\x04_ipp" in question]
+    assert len(known) <= 1
+
+
+def test_where_too_much_is_told_the_hosts_are_asked_themselves():
+    flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
+    asked: list[int] = []
+
+    def neighbours() -> list[LinkNeighbour]:
+        asked.append(1)
+        return [
+            LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
+            LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
+            LinkNeighbour(1, "127.0.0.3", None, "failed"),
+            LinkNeighbour(1, "10.0.0.1", "02:00:00:00:00:03", "stale"),
+        ]
+
+    with Responder({IPP: flood}) as responder:
+        findings = browse(
+            [LAN],
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            exclude=("127.0.0.2/32", "nonsense"),
+            open_link=to_responder(responder),
+            read_neighbours=neighbours,
+            pace=QUICK,
+        )
+    assert asked
+    assert findings.limitations[-1] == (
+        "mDNS: more was announced on eth0 than could be heard, so 1 hosts were asked one by one:"
+        " 0 answered"
+    )
+
+
+def test_the_kernel_tells_what_it_lost():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as full:
+        full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        full.bind(("127.0.0.1", 0))
+        link = Link("lo", 1, sockets=[full])
+        assert link.lost() == 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(50):
+                sender.sendto(bytes(1000), full.getsockname())
+        assert link.lost() > 0 or sys.platform != "linux"
 
 
 def test_the_deadline_ends_it_and_is_told():

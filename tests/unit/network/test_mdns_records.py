@@ -1,12 +1,14 @@
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.network.mdns_announcers import LinkRecords
 from collectors.network.mdns_records import (
     ADDRESSES_PER_HOST_MAX,
     ENUMERATION,
     TYPES_MAX,
     Allowance,
-    RecordBook,
     parse_txt,
     service_type_of,
 )
@@ -14,6 +16,7 @@ from collectors.network.mdns_wire import (
     AddressRecord,
     PointerRecord,
     Question,
+    Record,
     ServiceRecord,
     TextRecord,
 )
@@ -21,17 +24,24 @@ from collectors.network.mdns_wire import (
 FULL = "Kitchen._ipp._tcp.local"
 
 
-def a_book(limit: int = 10) -> RecordBook:
-    return RecordBook("eth0", Allowance(limit))
+class Told(LinkRecords):
+    """The records of one link, told by one device unless a test says otherwise."""
+
+    def hear(self, records: Iterable[Record], source: str = "10.0.0.9") -> bool:
+        return self.add(source, records)
+
+
+def a_book(limit: int = 10) -> Told:
+    return Told("eth0", Allowance(limit))
 
 
 def test_puts_records_together_whatever_their_order_and_case():
     book = a_book()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
-    assert book.add(addresses)
-    assert book.add([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
-    assert book.add([ServiceRecord(FULL, "brn1.local", 631)])
-    assert book.add([PointerRecord("_IPP._tcp.local", FULL)])
+    assert book.hear(addresses)
+    assert book.hear([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
+    assert book.hear([ServiceRecord(FULL, "brn1.local", 631)])
+    assert not book.hear([PointerRecord("_IPP._tcp.local", FULL)])
     (service,) = book.services()
     assert (service.instance, service.type, service.port) == ("Kitchen", "_ipp._tcp", 631)
     assert (service.hostname, service.interface_name) == ("brn1.local", "eth0")
@@ -42,43 +52,43 @@ def test_puts_records_together_whatever_their_order_and_case():
 def test_nothing_new_is_no_news():
     book = a_book()
     records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
-    assert book.add(records)
-    assert not book.add(records)
+    assert book.hear(records)
+    assert not book.hear(records)
 
 
 def test_asks_only_for_what_is_missing():
     book = a_book()
-    book.add([PointerRecord("_ipp._tcp.local", FULL)])
+    book.hear([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
     assert list(book.missing()) == [Question(own, "SRV"), Question(own, "TXT")]
-    book.add([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
+    book.hear([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
     assert list(book.missing()) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
     ]
-    book.add([AddressRecord("h.local", "10.0.0.9")])
+    book.hear([AddressRecord("h.local", "10.0.0.9")])
     assert list(book.missing()) == []
 
 
 def test_the_allowance_is_shared_and_counts_what_it_drops():
     allowance = Allowance(1)
-    first, second = RecordBook("eth0", allowance), RecordBook("wlan0", allowance)
-    first.add([PointerRecord("_ipp._tcp.local", FULL)])
-    second.add([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
+    first, second = Told("eth0", allowance), Told("wlan0", allowance)
+    first.hear([PointerRecord("_ipp._tcp.local", FULL)])
+    second.hear([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
     assert (len(first), len(second), len(allowance.dropped)) == (1, 0, 1)
 
 
 def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():
     book = a_book()
-    book.add([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
-    book.add([PointerRecord(ENUMERATION, "no-type.local")])
+    book.hear([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
+    book.hear([PointerRecord(ENUMERATION, "no-type.local")])
     assert len(book.types) == TYPES_MAX
 
 
 def test_addresses_of_one_host_are_bounded():
     book = a_book()
-    book.add([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
-    book.add([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
+    book.hear([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
+    book.hear([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
     (service,) = book.services()
     assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
 
@@ -86,7 +96,7 @@ def test_addresses_of_one_host_are_bounded():
 def test_hostile_names_are_cleaned():
     book = a_book()
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
-    book.add([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
+    book.hear([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
     (service,) = book.services()
     assert service.instance == "<b>[31mevil 🖨"
 

@@ -13,11 +13,13 @@ from collectors.network.evidence import (
 )
 from collectors.network.local_network import LocalInterface
 from collectors.network.network_map import (
+    ENDPOINTS_AT_ONCE,
     Sighted,
     announced_addresses,
     assemble_endpoints,
     assemble_hosts,
     by_worth,
+    worth_keeping,
 )
 from collectors.network.port_names import port_name
 from collectors.network.scan import ScannedHost
@@ -177,3 +179,53 @@ def test_endpoints_are_distinct_and_ordered_by_worth(
     assert set(keys) == {(f"10.0.0.{n}", port) for n, port, _ in numbers}
     assert len(keys) == len(set(keys))
     assert by_worth(endpoints) == endpoints
+
+
+def test_what_one_device_has_beyond_its_share_comes_after_the_others() -> None:
+    lies = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
+    printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
+    matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
+    printing = [(each.address, each.port) for each in lies]
+    ordered = by_worth([*lies, printer, till, matched], printing)
+    assert ordered[0] == matched
+    assert ordered[1 : ENDPOINTS_AT_ONCE + 3] == (*lies[:ENDPOINTS_AT_ONCE], printer, till)
+
+
+def test_addresses_of_one_announcer_share_one_share() -> None:
+    lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
+    announcers = {each.address: "02:00:00:00:00:66" for each in lies}
+    ordered = by_worth([*lies, endpoint("10.0.0.200", 22)], (), announcers)
+    assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
+
+
+def test_hosts_that_were_seen_are_kept_before_those_that_somebody_told_of() -> None:
+    services = [
+        MdnsService(f"s{n}", "_ipp._tcp", "h", (f"10.0.0.{n}",), 631, announcer="10.0.0.66")
+        for n in range(100, 150)
+    ]
+    other = MdnsService("other", "_ipp._tcp", "h", ("10.0.0.240",), 631, announcer="10.0.0.240")
+    sighted = Sighted(
+        interfaces=(ETH0,),
+        scanned=(ScannedHost("10.0.0.200", open_ports=(80,)), ScannedHost("10.0.0.201")),
+        services=[*services, other],
+        matches=PrinterMatches((), (EndpointMatch("10.0.0.149", 631, ("q1",)),)),
+        announcers={s.addresses[0]: s.announcer for s in (*services, other)},
+    )
+    hosts = assemble_hosts(sighted)
+    kept = [host.address for host in worth_keeping(hosts, sighted, 8)]
+    assert kept == [
+        *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),
+        *("10.0.0.200", "10.0.0.201", "10.0.0.240"),
+    ]
+    assert worth_keeping(hosts, sighted, len(hosts)) == hosts
+
+
+def test_a_host_has_the_name_it_gives_itself() -> None:
+    lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
+    (host,) = assemble_hosts(Sighted(services=(lie, PRINTER)))
+    assert host.hostname == "kitchen.local"
+    asked = (HostName("10.0.0.9", "till.local"),)
+    (host,) = assemble_hosts(Sighted(services=(lie,), hostnames=asked))
+    assert host.hostname == "till.local"
+    (host,) = assemble_hosts(Sighted(services=(lie,)))
+    assert host.hostname == "lie.local"

@@ -183,6 +183,29 @@ async def test_an_endless_line_ends_the_run() -> None:
         await run("endless_line")
 
 
+async def test_a_line_that_is_too_long_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Progress] = []
+
+    collected = await process("long_checkpoint").collect(JOB, seen.append)
+
+    assert collected.error is None
+    assert facts(collected).limitations == ("whole",)
+    assert [each.step for each in seen] == ["disks", "after"]
+    assert "an event is longer than 16777216 bytes: left out" in caplog.text
+
+
+async def test_a_result_that_is_too_long_leaves_what_was_told_before() -> None:
+    seen: list[Progress] = []
+
+    collected = await process("long_result").collect(JOB, seen.append)
+
+    assert collected.error == "an event is longer than 16777216 bytes"
+    assert facts(collected).limitations == ("so far",)
+    assert [each.step for each in seen] == ["disks", "after"]
+    (failure,) = facts(collected).failures
+    assert failure.reason == collected.error
+
+
 async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
     with pytest.raises(CollectorError, match="deadline"):
         await run("many_lines", short(0.3))

@@ -1,0 +1,121 @@
+"""A neighbour that lies in every way beside ten honest printers: they are reported as without it.
+
+``LIES=50000`` is the whole proof; CI sends fewer.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agent.wire.network_payload import NetworkPayload
+from agent.wire.reading import read_json, write_json
+from tests.lab.namespaces import why_not
+from tests.lab.tap_collect import ChildRun, collect_in_lan
+from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, LanService
+from tests.lab.test_tap_lan import payload_of
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.calm,
+    pytest.mark.skipif(why_not() is not None, reason=f"no TAP LAN here: {why_not()}"),
+]
+
+LIES = int(os.environ.get("LIES", "6000"))
+TIME_MAX_S = 15.0
+PEAK_MAX_MIB = 96.0
+LIAR = "10.81.0.66"
+LIAR_MAC = "02:66:66:66:66:66"
+PRINTERS = tuple(
+    LanHost(
+        address=f"10.81.0.{100 + n}",
+        mac=f"02:1b:00:00:00:{n:02x}",
+        open_ports=(80, 631, 9100),
+        hostname=f"printer-{n}",
+        services=(
+            LanService(
+                f"Honest {n}", "_ipp._tcp", 631, (f"UUID={UUID(int=n)}", "ty=Lab Printer 1")
+            ),
+            LanService(f"Honest {n}", "_pdl-datastream._tcp", 9100, ("ty=Lab Printer 1",)),
+        ),
+        ipp_uuid=str(UUID(int=n)),
+    )
+    for n in range(10)
+)
+# Nine are queues of this machine, by address, by MAC and by name; the last one nobody set up.
+JOB: dict[str, Any] = {
+    "ports": VENUE_PORTS,
+    "max_hosts": 256,
+    "max_services": 2048,
+    "max_duration_s": 30,
+    "printers": [
+        {
+            "id": f"q{n}",
+            "name": f"Honest {n}" if n in (7, 8) else f"Queue {n}",
+            "transport": "network",
+            "address": (f"{p.address}:631", p.address, p.mac, f"{p.address}:9100", None)[
+                4 if n in (7, 8) else n % 4
+            ],
+        }
+        for n, p in enumerate(PRINTERS[:9])
+    ],
+}
+
+
+def lan(lies: int) -> LanPlan:
+    gateway = LanHost("10.81.0.1", "02:1b:00:00:01:00", (53, 80))
+    liar = LanHost(LIAR, LIAR_MAC, (80,), hostname="liar")
+    return LanPlan(
+        "10.81.0.0/24", "10.81.0.2", gateway.address, (gateway, *PRINTERS, liar), lies=lies
+    )
+
+
+def collected(tmp_path: Path, lies: int) -> ChildRun:
+    directory = tmp_path / str(lies)
+    directory.mkdir()
+    (run,) = collect_in_lan(lan(lies), JOB, directory).runs
+    print(
+        f"{lies} lies: {run.took_s:.1f} s, {run.peak_mib:.0f} MiB",
+        *run.facts["limitations"],
+        sep="\n",
+    )
+    return run
+
+
+def honest_part(run: ChildRun) -> dict[str, Any]:
+    """What the report says of the ten printers."""
+    own = {p.address for p in PRINTERS}
+    endpoints = [e for e in run.facts["endpoints"] if e["address"] in own]
+    return {
+        "printers": run.facts["printers"],
+        "endpoints": {
+            (e["address"], e["port"]): (e["label"], e["host"], e["model"], e["status"],
+            e["mac_address"], tuple(e["matched_printer_ids"]), tuple(e["discovered_by"]))
+            for e in endpoints if e["status"] == "reachable"
+        },
+        "hosts": {
+            h["address"]: (h["hostname"], h["mac_address"], h["reachability"])
+            for h in run.facts["hosts"]
+            if h["address"] in own
+        },
+    }  # fmt: skip
+
+
+def test_honest_printers_are_reported_as_without_the_liar(tmp_path: Path) -> None:
+    without, beside = collected(tmp_path, 0), collected(tmp_path, LIES)
+    assert honest_part(beside) == honest_part(without)
+    assert [p["status"] for p in without.facts["printers"]] == ["reachable"] * 9
+    assert without.facts["limitations"] == []
+    assert beside.facts["failures"] == []
+    for source in ("interfaces_source", "mdns_source", "scan_source"):
+        assert beside.facts[source]["state"] == "succeeded"
+    assert any(LIAR in said for said in beside.facts["limitations"])
+    assert beside.took_s <= TIME_MAX_S
+    assert beside.peak_mib <= PEAK_MAX_MIB
+    payload = payload_of(beside.facts, {**JOB, "printers": ()})
+    assert payload.completeness == "limited"
+    listed = {(e.address, e.port) for e in payload.endpoints}
+    assert {(p.address, port) for p in PRINTERS for port in p.open_ports} <= listed
+    read_json(write_json(payload), NetworkPayload)

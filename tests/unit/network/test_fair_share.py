@@ -1,0 +1,55 @@
+"""What strangers share is never taken by one of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.fair_share import Pool, in_turns
+
+
+def test_one_greedy_holder_ends_at_a_half_and_a_newcomer_gets_as_much_as_is_left() -> None:
+    pool = Pool(100)
+    assert sum(pool.take("greedy", 1) for _ in range(1000)) == 50
+    assert sum(pool.take("newcomer", 1) for _ in range(1000)) == 25
+    assert pool.take("late", 1)
+
+
+def test_what_is_given_back_or_refilled_can_be_taken_again() -> None:
+    pool = Pool(10)
+    assert pool.take("a", 5)
+    assert not pool.take("a", 1)
+    pool.give_back("a", 5)
+    assert pool.take("a", 5)
+    pool.refill()
+    assert not pool.take("a", 3)  # what it has had counts against it
+    assert pool.take("b", 5)
+
+
+def test_two_that_turn_out_to_be_one_share_one_share() -> None:
+    pool = Pool(100)
+    assert pool.take("10.0.0.1", 30)
+    assert pool.take("10.0.0.2", 20)
+    pool.hand_over("10.0.0.1", "mac")
+    pool.hand_over("10.0.0.2", "mac")
+    assert not pool.take("mac", 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40))))
+def test_nobody_holds_more_than_is_left(takes: list[tuple[str, int]]) -> None:
+    pool, held = Pool(100), dict.fromkeys("abcd", 0)
+    for holder, amount in takes:
+        if pool.take(holder, amount):
+            held[holder] += amount
+            assert held[holder] <= 100 - sum(held.values())
+    assert sum(held.values()) <= 100
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers())))
+def test_everybody_has_a_turn_before_anybody_has_two(owned: list[tuple[str, int]]) -> None:
+    turns = in_turns((owner, (owner, item)) for owner, item in owned)
+    assert sorted(turns) == sorted(owned)
+    for owner in "abc":
+        assert [each for each in turns if each[0] == owner] == [e for e in owned if e[0] == owner]
+    counts = [[o for o, _ in turns[:n]] for n in range(len(turns))]
+    for before, (owner, _) in zip(counts, turns, strict=True):
+        waiting = {o for o, _ in turns[len(before) :]}
+        assert all(before.count(other) >= before.count(owner) for other in waiting)

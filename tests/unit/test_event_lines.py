@@ -1,0 +1,155 @@
+"""No event is longer than the parent reads; what is cut is the most voluminous part, and said."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import (
+    ApplicationFacts,
+    Checkpoint,
+    Crash,
+    Endpoint,
+    Failure,
+    Field,
+    Host,
+    InterfaceFields,
+    NetworkFacts,
+    Printer,
+    Progress,
+    Result,
+    Service,
+)
+from collectors.event_lines import line_of
+
+LIMIT = 100_000
+LIAR, LIAR_MAC = "10.0.0.66", "02:00:00:00:00:66"
+
+
+def an_endpoint(address: str, port: int, mac: str | None, ids: tuple[str, ...] = ()) -> Endpoint:
+    return Endpoint(address, "h", port, "x" * 50, ("mdns",), "discovered", None, mac, ids)
+
+
+def a_host(address: str, services: int, mac: str | None) -> Host:
+    return Host(
+        address, tuple(Service(n, "mdns", "x" * 50) for n in range(services)), mac_address=mac
+    )
+
+
+def network(**values: Any) -> NetworkFacts:
+    return NetworkFacts("local-network", "linux", "1", "2026-01-01T00:00:00Z", **values)
+
+
+HONEST = network(
+    hosts=tuple(a_host(f"10.0.0.{n}", 3, f"02:00:00:00:00:{n:02}") for n in range(10)),
+    endpoints=tuple(an_endpoint(f"10.0.0.{n}", 631, f"02:00:00:00:00:{n:02}") for n in range(10)),
+    printers=(Printer("p", "P", "network", "reachable"),),
+)
+
+
+def facts_of(line: bytes) -> dict[str, Any]:
+    assert len(line) <= LIMIT
+    assert line.count(b"\n") == 1
+    return dict(json.loads(line)["facts"])
+
+
+def test_what_fits_is_told_as_it_is() -> None:
+    for event in (Progress("scan", 1, 2), Checkpoint(HONEST), Result(HONEST), Crash("x")):
+        assert "limitations" not in (line := line_of(event, LIMIT)).decode() or (
+            facts_of(line)["limitations"] == []
+        )
+    assert json.loads(line_of(Progress("scan", 1, 2)))["done"] == 1
+
+
+def test_only_the_device_that_has_most_is_cut_and_that_is_said() -> None:
+    lies = tuple(an_endpoint(LIAR, n, LIAR_MAC) for n in range(2000))
+    wanted = an_endpoint(LIAR, 9100, LIAR_MAC, ("p",))
+    facts = replace(
+        HONEST,
+        hosts=(*HONEST.hosts, a_host(LIAR, 1000, LIAR_MAC)),
+        endpoints=(*lies, wanted, *HONEST.endpoints),
+    )
+    for event in (Checkpoint(facts), Result(facts)):
+        told = facts_of(line_of(event, LIMIT))
+        addresses = [each["address"] for each in told["endpoints"]]
+        assert all(addresses.count(f"10.0.0.{n}") == 1 for n in range(10))
+        assert all(len(each["services"]) == 3 for each in told["hosts"][:10])
+        assert [e["port"] for e in told["endpoints"] if e["matched_printer_ids"]] == [9100]
+        assert told["endpoints"][0]["port"] == 0  # the best come first
+        assert len(told["printers"]) == 1
+        assert told["truncated"]
+        (said,) = told["limitations"]
+        assert said.startswith(f"{LIAR} (MAC {LIAR_MAC}): ")
+        assert "of 3,001 services and ports are listed" in said
+
+
+def test_thousands_of_devices_are_cut_alike() -> None:
+    facts = network(hosts=tuple(a_host(f"10.0.{n // 250}.{n % 250}", 40, None) for n in range(50)))
+    told = facts_of(line_of(Result(facts), LIMIT))
+    counts = {len(each["services"]) for each in told["hosts"]}
+    assert len(told["hosts"]) == 50
+    assert max(counts) - min(counts) <= 1
+    assert len(told["limitations"]) == 17
+    assert told["limitations"][-1] == "of 34 more devices not all is listed either"
+
+
+def test_what_no_device_made_too_long_is_left_out_too() -> None:
+    lines = tuple(f"{n} " + "x" * 1000 for n in range(200))
+    facts = replace(HONEST, limitations=lines, failures=(Failure("a", "b" * 1000),) * 200)
+    told = facts_of(line_of(Result(facts), LIMIT))
+    assert len(told["printers"]) == 1
+    assert len(told["endpoints"]) == 10
+    assert told["limitations"][-1].startswith("368 more failures and limitations are left out")
+
+
+def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
+    hosts = tuple(
+        a_host(f"10.{n // 62500}.{n // 250 % 250}.{n % 250}", 0, None) for n in range(900)
+    )
+    facts = replace(HONEST, hosts=hosts, endpoints=(an_endpoint("10.0.0.1", 1, None, ("p",)),))
+    told = facts_of(line_of(Result(facts), LIMIT))
+    assert (told["hosts"], len(told["endpoints"]), len(told["printers"])) == ([], 1, 1)
+    assert "900 hosts" in told["limitations"][0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=30),
+    st.integers(0, 100),
+)
+def test_any_network_fits(devices: list[tuple[int, int, bool]], limitations: int) -> None:
+    hosts, endpoints = [], []
+    for number, (services, ports, has_mac) in enumerate(devices):
+        mac = f"02:00:00:00:00:{number:02x}" if has_mac else None
+        hosts.append(a_host(f"10.0.0.{number}", services, mac))
+        endpoints += [an_endpoint(f"10.0.0.{number}", port, mac) for port in range(ports)]
+    facts = network(
+        hosts=tuple(hosts), endpoints=tuple(endpoints), limitations=("x" * 1000,) * limitations
+    )
+    facts_of(line_of(Result(facts), LIMIT))
+
+
+def test_the_longest_field_of_a_snapshot_is_left_out_with_its_reason() -> None:
+    long, short = Field("cpu", "s", "available", "x" * LIMIT), Field("os", "s", "available", "y")
+    facts = ApplicationFacts(
+        "2026", fields=(long, short), interfaces=(InterfaceFields("eth0", (long, short)),)
+    )
+    told = facts_of(line_of(Result(facts), LIMIT))
+    for fields in (told["fields"], told["interfaces"][0]["fields"]):
+        assert [each["status"] for each in fields] == ["collection-failed", "available"]
+        assert "100,002 bytes" in fields[0]["reason"]
+    assert told["limitations"] == ["cpu was left out: it is too long to be told"]
+    assert told["truncated"]
+
+
+def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
+    group = InterfaceFields("eth0", (Field("os", "s", "available", "y" * 100),) * 100)
+    facts = ApplicationFacts("2026", fields=group.fields[:3], interfaces=(group,) * 100)
+    told = facts_of(line_of(Result(facts), LIMIT))
+    assert len(told["fields"]) == 3
+    assert "100 interfaces and 0 devices are left out" in told["limitations"][0]
+
+
+def test_a_crash_is_told_within_bounds() -> None:
+    assert len(line_of(Crash("x" * LIMIT), LIMIT)) < 5000
