@@ -59,7 +59,7 @@ async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:
     assert len(errors.splitlines()) == 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+@pytest.mark.needs("other-user")
 def test_root_writes_as_the_owner_of_the_state_directory() -> None:
     # pytest's own directories are closed to others.
     with tempfile.TemporaryDirectory() as directory:
