@@ -28,6 +28,24 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
+def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
+    """What the key of an authority is for (RFC 5280, section 4.2.1.3); ``serves``: TLS as well.
+
+    Python 3.13 and later accept no authority that does not say it.
+    """
+    return x509.KeyUsage(
+        digital_signature=serves,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
 def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
@@ -40,6 +58,7 @@ def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authorit
         .not_valid_before(now - timedelta(days=400))
         .not_valid_after(now + timedelta(days=400))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(signs_certificates(), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
