@@ -46,10 +46,12 @@ def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
     )
 
 
-def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authority:
+def make_authority(
+    folder: Path, name: str = "Venue Test Authority", *, says_its_usage: bool = True
+) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(_name(name))
         .issuer_name(_name(name))
@@ -58,10 +60,11 @@ def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authorit
         .not_valid_before(now - timedelta(days=400))
         .not_valid_after(now + timedelta(days=400))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(signs_certificates(), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
     )
+    if says_its_usage:
+        builder = builder.add_extension(signs_certificates(), critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
     file = folder / "authority.pem"
     file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return Authority(key, certificate, file)
