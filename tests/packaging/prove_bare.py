@@ -3,10 +3,12 @@
 Makes a bare root with debootstrap and a directory of wheels, once, in build/bare; then runs both
 commands in containers of it that have no network: as an ordinary user, the same where namespaces
 are forbidden, and as root. `CI` is set in there: what such a machine cannot prove is named below,
-and a test that is left out for any other reason fails.
+and a test that is left out for any other reason fails. Another release of Debian has another
+Python: trixie has 3.13, forky 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
-Usage: python -m tests.packaging.prove_bare [--prepare] [--all] [--only NAME] [--keep DIR]
+Usage: python -m tests.packaging.prove_bare [--prepare] [--all | --only NAME] [--release NAME]
+       [--keep DIR]
 """
 
 import argparse
@@ -29,15 +31,29 @@ from tests.prerequisites import IN_CI, WITHOUT
 
 TREE: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = TREE / "build/bare"
-ROOT: Final = CACHE / "root"
-WHEELS: Final = CACHE / "wheels"
 RELEASE: Final = "bookworm"
+SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")
 PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 BOTH: Final = "set -e; make demo; make test"
 WITHIN_S: Final = 1200
 SUMMARY: Final = re.compile(r"^\d+ (passed|failed).* in [\d.]+s.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A release of Debian, its root, and the wheels for its Python."""
+
+    release: str = RELEASE
+
+    @property
+    def root(self) -> Path:
+        return CACHE / self.release / "root"
+
+    @property
+    def wheels(self) -> Path:
+        return CACHE / self.release / "wheels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +95,16 @@ HANDS: Final = (
 # ---------------------------------------------------------------------------- making it ready
 
 
-def prepare() -> None:
+def prepare(bare: Bare) -> None:
     """Make the root and the wheels, unless they are there."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with cached(ROOT, f"{RELEASE} {PACKAGES}") as directory:
+    with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
         if directory is not None:
-            make_root(directory)
+            make_root(bare.release, directory)
     wanted = requirements()
     constraints = (TREE / "constraints.txt").read_text()
-    with cached(WHEELS, f"{wanted}\n{constraints}") as directory:
+    with cached(bare.wheels, f"{wanted}\n{constraints}") as directory:
         if directory is not None:
-            download(wanted, python_of_the_root(), directory)
+            download(wanted, python_of(bare.root), directory)
 
 
 @contextlib.contextmanager
@@ -101,15 +116,18 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
         return
     stamp.unlink(missing_ok=True)
     shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir()
+    directory.mkdir(parents=True)
     yield directory
     stamp.write_text(recipe)
 
 
-def make_root(directory: Path) -> None:
+def make_root(release: str, directory: Path) -> None:
     """Install the packages and nothing else that is not essential; add an ordinary user."""
     included = f"--include={','.join(PACKAGES)}"
-    run("debootstrap", "--variant=minbase", included, RELEASE, directory, *mirror())
+    # A release that is younger than debootstrap is made as the one that never comes out.
+    script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
+    words = (included, release, directory, mirror(), *script)
+    run("debootstrap", "--variant=minbase", *words)
     for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(directory / kept)
     # debootstrap leaves it to the installer.
@@ -118,11 +136,11 @@ def make_root(directory: Path) -> None:
     run("chroot", directory, *user)
 
 
-def mirror() -> tuple[str, ...]:
-    """Return the mirror that this machine's apt is set up with, nothing where it knows none."""
+def mirror() -> str:
+    """Return the mirror that this machine's apt is set up with, or Debian's own."""
     words = ("indextargets", "--format", "$(REPO_URI)", f"Release: {RELEASE}", "Component: main")
     done = subprocess.run(("apt-get", *words), capture_output=True, text=True, check=False)
-    return tuple(done.stdout.split()[:1])
+    return (*done.stdout.split(), "http://deb.debian.org/debian")[0]
 
 
 def requirements() -> tuple[str, ...]:
@@ -136,11 +154,11 @@ def requirements() -> tuple[str, ...]:
     return tuple(each for each in (*wanted, *built_with) if not each.startswith(own))
 
 
-def python_of_the_root() -> str:
-    """Return its version, as ``3.11``."""
+def python_of(root: Path) -> str:
+    """Return the version of a root's Python, as ``3.11``."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     done = subprocess.run(
-        ("chroot", ROOT, "python3", "-c", code), capture_output=True, text=True, check=True
+        ("chroot", root, "python3", "-c", code), capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
 
@@ -172,7 +190,7 @@ def copy_of_the_tree(place: Path) -> Path:
     return tree
 
 
-def prove(hands: Hands, tree: Path, log: Path) -> bool:
+def prove(bare: Bare, hands: Hands, tree: Path, log: Path) -> bool:
     """Run both commands in a container; print how they went."""
     run("chown", "--recursive", f"{hands.user_id}:{hands.user_id}", tree)
     place = f"{HOME}/venue-agent"
@@ -183,10 +201,11 @@ def prove(hands: Hands, tree: Path, log: Path) -> bool:
         WITHOUT: " ".join(hands.without),
     }
     words = (
-        "systemd-nspawn", "--quiet", f"--directory={ROOT}", "--volatile=overlay", "--register=no",
-        "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}", "--private-network",
-        "--console=pipe", f"--bind={tree}:{place}", f"--bind-ro={WHEELS}:/wheels",
-        f"--chdir={place}", f"--user={'somebody' if hands.user_id else 'root'}",
+        "systemd-nspawn", "--quiet", f"--directory={bare.root}", "--volatile=overlay",
+        "--register=no", "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}",
+        "--private-network", "--console=pipe", f"--bind={tree}:{place}",
+        f"--bind-ro={bare.wheels}:/wheels", f"--chdir={place}",
+        f"--user={'somebody' if hands.user_id else 'root'}",
         *(f"--setenv={name}={value}" for name, value in environment.items()),
         *hands.options, "sh", "-c", BOTH,
     )  # fmt: skip
@@ -229,12 +248,14 @@ def main() -> int:
     parser.add_argument("--prepare", action="store_true", help="only make root and wheels ready")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
     parser.add_argument("--only", choices=names, help="one of them")
+    parser.add_argument("--release", default=RELEASE, help="of Debian")
     parser.add_argument("--keep", type=Path, help="where the output of the commands is kept")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
     began = time.monotonic()
-    prepare()
+    bare = Bare(options.release)
+    prepare(bare)
     if options.prepare:
         return 0
     chosen = [h for h in HANDS if options.all or not h.is_long]
@@ -245,7 +266,8 @@ def main() -> int:
         kept: Path = options.keep or place
         kept.mkdir(parents=True, exist_ok=True)
         tree = copy_of_the_tree(place)
-        good = [prove(h, tree, kept / f"{h.name.replace(' ', '-')}.txt") for h in chosen]
+        logs = [kept / f"{bare.release}-{hands.name.replace(' ', '-')}.txt" for hands in chosen]
+        good = [prove(bare, h, tree, log) for h, log in zip(chosen, logs, strict=True)]
     took_s = round(time.monotonic() - began, 1)
     sys.stdout.write(json.dumps({"good": sum(good), "of": len(good), "seconds": took_s}) + "\n")
     return 0 if all(good) else 1
