@@ -131,8 +131,8 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     ),
     "peers": Prerequisite(
         _peers,
-        "run the tests as root and install iproute2 cups cups-client cups-ipp-utils avahi-daemon"
-        " dbus",
+        "run the tests as root and install iproute2 cups (with its dnssd backend: dpkg-reconfigure"
+        " cups) cups-client cups-ipp-utils avahi-daemon dbus",
     ),
     "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
     "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
