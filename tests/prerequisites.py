@@ -48,7 +48,6 @@ def _user_namespace() -> None:
     _succeeds(*namespaces.entering_as_anybody(), "true")
 
 
-MOUNTS: Final = ("sh", "-c", "mount --make-rprivate / && mount -t tmpfs tmpfs /run")
 VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip link set till0 up")
 
 
@@ -117,7 +116,8 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "network-namespace": Prerequisite(namespaces.entering, _ALLOW),
     "user-namespace": Prerequisite(_user_namespace, _ALLOW),
     "mount-namespace": Prerequisite(
-        lambda: namespaces.entering("--mount", probe=MOUNTS), f"install mount; {_ALLOW}"
+        lambda: namespaces.entering("--mount", probe=namespaces.MOUNT_PROBE),
+        f"install mount; {_ALLOW}",
     ),
     "all-namespaces": Prerequisite(
         namespaces.everywhere, f"install mount; {_ALLOW}; in a container, let it mount proc"

@@ -15,6 +15,7 @@ LOOPBACK = (sys.executable, "-I", loopback.__file__)
 """The words before a command line that raise the loopback device of a new network namespace."""
 
 _ROOT = Path(__file__).parents[2]
+_WITHIN_S = 60
 _AS_ROOT = ("unshare",)
 _AS_ANYBODY = ("unshare", "--map-root-user")
 
@@ -49,10 +50,10 @@ def everywhere() -> tuple[str, ...]:
 
     Raises LookupError like `entering`.
     """
-    return entering("--mount", "--pid", "--fork", "--mount-proc", probe=_MOUNTS)
+    return entering("--mount", "--pid", "--fork", "--mount-proc", probe=MOUNT_PROBE)
 
 
-_MOUNTS = ("sh", "-c", "mount --make-rprivate / && mount -t tmpfs tmpfs /run")
+MOUNT_PROBE = ("sh", "-c", "mount --make-rprivate / && mount -t tmpfs tmpfs /run")
 TAP_PROBE = ("sh", "-c", "ip tuntap add dev probe mode tap && ip link set probe up")
 
 
@@ -68,10 +69,13 @@ def failure_of(*command: str) -> str | None:
     """Run a command; return None if it succeeded, otherwise what it said."""
     try:
         done = subprocess.run(
-            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=_ROOT
-        )
+            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=_ROOT,
+            timeout=_WITHIN_S,
+        )  # fmt: skip
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"{command[0]}: no end after {_WITHIN_S} s"
     if done.returncode == 0:
         return None
     said = (done.stderr or done.stdout).decode(errors="replace").split("\n")
