@@ -63,7 +63,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-wine bench-footprint soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
@@ -86,6 +86,12 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
+
+test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
+	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
+
+bare-root: $(STAMP)
+	@$(BIN)/python -m tests.packaging.prove_bare --prepare
 
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agent.redaction.known import forget
+from tests import prerequisites
 from tests.calm import Room
 
 # How long an example takes is the machine's affair: tests that measure time do it by themselves.
@@ -48,6 +49,29 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         room.close()
     if (place := config.stash.get(_place, None)) is not None:
         shutil.rmtree(place)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End a run that says to go without something that this machine has."""
+    if getattr(session.config, "workerinput", None) is None:
+        try:
+            untrue = prerequisites.untrue()
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
+        if untrue:
+            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what can be had: {untrue}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what this machine cannot prove, before any fixture is made."""
+    for mark in item.iter_markers("needs"):
+        try:
+            prerequisites.demand(*mark.args)
+        except prerequisites.Skipped as reason:
+            pytest.skip(str(reason))
+        except prerequisites.Lost as reason:
+            pytest.fail(str(reason), pytrace=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

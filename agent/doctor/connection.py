@@ -27,6 +27,9 @@ from agent.rules.replies import http_date
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
 EXPIRES_SOON: Final = timedelta(days=14)
+BREAKS_FORM: Final = range(80, 94)
+"""What OpenSSL finds only when it is strict (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
+X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
 
 _SET_CLOCK: Final = "set the clock: `timedatectl set-ntp true`, or this system's equivalent"
@@ -157,7 +160,10 @@ def certificate(evidence: Evidence) -> Finding:
         with way_to(way) as sock, start_tls(sock, way.host, context) as secured:
             return _judge_trusted(_read_certificate(secured), secured.version(), ca_file)
     except ssl.SSLCertVerificationError as error:
-        return judge_untrusted(error.verify_message, _look_at(way), datetime.now(UTC))
+        breaks_form = error.verify_code in BREAKS_FORM
+        return judge_untrusted(
+            error.verify_message, _look_at(way), datetime.now(UTC), breaks_form=breaks_form
+        )
     except (OSError, ProxyRefused) as error:
         return fail(
             f"no TLS with {way.host}:{way.port}: {_words(error)}",
@@ -179,8 +185,13 @@ def _judge_trusted(found: Certificate | None, tls: str | None, ca_file: str) -> 
     return ok(text + (" (service.ca_file is added)" if ca_file else ""))
 
 
-def judge_untrusted(why: str, found: Certificate | None, now: datetime) -> Finding:
-    """Say what is wrong with a certificate that was not accepted, and what to do."""
+def judge_untrusted(
+    why: str, found: Certificate | None, now: datetime, *, breaks_form: bool = False
+) -> Finding:
+    """Say what is wrong with a certificate that was not accepted, and what to do.
+
+    ``breaks_form``: its authority may be known, but a certificate is not made as it must be.
+    """
     if found is None:
         return fail(f"not trusted: {why}", "check service.base_url and service.ca_file")
     if found.not_after < now:
@@ -199,6 +210,12 @@ def judge_untrusted(why: str, found: Certificate | None, now: datetime) -> Findi
         return fail(
             f"it is for {found.subject}, not for this address ({why})",
             "correct service.base_url; something on the way may answer in the service's place",
+        )
+    if breaks_form:
+        return fail(
+            f"issued by {found.issuer}, but not as RFC 5280 requires ({why})",
+            "have the authority's certificate made anew with what it lacks (RFC 5280, section"
+            " 4.2.1): critical basic constraints, key usage keyCertSign, key identifiers",
         )
     by = f"{found.inspector.title()}, which inspects TLS" if found.inspector else found.issuer
     return fail(

@@ -1,17 +1,14 @@
 """A stage for a real browser: a page on loopback that reports on itself, and Chromium showing it.
 
-Run as a program inside a network namespace of its own, so that the browser can reach nothing
-else: `unshare --map-root-user --net python -m tests.fakes.devtools_browser CHROMIUM`. Prints one
-JSON object: what the collector found, and what the page said of itself just before and after.
+Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
+can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
+what the collector found, and what the page said of itself just before and after.
 """
 
 import contextlib
-import fcntl
 import json
 import queue
 import re
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -103,7 +100,6 @@ report();
 
 
 def main() -> int:
-    raise_loopback()
     with page_server() as (port, reports), chromium(sys.argv[1], port) as debug_port:
         before = reports.get(timeout=20)
         while not reports.empty():
@@ -125,12 +121,6 @@ def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
         reports.get_nowait()
     reports.get(timeout=20)
     return reports.get(timeout=20)
-
-
-def raise_loopback() -> None:
-    """Set IFF_UP on `lo` (netdevice(7): SIOCSIFFLAGS); a new namespace has it down."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 0x1))
 
 
 @contextlib.contextmanager

@@ -28,10 +28,30 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authority:
+def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
+    """What the key of an authority is for (RFC 5280, section 4.2.1.3); ``serves``: TLS as well.
+
+    Python 3.13 and later accept no authority that does not say it.
+    """
+    return x509.KeyUsage(
+        digital_signature=serves,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def make_authority(
+    folder: Path, name: str = "Venue Test Authority", *, says_its_usage: bool = True
+) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(_name(name))
         .issuer_name(_name(name))
@@ -41,8 +61,10 @@ def make_authority(folder: Path, name: str = "Venue Test Authority") -> Authorit
         .not_valid_after(now + timedelta(days=400))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
     )
+    if says_its_usage:
+        builder = builder.add_extension(signs_certificates(), critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
     file = folder / "authority.pem"
     file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return Authority(key, certificate, file)

@@ -1,46 +1,83 @@
-"""Network namespaces for the lab: as root, or unprivileged inside a user namespace.
+"""Namespaces for tests: as root, or unprivileged inside a user namespace.
 
 A namespace made here lives as long as the command in it: nothing is named, nothing is left.
 """
 
 import functools
 import os
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-_TUN = Path("/dev/net/tun")
-_PROBE = "ip link set lo up && ip tuntap add dev probe mode tap && ip link set probe up"
+from tests.lab import loopback
+
+LOOPBACK = (sys.executable, "-I", loopback.__file__)
+"""The words before a command line that raise the loopback device of a new network namespace."""
+
+_ROOT = Path(__file__).parents[2]
+_WITHIN_S = 60
+_AS_ROOT = ("unshare",)
+_AS_ANYBODY = ("unshare", "--map-root-user")
 
 
 @functools.cache
+def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str, ...]:
+    """Return the words before a command line that run it in a fresh network namespace.
+
+    Its only device is loopback, and up. ``namespaces`` are further options of unshare(1); ``probe``
+    is a command that must succeed in there. Raises LookupError with the reason where none can be
+    made.
+    """
+    # The user namespace is tried by root, too: it takes the way of most machines.
+    ways = [_AS_ROOT, _AS_ANYBODY] if os.geteuid() == 0 else [_AS_ANYBODY]
+    reasons = []
+    for way in ways:
+        line = (*way, "--net", *namespaces, *LOOPBACK)
+        reason = failure_of(*line, *probe)
+        if reason is None:
+            return line
+        reasons.append(reason)
+    raise LookupError("; ".join(dict.fromkeys(reasons)))
+
+
+def entering_as_anybody() -> tuple[str, ...]:
+    """Return the words that enter a network namespace without any privilege, unprobed."""
+    return (*_AS_ANYBODY, "--net", *LOOPBACK)
+
+
+def everywhere() -> tuple[str, ...]:
+    """Return the words that enter namespaces of every kind that a played machine needs.
+
+    Raises LookupError like `entering`.
+    """
+    return entering("--mount", "--pid", "--fork", "--mount-proc", probe=MOUNT_PROBE)
+
+
+MOUNT_PROBE = ("sh", "-c", "mount --make-rprivate / && mount -t tmpfs tmpfs /run")
+TAP_PROBE = ("sh", "-c", "ip tuntap add dev probe mode tap && ip link set probe up")
+
+
 def namespace_prefix() -> tuple[str, ...]:
-    """Return the command prefix that enters a fresh namespace able to hold a TAP device.
+    """Return the words that enter a fresh namespace able to hold a TAP device.
 
     Raises LookupError with the reason where this machine has none.
     """
-    for tool in ("ip", "unshare"):
-        if shutil.which(tool) is None:
-            raise LookupError(f"{tool} is not installed")
-    if not _TUN.exists():
-        raise LookupError("there is no /dev/net/tun")
-    # The user namespace is tried by root, too: it takes the way of most machines.
-    ways = [("unshare", "-Urn")]
-    if os.geteuid() == 0:
-        ways.insert(0, ("unshare", "-n"))
-    reasons = []
-    for way in ways:
-        done = subprocess.run([*way, "sh", "-c", _PROBE], capture_output=True, check=False)
-        if done.returncode == 0:
-            return way
-        reasons.append(f"{' '.join(way)}: {done.stderr.decode(errors='replace').strip()}")
-    raise LookupError("; ".join(reasons))
+    return entering(probe=TAP_PROBE)
 
 
-def why_not() -> str | None:
-    """Return the reason why no lab can be built here, None where one can."""
+def failure_of(*command: str) -> str | None:
+    """Run a command; return None if it succeeded, otherwise what it said."""
     try:
-        namespace_prefix()
-    except LookupError as error:
-        return str(error)
-    return None
+        done = subprocess.run(
+            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=_ROOT,
+            timeout=_WITHIN_S,
+        )  # fmt: skip
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"{command[0]}: no end after {_WITHIN_S} s"
+    if done.returncode == 0:
+        return None
+    said = (done.stderr or done.stdout).decode(errors="replace").split("\n")
+    # A traceback's last line is what it says.
+    return next((line for line in reversed(said) if line.strip()), f"exit {done.returncode}")

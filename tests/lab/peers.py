@@ -7,7 +7,6 @@ peer runs in a PID namespace of its own, so that ending its first process ends a
 import itertools
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -21,7 +20,6 @@ SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
 READY_S = 20.0
 _POLL_S = 0.05
-_TOOLS = ("ip", "unshare", "avahi-daemon", "dbus-daemon", "cupsd", "ippeveprinter", "lpadmin")
 _ANNOUNCED = b"Server startup complete"
 _UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
 _GET_UUID = """{
@@ -78,17 +76,6 @@ PageLog {directory}/log/page
 """
 _lans = itertools.count()
 Answer = TypeVar("Answer")
-
-
-def why_not() -> str | None:
-    """Return the reason why no such LAN can be built here, None where one can."""
-    missing = [tool for tool in (*_TOOLS, "ipptool") if shutil.which(tool) is None]
-    if missing:
-        return f"not installed: {', '.join(missing)}"
-    if os.geteuid() != 0:
-        return "named network namespaces and cupsd need root"
-    done = subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False)
-    return None if done.returncode == 0 else "network namespaces cannot be made here"
 
 
 @dataclass(slots=True)

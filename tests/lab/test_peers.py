@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.lab.peers import Peer, PeerLan, peer_lan, why_not
+from tests.lab.peers import Peer, PeerLan, peer_lan
 from tests.lab.peers_listener import FORBIDDEN_PORTS
 
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.calm,
-    pytest.mark.skipif(why_not() is not None, reason=f"no LAN of real peers here: {why_not()}"),
+    pytest.mark.needs("peers"),
 ]
 
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,5 @@
 """The network collector on LANs that are played: complete, bounded, harmless."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from agent.rules.report_context import ReportContext, environment_of, identity_o
 from agent.wire.network_payload import NetworkPayload
 from agent.wire.reading import converted, read_json, write_json
 from collectors.contract import NetworkFacts, NetworkJob
-from tests.lab.namespaces import why_not
+from tests.lab.namespaces import entering_as_anybody
 from tests.lab.tap_collect import ChildRun, LabResult, collect_in_lan
 from tests.lab.tap_hostile import HOSTILE_NAMES, hostile_lan
 from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
@@ -20,7 +19,7 @@ from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.calm,
-    pytest.mark.skipif(why_not() is not None, reason=f"no TAP LAN here: {why_not()}"),
+    pytest.mark.needs("tap"),
 ]
 
 JOB: dict[str, Any] = {
@@ -182,12 +181,9 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
     read_json(write_json(payload), NetworkPayload)
 
 
+@pytest.mark.needs("user-namespace")
 def test_no_privilege_is_needed(tmp_path: Path) -> None:
-    prefix = ("unshare", "-Urn")
-    tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
-    if tried.returncode != 0:
-        pytest.skip("user namespaces are not allowed here")
     plan = plan_lan("10.77.0.0/26", 10, seed=10, wifi_share=0.0)
-    result = collect_in_lan(plan, JOB, tmp_path, prefix=prefix)
+    result = collect_in_lan(plan, JOB, tmp_path, prefix=entering_as_anybody())
     check_truth(plan, result.runs[0])
     check_harmless(result)

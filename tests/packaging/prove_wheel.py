@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.lab.namespaces import LOOPBACK
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("agent", "collectors", "controlplane")
 PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -33,7 +35,7 @@ AS_IN_THE_SOURCE: Final = (
     ("service", "install", "--help"),
 )
 WITHIN_S: Final = 120
-ALONE: Final = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+ALONE: Final = ("unshare", "--net", *LOOPBACK)
 
 
 def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:

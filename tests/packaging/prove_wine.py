@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import local_service
 from tests.packaging.windows_package import build_package
 from tests.packaging.windows_proofs import PackageProof, SourceProof, say
@@ -42,7 +43,7 @@ def run_alone() -> int:
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
     again = (sys.executable, "-m", "tests.packaging.prove_wine", *sys.argv[1:])
-    words = (*own, "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *again)
+    words = (*own, "--", *LOOPBACK, *again)
     return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import LOCATION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ BUILDS = {
     "package": (str(PACKAGED),),
 }
 AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
-LOOPBACK_ONLY = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
 """The words before a command line that give it a network namespace of its own."""
 
 

@@ -10,24 +10,21 @@ from typing import Any
 
 import pytest
 
+from tests.lab.namespaces import everywhere
 from tests.scenario.doctor_situations import SITUATIONS
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
-
-NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc")
-
-
-def _enter() -> tuple[str, ...]:
-    """Return the prefix that enters namespaces of the test's own."""
-    as_root = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    return ("unshare", *as_root, *NAMESPACES)
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.slow,
+    pytest.mark.needs("all-namespaces", "veth"),
+]
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """What doctor said in each situation."""
     home = tmp_path_factory.mktemp("doctor")
-    command = [*_enter(), sys.executable, "-m", "tests.scenario.doctor_world", str(home)]
+    command = [*everywhere(), sys.executable, "-m", "tests.scenario.doctor_world", str(home)]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     done = subprocess.run(
         [*command, *SITUATIONS], capture_output=True, text=True, timeout=400, check=False,
@@ -85,5 +82,5 @@ def test_there_are_enough_situations() -> None:
 
 
 def test_everything_runs_in_namespaces(tmp_path: Path) -> None:
-    done = subprocess.run([*_enter(), "ip", "-o", "link"], capture_output=True, check=True)
+    done = subprocess.run([*everywhere(), "ip", "-o", "link"], capture_output=True, check=True)
     assert done.stdout.count(b"\n") == 1, "only loopback"

@@ -1,7 +1,6 @@
 """`collect` and `doctor` as a person runs them: interrupted, as JSON, with a bundle."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,22 +11,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.namespaces import entering
 from tests.scenario.agent_process import environment, write_config
 
-pytestmark = [pytest.mark.lab]
+pytestmark = [pytest.mark.lab, pytest.mark.needs("veth")]
 
 NETWORK = (
-    "ip link set lo up && ip link add till0 type veth peer name wall0"
+    "ip link add till0 type veth peer name wall0"
     " && ip addr add 192.168.77.2/24 dev till0 && ip link set till0 up && ip link set wall0 up"
-    ' && ip route add default via 192.168.77.1 && exec "$@"'
+    " && ip route add default via 192.168.77.1"
 )
 
 
-def in_a_venue(*words: str) -> list[str]:
-    """The command line of the agent in a network of its own, where nobody answers."""
-    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+def in_a_venue(*words: str, namespaces: tuple[str, ...] = (), more: str = "") -> list[str]:
+    """The command line of the agent in a network of its own, where nobody answers.
+
+    ``more`` is run in the shell once the network is there.
+    """
+    script = f'{NETWORK} {more} && exec "$@"'
     agent = [sys.executable, "-m", "agent", *words]
-    return ["unshare", *as_root, "--net", "sh", "-c", NETWORK, "sh", *agent]
+    return [*entering(*namespaces), "sh", "-c", script, "sh", *agent]
 
 
 @pytest.fixture
@@ -78,18 +81,16 @@ def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
         assert json.loads(archive.read("doctor.json")) == document
 
 
+@pytest.mark.needs("mount-namespace")
 def test_doctor_ends_in_ten_seconds_when_the_resolver_hangs(config: Path, tmp_path: Path) -> None:
     (tmp_path / "resolv.conf").write_text("nameserver 192.168.77.99\noptions timeout:30\n")
     config.write_text(config.read_text().replace("http://127.0.0.1:9", "https://ops.venue.test"))
     silent = (
-        f"mount --bind {tmp_path / 'resolv.conf'} /etc/resolv.conf &&"
-        ' ip neigh replace 192.168.77.99 lladdr 02:00:00:00:00:99 dev till0 && exec "$@"'
+        f"&& mount --bind {tmp_path / 'resolv.conf'} /etc/resolv.conf"
+        " && ip neigh replace 192.168.77.99 lladdr 02:00:00:00:00:99 dev till0"
     )
-    command = in_a_venue("doctor", "--config", str(config))
-    command[command.index("--net") :] = [
-        "--net", "--mount", "sh", "-c", NETWORK.replace('exec "$@"', silent), "sh",
-        *command[command.index("sh", command.index(NETWORK)) + 1 :],
-    ]  # fmt: skip
+    words = ("doctor", "--config", str(config))
+    command = in_a_venue(*words, namespaces=("--mount",), more=silent)
     began = time.monotonic()
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, env=environment()

@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from agent.rules.health import CONDITIONS
 from tests.fakes import hostile_service as say
 from tests.fakes.hostile_service import Fault, HostileService
+from tests.fakes.tls_front import signs_certificates
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 
 
@@ -39,6 +40,8 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(signs_certificates(serves=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     paths = home / "service.pem", home / "service.key"

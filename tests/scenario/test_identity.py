@@ -68,7 +68,11 @@ async def _copied_disk(home: Path) -> None:
         assert _quarantined(home) == [DATABASE, "identity.pem"]
 
 
-def test_a_copied_disk_becomes_a_device_of_its_own_once(memory_home: Path) -> None:
+def test_a_copied_disk_becomes_a_device_of_its_own_once(
+    memory_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A container has no machine id, and without one no copy is noticed.
+    monkeypatch.setattr("agent.adapters.machine.fingerprint", lambda: "that of this machine")
     run_in_virtual_time(_copied_disk(memory_home))
 
 

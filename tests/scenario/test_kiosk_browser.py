@@ -1,8 +1,6 @@
 """A real Chromium showing a page: what the collector says is what the page says of itself."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,23 +10,20 @@ import pytest
 
 from agent.wire.application_payload import BrowserField
 from agent.wire.reading import converted
+from tests.lab import namespaces
+from tests.prerequisites import browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.calm]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.needs("browser")]
 
 
 @pytest.fixture(scope="module")
 def stage() -> dict[str, Any]:
     """The collector's facts, and the page's own report before and after."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None and "CI" not in os.environ:
-        pytest.skip("no Chromium is installed here")
-    assert program is not None, "this proof needs a Chromium, and CI must have one"
-    command = ("unshare", "--map-root-user", "--net", sys.executable)
+    stage = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
     finished = subprocess.run(
-        (*command, "-m", "tests.fakes.devtools_browser", program),
+        (*namespaces.entering(), *stage),
         cwd=Path(__file__).parents[2],
         capture_output=True,
         timeout=60,

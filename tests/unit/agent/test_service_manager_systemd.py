@@ -264,6 +264,7 @@ def exposure_and_complaints(tmp_path: Path, tool: Callable[..., str]) -> tuple[f
     return float(report.rpartition(f"{UNIT}: ")[2].split()[0]), tool("verify", str(unit))
 
 
+@pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
     def tool(*words: str) -> str:
         done = subprocess.run(

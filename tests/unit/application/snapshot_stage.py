@@ -1,9 +1,8 @@
-"""Runs the real child in a network namespace of its own and prints how it went.
+"""Runs the real child and prints how it went.
 
-`unshare --map-root-user --net [--mount] python -m tests.unit.application.snapshot_stage JOB`
-raises loopback, optionally mounts a file system that never answers or a stand-in for one of the
-system's programs, and prints one JSON object:
-the events of `python -m collectors application`, its wall time and its peak memory.
+`python -m tests.unit.application.snapshot_stage JOB`, in namespaces of its own, optionally mounts a
+file system that never answers or a stand-in for one of the system's programs, and prints one JSON
+object: the events of `python -m collectors application`, its wall time and its peak memory.
 """
 
 import ctypes
@@ -17,11 +16,9 @@ import time
 from pathlib import Path
 
 from collectors.programs import find_program
-from tests.fakes.devtools_browser import raise_loopback
 
 
 def main() -> int:
-    raise_loopback()
     job = json.loads(sys.argv[1])
     dead_mount = job.pop("dead_mount", "")
     if dead_mount:

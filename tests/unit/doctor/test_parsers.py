@@ -1,5 +1,7 @@
 """What others wrote: replies, process lists, units, tables, certificates."""
 
+import contextlib
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,12 +12,12 @@ from hypothesis import strategies as st
 
 from agent.doctor.application import parse_browser
 from agent.doctor.certificate import Certificate, parse_certificate
-from agent.doctor.connection import judge_clock, judge_untrusted
+from agent.doctor.connection import BREAKS_FORM, judge_clock, judge_untrusted
 from agent.doctor.dialling import Head, parse_head
 from agent.doctor.network import parse_is_silent
 from agent.doctor.processes import is_agent, other_agents, parse_ps
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
-from tests.fakes.tls_front import make_authority
+from tests.fakes.tls_front import Authority, make_authority, server_context
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -155,6 +157,33 @@ def test_says_what_is_wrong_with_a_certificate(
     assert finding.status == "fail"
     assert words in finding.detail
     assert finding.fix
+
+
+def shake_hands(authority: Authority, folder: Path) -> None:
+    """Shake hands in memory as Python 3.13 and later do: strictly. Raises ssl.SSLError."""
+    context = ssl.create_default_context(cafile=str(authority.file))
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    server = server_context(folder, authority).wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(3):
+        for side in (client, server):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+
+
+def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> None:
+    shake_hands(make_authority(tmp_path), tmp_path)
+    incomplete = make_authority(tmp_path, says_its_usage=False)
+    with pytest.raises(ssl.SSLCertVerificationError) as caught:
+        shake_hands(incomplete, tmp_path)
+    assert caught.value.verify_code in BREAKS_FORM
+    why = caught.value.verify_message
+    finding = judge_untrusted(why, _certificate(-9, 9), NOW, breaks_form=True)
+    assert "key usage" in why
+    assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
+    assert "key usage keyCertSign" in finding.fix
+    assert 18 not in BREAKS_FORM, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
 
 
 @given(st.binary(max_size=400))

@@ -1,0 +1,26 @@
+"""Raises the loopback device and becomes another program: the first thing in a network namespace.
+
+    unshare --map-root-user --net python -I tests/lab/loopback.py COMMAND [ARGUMENT ...]
+
+A new namespace has the device down, and `ip` is not on every machine.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+import sys
+
+_SIOCSIFFLAGS = 0x8914  # netdevice(7)
+_IFF_UP = 0x1
+
+
+def raise_loopback() -> None:
+    """Set IFF_UP on `lo`. Raises OSError where this process may not."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+if __name__ == "__main__":
+    raise_loopback()
+    os.execvp(sys.argv[1], sys.argv[1:])

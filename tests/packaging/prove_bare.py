@@ -1,0 +1,277 @@
+"""Proves `make demo` and `make test` where there is nothing but Python, make and git.
+
+Makes a bare root with debootstrap and a directory of wheels, once, in build/bare; then runs both
+commands in containers of it that have no network: as an ordinary user, the same where namespaces
+are forbidden, and as root. `CI` is set in there: what such a machine cannot prove is named below,
+and a test that is left out for any other reason fails. Another release of Debian has another
+Python: trixie has 3.13, forky 3.14.
+
+Needs root, debootstrap and systemd-nspawn.
+Usage: python -m tests.packaging.prove_bare [--prepare] [--all | --only NAME] [--release NAME]
+       [--keep DIR]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.prerequisites import IN_CI, WITHOUT
+
+TREE: Final = Path(__file__).resolve().parents[2]
+CACHE: Final = TREE / "build/bare"
+RELEASE: Final = "bookworm"
+SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")
+PACKAGES: Final = ("python3", "python3-venv", "make", "git")
+USER_ID: Final = 1000
+HOME: Final = "/home/somebody"
+BOTH: Final = "set -e; make demo; make test"
+WITHIN_S: Final = 1200
+SUMMARY: Final = re.compile(r"^\d+ (passed|failed).* in [\d.]+s.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A release of Debian, its root, and the wheels for its Python."""
+
+    release: str = RELEASE
+
+    @property
+    def root(self) -> Path:
+        return CACHE / self.release / "root"
+
+    @property
+    def wheels(self) -> Path:
+        return CACHE / self.release / "wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Whose hands the machine is in. ``options`` are of systemd-nspawn(1), ``without`` is what
+    tests/prerequisites.py calls the things that cannot be had there."""
+
+    name: str
+    user_id: int
+    without: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    is_long: bool = False
+
+
+NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze")
+NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount")
+NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
+# What the filters of other containers refuse, too.
+FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
+HANDS: Final = (
+    Hands("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, "other-user")),
+    Hands(
+        "user without namespaces",
+        USER_ID,
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", "other-user"),
+        (FORBIDDEN,),
+    ),
+    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER)),
+    Hands(
+        "root of an ordinary container",
+        0,
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces"),
+        (FORBIDDEN, "--drop-capability=CAP_SYS_ADMIN,CAP_NET_ADMIN,CAP_SYS_PTRACE"),
+        is_long=True,
+    ),
+)
+
+
+# ---------------------------------------------------------------------------- making it ready
+
+
+def prepare(bare: Bare) -> None:
+    """Make the root and the wheels, unless they are there."""
+    with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
+        if directory is not None:
+            make_root(bare.release, directory)
+    wanted = requirements()
+    constraints = (TREE / "constraints.txt").read_text()
+    with cached(bare.wheels, f"{wanted}\n{constraints}") as directory:
+        if directory is not None:
+            download(wanted, python_of(bare.root), directory)
+
+
+@contextlib.contextmanager
+def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
+    """Yield a new directory to fill if there is none by this recipe, None if there is."""
+    stamp = directory.with_suffix(".recipe")
+    if stamp.exists() and stamp.read_text() == recipe and directory.exists():
+        yield None
+        return
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    yield directory
+    stamp.write_text(recipe)
+
+
+def make_root(release: str, directory: Path) -> None:
+    """Install the packages and nothing else that is not essential; add an ordinary user."""
+    included = f"--include={','.join(PACKAGES)}"
+    # A release that is younger than debootstrap is made as the one that never comes out.
+    script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
+    words = (included, release, directory, mirror(), *script)
+    run("debootstrap", "--variant=minbase", *words)
+    for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
+        shutil.rmtree(directory / kept)
+    # debootstrap leaves it to the installer.
+    (directory / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    user = ("useradd", "--create-home", "--home-dir", HOME, "--uid", str(USER_ID), "somebody")
+    run("chroot", directory, *user)
+
+
+def mirror() -> str:
+    """Return the mirror that this machine's apt is set up with, or Debian's own."""
+    words = ("indextargets", "--format", "$(REPO_URI)", f"Release: {RELEASE}", "Component: main")
+    done = subprocess.run(("apt-get", *words), capture_output=True, text=True, check=False)
+    return (*done.stdout.split(), "http://deb.debian.org/debian")[0]
+
+
+def requirements() -> tuple[str, ...]:
+    """Return what the environment is made of, and what an editable installation is built with."""
+    document = tomllib.loads((TREE / "pyproject.toml").read_text())
+    project = document["project"]
+    extras = project["optional-dependencies"]
+    wanted = (*project["dependencies"], *extras["controlplane"], *extras["dev"])
+    built_with = (*document["build-system"]["requires"], "editables")
+    own = f"{project['name']}["
+    return tuple(each for each in (*wanted, *built_with) if not each.startswith(own))
+
+
+def python_of(root: Path) -> str:
+    """Return the version of a root's Python, as ``3.11``."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run(
+        ("chroot", root, "python3", "-c", code), capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
+    """Download wheels for a version of Python. Raises SystemExit where one is missing."""
+    options = ("--only-binary=:all:", "--python-version", version, "--dest", directory)
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download")
+    run(*pip, *options, "--constraint", TREE / "constraints.txt", *wanted)
+
+
+# ---------------------------------------------------------------------------- proving it
+
+
+def copy_of_the_tree(place: Path) -> Path:
+    """Return a repository of the files that git knows or would know, as they are now."""
+    git = ("git", "-c", f"safe.directory={TREE}", "-C", TREE)
+    known = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = subprocess.run(known, capture_output=True, text=True, check=True).stdout
+    tree = place / "tree"
+    for name in filter(None, listed.split("\0")):
+        if (TREE / name).exists():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TREE / name, tree / name, follow_symlinks=False)
+    own = ("git", "-C", tree, "-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
+    run(*own, "init", "--quiet")
+    run(*own, "add", "--all")
+    run(*own, "commit", "--quiet", "--message", "the tree")
+    return tree
+
+
+def prove(bare: Bare, hands: Hands, tree: Path, log: Path) -> bool:
+    """Run both commands in a container; print how they went."""
+    run("chown", "--recursive", f"{hands.user_id}:{hands.user_id}", tree)
+    place = f"{HOME}/venue-agent"
+    environment = {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": "/wheels",
+        IN_CI: "1",
+        WITHOUT: " ".join(hands.without),
+    }
+    words = (
+        "systemd-nspawn", "--quiet", f"--directory={bare.root}", "--volatile=overlay",
+        "--register=no", "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}",
+        "--private-network", "--console=pipe", f"--bind={tree}:{place}",
+        f"--bind-ro={bare.wheels}:/wheels", f"--chdir={place}",
+        f"--user={'somebody' if hands.user_id else 'root'}",
+        *(f"--setenv={name}={value}" for name, value in environment.items()),
+        *hands.options, "sh", "-c", BOTH,
+    )  # fmt: skip
+    began = time.monotonic()
+    with log.open("wb") as output:
+        try:
+            code = subprocess.run(
+                words, stdout=output, stderr=output, stdin=subprocess.DEVNULL, timeout=WITHIN_S,
+                check=False,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            code = 124
+    return tell(hands, code, log.read_text(errors="replace"), time.monotonic() - began)
+
+
+def tell(hands: Hands, code: int, output: str, took_s: float) -> bool:
+    """Print what was left out and why, or what went wrong; return whether all went well."""
+    summary = SUMMARY.search(output)
+    is_good = code == 0 and summary is not None
+    shown = [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    sys.stdout.write("\n".join(shown) + "\n" if is_good else output[-8000:])
+    result = summary[0] if summary else "no summary of the tests"
+    verdict = "ok " if is_good else f"exit {code} "
+    sys.stdout.write(f"{verdict} {hands.name}: make demo; make test: {result} ({took_s:.0f} s)\n")
+    sys.stdout.flush()
+    return is_good
+
+
+def run(*words: str | Path) -> None:
+    """Run a program. Raises SystemExit if it fails."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        said = done.stdout.decode(errors="replace")[-4000:]
+        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{said}")
+
+
+def main() -> int:
+    names = [hands.name for hands in HANDS]
+    parser = argparse.ArgumentParser(description="Prove demo and tests on a bare machine.")
+    parser.add_argument("--prepare", action="store_true", help="only make root and wheels ready")
+    parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
+    parser.add_argument("--only", choices=names, help="one of them")
+    parser.add_argument("--release", default=RELEASE, help="of Debian")
+    parser.add_argument("--keep", type=Path, help="where the output of the commands is kept")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("a container needs root: run it with sudo")
+    began = time.monotonic()
+    bare = Bare(options.release)
+    prepare(bare)
+    if options.prepare:
+        return 0
+    chosen = [h for h in HANDS if options.all or not h.is_long]
+    if options.only:
+        chosen = [h for h in HANDS if h.name == options.only]
+    with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as directory:
+        place = Path(directory)
+        kept: Path = options.keep or place
+        kept.mkdir(parents=True, exist_ok=True)
+        tree = copy_of_the_tree(place)
+        logs = [kept / f"{bare.release}-{hands.name.replace(' ', '-')}.txt" for hands in chosen]
+        good = [prove(bare, h, tree, log) for h, log in zip(chosen, logs, strict=True)]
+    took_s = round(time.monotonic() - began, 1)
+    sys.stdout.write(json.dumps({"good": sum(good), "of": len(good), "seconds": took_s}) + "\n")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

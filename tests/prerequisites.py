@@ -1,0 +1,198 @@
+"""What a test needs of the machine it runs on, found out by doing it.
+
+A test names what it needs, `@pytest.mark.needs("veth")`. Where that cannot be had it is skipped,
+with what to install or to allow. Where `CI` is set it fails instead, so that no proof is lost in
+silence; a run that goes without something on purpose names it in `TESTS_WITHOUT`, separated by
+spaces, and naming what can be had ends the run.
+"""
+
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.lab import namespaces
+from tests.lab.peers import peer_lan
+
+Probe = Callable[[], object]
+IN_CI: Final = "CI"
+WITHOUT: Final = "TESTS_WITHOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Prerequisite:
+    """``probe`` does what the tests do and raises LookupError, OSError or RuntimeError if that
+    fails; ``remedy`` says what to install or to allow."""
+
+    probe: Probe
+    remedy: str
+
+
+# ---------------------------------------------------------------------------- doing it
+
+
+def _succeeds(*command: str) -> None:
+    reason = namespaces.failure_of(*command)
+    if reason is not None:
+        raise LookupError(reason)
+
+
+def _user_namespace() -> None:
+    _succeeds(*namespaces.entering_as_anybody(), "true")
+
+
+VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip link set till0 up")
+
+
+def _dead_mount() -> None:
+    stage = "from tests.unit.application.snapshot_stage import mount_dead; mount_dead('/mnt')"
+    namespaces.entering("--mount", probe=(sys.executable, "-c", stage))
+
+
+def _systemd_analyze() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        unit = Path(directory) / "probe.service"
+        unit.write_text("[Service]\nExecStart=/bin/true\n")
+        _succeeds("systemd-analyze", "security", "--offline=yes", "--no-pager", str(unit))
+
+
+def _clock_state() -> None:
+    """Read the kernel's clock as adjtimex(2) does with nothing to set: a filter may refuse it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.adjtimex(ctypes.create_string_buffer(512)) == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _other_user() -> None:
+    """Give a file away: root cannot in a user namespace that has no other user."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chown(directory, 65534, 65534)
+        os.chown(directory, os.geteuid(), os.getegid())
+
+
+def _peers() -> None:
+    """Take a queue whose printer is announced, and start a printer that announces itself."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as path:
+        directory = Path(path)
+        directory.chmod(0o755)
+        with peer_lan(directory) as lan:
+            machine = lan.add_host("pc", 1)
+            lan.add_printer("Probe", 2, "Brother", "HL-L2350DW")
+            socket = lan.start_spooler(machine)
+            lan.add_queue(machine, socket, "probe", "dnssd://Probe._ipp._tcp.local/")
+            lan.wait_for_printers(machine)
+
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
+
+
+@functools.cache
+def browser() -> str:
+    """Return a browser that shows a page where it can reach nothing. Raises LookupError."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        raise LookupError(f"none of {', '.join(BROWSERS)}")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}")
+        page = ("--dump-dom", "data:text/html,shown")
+        _succeeds(*namespaces.entering(), program, *options, *page)
+    return program
+
+
+# ---------------------------------------------------------------------------- what there is
+
+_ALLOW: Final = (
+    "run the tests as root, or allow user namespaces (sysctl user.max_user_namespaces,"
+    " kernel.apparmor_restrict_unprivileged_userns; in a container its seccomp profile)"
+)
+PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
+    "network-namespace": Prerequisite(namespaces.entering, _ALLOW),
+    "user-namespace": Prerequisite(_user_namespace, _ALLOW),
+    "mount-namespace": Prerequisite(
+        lambda: namespaces.entering("--mount", probe=namespaces.MOUNT_PROBE),
+        f"install mount; {_ALLOW}",
+    ),
+    "all-namespaces": Prerequisite(
+        namespaces.everywhere, f"install mount; {_ALLOW}; in a container, let it mount proc"
+    ),
+    "dead-mount": Prerequisite(_dead_mount, f"load fuse and allow /dev/fuse; {_ALLOW}"),
+    "veth": Prerequisite(
+        lambda: namespaces.entering(probe=VETH), f"install iproute2, load veth; {_ALLOW}"
+    ),
+    "tap": Prerequisite(
+        namespaces.namespace_prefix, f"install iproute2, load tun, allow /dev/net/tun; {_ALLOW}"
+    ),
+    "peers": Prerequisite(
+        _peers,
+        "run the tests as root and install iproute2 cups (with its dnssd backend: dpkg-reconfigure"
+        " cups) cups-client cups-ipp-utils avahi-daemon dbus",
+    ),
+    "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
+    "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
+    "clock-state": Prerequisite(
+        _clock_state, "allow adjtimex(2): a container's seccomp profile refuses it"
+    ),
+    "other-user": Prerequisite(_other_user, "run the tests as root, where it is no mapped user"),
+}
+
+
+@functools.cache
+def missing(name: str) -> str | None:
+    """Return why this machine lacks a prerequisite and what helps, None where it has it."""
+    wanted = PREREQUISITES[name]
+    try:
+        wanted.probe()
+    except (LookupError, OSError, RuntimeError, subprocess.SubprocessError) as error:
+        return f"needs {name}: {wanted.remedy} ({error})"
+    return None
+
+
+# ---------------------------------------------------------------------------- what follows
+
+
+class Skipped(Exception):
+    """The test may be left out."""
+
+
+class Lost(Exception):
+    """A proof would be lost in silence."""
+
+
+Missing = Callable[[str], str | None]
+
+
+def demand(
+    *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
+) -> None:
+    """Return if this machine has all that is named. Raises Skipped, or Lost where `CI` is set."""
+    without = goes_without(environment)
+    for name in names:
+        if (reason := reason_of(name)) is None:
+            continue
+        if environment.get(IN_CI) and name not in without:
+            raise Lost(
+                f"{reason}. Where {IN_CI} is set nothing is skipped, unless {WITHOUT} names it"
+            )
+        raise Skipped(reason)
+
+
+def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
+    """Return what a run goes without on purpose. Raises ValueError for an unknown name."""
+    named = frozenset(environment.get(WITHOUT, "").split())
+    if strange := sorted(named - PREREQUISITES.keys()):
+        raise ValueError(f"{WITHOUT} names {strange}; known are {sorted(PREREQUISITES)}")
+    return named
+
+
+def untrue(
+    environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
+) -> tuple[str, ...]:
+    """Return what a run says to go without though it can be had."""
+    return tuple(name for name in sorted(goes_without(environment)) if reason_of(name) is None)

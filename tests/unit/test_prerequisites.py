@@ -1,0 +1,110 @@
+"""What becomes of a test whose machine lacks what it needs: it is skipped, or fails in CI."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.namespaces import entering, failure_of
+from tests.prerequisites import Lost, Skipped, demand, goes_without, missing, untrue
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDY_TEST = """
+import pytest
+
+@pytest.fixture
+def made():
+    raise AssertionError("what cannot be proven here needs no fixture")
+
+@pytest.mark.needs("veth")
+def test_needy(made):
+    pass
+"""
+
+
+def lacks_tap(name: str) -> str | None:
+    return "needs tap: install iproute2 (ip: not found)" if name == "tap" else None
+
+
+def test_what_is_there_is_no_reason() -> None:
+    demand("veth", environment={"CI": "1"}, reason_of=lacks_tap)
+
+
+@pytest.mark.parametrize("environment", [{}, {"CI": ""}, {"CI": "1", "TESTS_WITHOUT": "veth tap"}])
+def test_what_is_missing_is_skipped(environment: dict[str, str]) -> None:
+    with pytest.raises(Skipped, match="install iproute2"):
+        demand("veth", "tap", environment=environment, reason_of=lacks_tap)
+
+
+@pytest.mark.parametrize("without", ["", "veth peers"])
+def test_in_ci_what_is_missing_fails_unless_it_is_named(without: str) -> None:
+    environment = {"CI": "true", "TESTS_WITHOUT": without}
+    with pytest.raises(Lost, match=r"install iproute2 .* nothing is skipped"):
+        demand("tap", environment=environment, reason_of=lacks_tap)
+
+
+def test_a_name_nobody_knows_is_refused() -> None:
+    with pytest.raises(ValueError, match="taps"):
+        goes_without({"TESTS_WITHOUT": "tap taps"})
+
+
+def test_naming_what_can_be_had_is_noticed() -> None:
+    assert untrue({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
+    assert untrue({}, lacks_tap) == ()
+
+
+def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    reason = missing.__wrapped__("systemd-analyze")
+    assert reason == (
+        "needs systemd-analyze: install systemd 250 or later"
+        " (systemd-analyze: No such file or directory)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "said"),
+    [
+        ({}, 0, r"^SKIPPED \[1\] .*: needs veth: install iproute2.*unshare: No such file"),
+        ({"CI": "1", "TESTS_WITHOUT": "veth"}, 0, r"^SKIPPED \[1\] .*: needs veth: "),
+        ({"CI": "1"}, 1, r"^ERROR .*::test_needy - Failed: needs veth: "),
+        ({"CI": "1", "TESTS_WITHOUT": "vet"}, 4, r"^ERROR: TESTS_WITHOUT names \['vet'\]"),
+    ],
+)
+def test_pytest_does_so(tmp_path: Path, environment: dict[str, str], code: int, said: str) -> None:
+    (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
+    ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={tmp_path}", "-p", "tests.conftest")
+    inherited = {k: v for k, v in os.environ.items() if k not in {"CI", "TESTS_WITHOUT"}}
+    without_tools = {"PATH": "/nonexistent", "PYTHONPATH": str(ROOT), "COLUMNS": "400"}
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", *ours, "-p", "no:cacheprovider", str(tmp_path)),
+        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
+        env={**inherited, **without_tools, **environment},
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    assert re.search(said, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
+
+
+LOOPBACK_IS_UP = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(server.getsockname(), 5)
+print([name for _, name in socket.if_nameindex()])
+"""
+
+
+@pytest.mark.needs("network-namespace")
+def test_a_network_of_ones_own_is_loopback_and_up_without_ip() -> None:
+    inside = (sys.executable, "-c", LOOPBACK_IS_UP)
+    done = subprocess.run((*entering(), *inside), capture_output=True, check=True, text=True)
+    assert done.stdout == "['lo']\n"
+
+
+def test_a_command_that_fails_is_told_in_its_last_words() -> None:
+    assert failure_of("true") is None
+    assert failure_of("sh", "-c", "echo first >&2; echo last >&2; echo >&2; exit 3") == "last"
+    assert failure_of("sh", "-c", "exit 3") == "exit 3"
+    assert failure_of("no-such-program") == "no-such-program: No such file or directory"
