@@ -206,31 +206,63 @@ def is_privileged() -> bool:
 
 def default_config_path() -> Path:
     """Return where the configuration is looked for when nobody says."""
+    places = config_places()
+    return next((place for place in places if is_there(place)), places[0])
+
+
+def config_places() -> tuple[Path, ...]:
+    """Return the places of a configuration, in the order in which they are looked at.
+
+    A person who looks after the machine's agent has no configuration of their own.
+    """
     if named := os.environ.get("VENUE_AGENT_CONFIG"):
-        return Path(named)
+        return (Path(named),)
+    if is_privileged():
+        return (system_config(),)
+    base = os.environ.get("XDG_CONFIG_HOME") or str(_home() / ".config")
+    return (Path(base) / "venue-agent/config.toml", SYSTEM_CONFIG)
+
+
+def system_config() -> Path:
+    """Return where the configuration of the machine's own agent lies."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/config.toml"
-    if is_privileged():
-        return SYSTEM_CONFIG
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    own = Path(base) / "venue-agent/config.toml"
-    # A person who looks after the machine's agent has no configuration of their own.
-    return own if own.exists() or not SYSTEM_CONFIG.exists() else SYSTEM_CONFIG
+    return SYSTEM_CONFIG
 
 
-def state_dir(device: DeviceSection) -> Path:
-    """Return the state directory: configured, systemd's StateDirectory, or the platform's."""
+def is_there(path: Path) -> bool:
+    """Tell whether there is such a file, also where its directory is closed to this user."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return True
+
+
+def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
+    """Return the state directory: configured, systemd's StateDirectory, or the platform's.
+
+    ``source`` is the configuration's file. The machine's own one means the machine's own state,
+    whoever asks.
+    """
     if device.state_dir:
         return Path(device.state_dir)
     if from_systemd := os.environ.get("STATE_DIRECTORY"):
         return Path(from_systemd.split(":")[0])
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent"
-    if is_privileged():
+    if is_privileged() or (source is not None and source.absolute() == SYSTEM_CONFIG):
         return Path(
             "/Library/Application Support/venue-agent"
             if sys.platform == "darwin"
             else "/var/lib/venue-agent"
         )
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    base = os.environ.get("XDG_STATE_HOME") or str(_home() / ".local/state")
     return Path(base) / "venue-agent"
+
+
+def _home() -> Path:
+    """Return the user's home; a user whom the system does not know has none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")

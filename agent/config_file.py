@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
-from agent.errors import ConfigError
+from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
 
@@ -30,6 +30,10 @@ class Loaded(Generic[ConfigModel]):
     path: Path | None
     origins: Mapping[str, str]
 
+    @property
+    def state_dir(self) -> Path:
+        return state_dir(self.config.device, self.path)
+
 
 def load(
     model: type[ConfigModel],
@@ -38,7 +42,8 @@ def load(
 ) -> Loaded[ConfigModel]:
     """Read and check the configuration for ``model``.
 
-    A missing file is an error only if ``path`` names it. Raises ConfigError.
+    A missing file is an error only if ``path`` names it, or if ``model`` needs what neither a
+    file nor a variable says. Raises ConfigError.
     """
     text, source = _read(path)
     name = str(source) if source else "environment"
@@ -58,6 +63,10 @@ def load(
     try:
         config: ConfigModel = converted(tree, model)
     except Mismatch:
+        if source is None and issubclass(model, Config) and "service" not in tree:
+            from agent.config_missing import no_configuration  # noqa: PLC0415 - rarely wanted
+
+            raise ConfigMissing((no_configuration(),)) from None
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
         raise ConfigError(problems_of(model, tree, name, text, origins)) from None
@@ -66,11 +75,12 @@ def load(
 
 def guessed_state_dir(path: Path | None = None) -> Path:
     """Find the state directory of a configuration that is otherwise wrong."""
+    source = path or default_config_path()
     try:
         named = tomllib.loads(_read(path)[0]).get("device", {}).get("state_dir", "")
     except (ConfigError, tomllib.TOMLDecodeError, AttributeError):
         named = ""
-    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""))
+    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""), source)
 
 
 def _read(path: Path | None) -> tuple[str, Path | None]:
@@ -81,6 +91,8 @@ def _read(path: Path | None) -> tuple[str, Path | None]:
         if path is None:
             return "", None
         raise ConfigError((f"{source}: there is no such file",)) from None
+    except PermissionError:
+        raise ConfigNotVisible((f"{source} is closed to this user",)) from None
     except OSError as error:
         raise ConfigError((f"{source}: cannot be read: {error.strerror}",)) from None
     if len(content) > MAX_FILE_BYTES:

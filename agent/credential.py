@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.config import default_config_path
-from agent.errors import CredentialRefused
+from agent.config import default_config_path, is_there
+from agent.errors import ConfigError, ConfigNotVisible, CredentialRefused
 
 MAX_KEY_LENGTH = 4096
 VARIABLE = "VENUE_AGENT_API_KEY"
@@ -44,6 +44,27 @@ class ApiKeySource:
         if mode & stat.S_IROTH:
             return "everyone"
         return "group" if mode & stat.S_IRGRP else "owner"
+
+    def is_closed(self) -> bool:
+        """Tell whether the key is there and this user may not read it."""
+        try:
+            if self.file is not None:
+                self.file.open("rb").close()
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def read_as_configured(self) -> str:
+        """Return the key as it is now. Raises ConfigError when there is none to read."""
+        try:
+            return self.read()
+        except CredentialRefused as error:
+            if self.is_closed():
+                closed = f"the API key in {self.describe()} is closed to this user"
+                raise ConfigNotVisible((closed,)) from None
+            raise ConfigError((str(error),)) from None
 
     def read(self) -> str:
         """Return the key as it is now. Raises CredentialRefused when there is none to read."""
@@ -85,7 +106,7 @@ def key_place(
     """
     source = find_api_key(api_key_file, environment)
     beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
-    if source.file is None and source.variable is None and beside.exists():
+    if source.file is None and source.variable is None and is_there(beside):
         return ApiKeySource(beside, None)
     return source
 

@@ -19,12 +19,14 @@ from agent.adapters.clock import SystemClock
 from agent.adapters.database import is_damaged
 from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
+from agent.adapters.sight import require_sight
 from agent.adapters.state import StateDirectory
+from agent.adapters.terminal import Hangup
 from agent.app import App, Surroundings
-from agent.config import Config, state_dir
+from agent.config import Config
 from agent.config_file import Loaded, load
 from agent.credential import find_api_key
-from agent.errors import ConfigError, CredentialRefused, StateError
+from agent.errors import ConfigError, StateError
 from agent.logging_setup import set_up_logging
 from agent.rules.retry import Backoff
 from agent.wire.model import replaced
@@ -51,10 +53,7 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     loaded = load(Config, path)
     check_service(loaded.config.service)
     source = find_api_key(loaded.config.service.api_key_file)
-    try:
-        source.read()
-    except CredentialRefused as error:
-        raise ConfigError((str(error),)) from None
+    source.read_as_configured()
     if source.readers() == "everyone":
         where = source.describe()
         raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
@@ -67,17 +66,21 @@ async def run(
     path: Path | None,
     *,
     foreground: bool,
+    hangup: Hangup = "reload",
     collector_command: Callable[[str], Sequence[str]] | None = None,
     notifier: Notifier | None = None,
 ) -> None:
     """Run until told to stop; ``notifier`` tells the service manager, systemd's by default.
+
+    ``hangup`` is what SIGHUP asks for.
 
     Raises ConfigError and StateError before anything is started.
     """
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
-    state = StateDirectory(state_dir(loaded.config.device))
+    state = StateDirectory(loaded.state_dir)
+    require_sight(state.path)
     os.umask(0o077)
     state.prepare()
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
@@ -90,7 +93,7 @@ async def run(
         foreground=foreground,
         collector_command=collector_command,
     )
-    with state.hold(), _signals(wishes):
+    with state.hold(), _signals(wishes, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
         next_one: Loaded[Config] | None = loaded
         while next_one is not None:
@@ -129,9 +132,9 @@ def _reloaded(
             log.error("not reloaded: %s", problem)
         notifier.status("the new configuration is wrong: running with the old one")
         return None
-    if state_dir(new.config.device) != state_dir(loaded.config.device):
+    if new.state_dir != loaded.state_dir:
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
-        device = replaced(new.config.device, state_dir=str(state_dir(loaded.config.device)))
+        device = replaced(new.config.device, state_dir=str(loaded.state_dir))
         config = replaced(new.config, device=device)
         new = Loaded(config, new.path, new.origins)
     set_up_logging(new.config.logging)
@@ -205,7 +208,7 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
 
 
 @contextlib.contextmanager
-def _signals(wishes: asyncio.Queue[Wish]) -> Iterator[None]:
+def _signals(wishes: asyncio.Queue[Wish], hangup: Hangup) -> Iterator[None]:
     """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Wish.STOP, signal.SIGINT: Wish.STOP}
@@ -222,7 +225,8 @@ def _signals(wishes: asyncio.Queue[Wish]) -> Iterator[None]:
             for number, handler in previous.items():
                 signal.signal(number, handler)
         return
-    meanings[signal.SIGHUP] = Wish.RELOAD
+    if hangup != "ignore":
+        meanings[signal.SIGHUP] = Wish(hangup)
     for number, wish in meanings.items():
         loop.add_signal_handler(number, wishes.put_nowait, wish)
     try:

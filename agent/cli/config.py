@@ -13,10 +13,11 @@ from msgspec.structs import fields
 
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
-from agent.config import Config, LocalConfig, default_config_path
+from agent.config import Config, LocalConfig
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
+from agent.config_missing import no_configuration
 from agent.credential import key_place
-from agent.errors import ConfigError, CredentialRefused
+from agent.errors import ConfigError, ConfigNotVisible
 from agent.wire.mistakes import section_of
 from agent.wire.model import Record
 from agent.wire.reading import plain_values
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.action == "check":
         return _check(options)
     else:
-        _show(load(LocalConfig, options.config), as_json=options.json)
+        return _show_in_force(load(LocalConfig, options.config), as_json=options.json)
     return 0
 
 
@@ -92,6 +93,8 @@ def _check(options: argparse.Namespace) -> int:
     try:
         loaded = load(Config, options.config)
         _see_that_there_is_a_key(loaded)
+    except ConfigNotVisible:
+        raise
     except ConfigError as error:
         if not options.json:
             raise
@@ -105,10 +108,16 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _see_that_there_is_a_key(loaded: Loaded[Config]) -> None:
-    try:
-        key_place(loaded.config.service.api_key_file, loaded.path).read()
-    except CredentialRefused as error:
-        raise ConfigError((str(error),)) from None
+    key_place(loaded.config.service.api_key_file, loaded.path).read_as_configured()
+
+
+def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
+    """Exit 2 without a configuration: what is shown then is what a collection by hand takes."""
+    _show(loaded, as_json=as_json)
+    if loaded.path is not None or loaded.config.service is not None:
+        return 0
+    sys.stderr.write(f"venue-agent: {no_configuration()}\n")
+    return 2
 
 
 def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
@@ -121,7 +130,7 @@ def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
         return
     screen = Screen()
     blank = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
-    screen.line((f"# {loaded.path or f'there is no file at {default_config_path()}'}", "quiet"))
+    screen.line((f"# {loaded.path or 'defaults and variables: there is no file'}", "quiet"))
     for section, group in groupby(values, key=lambda v: v.section):
         screen.blank()
         screen.line((f"[{section}]", "strong"))
@@ -153,7 +162,7 @@ def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Itera
                 origin = origins.get(f"{section}.{key}", DEFAULT)
                 yield Value(section, key, _masked(key, inner), origin)
         else:
-            for item in value:
+            for item in value or ():
                 inner = plain_values(item)
                 yield Value(section, inner.pop("id"), inner, file)
 

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.doctor.catalogue import CHECKS
+from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
 from agent.doctor.evidence import Evidence
-from agent.doctor.judgement import is_well
+from agent.doctor.judgement import is_well, is_whole
 from agent.doctor.runner import THREAD_PREFIX, examine
+from agent.rights import as_root
 
-WELL, UNWELL = 0, 1
+WELL, UNWELL, NOT_VISIBLE = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 when nothing failed, 1 otherwise."""
+    """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
     evidence = Evidence(config_path=options.config)
     began = time.monotonic()
     outcomes = examine(CHECKS, evidence)
@@ -45,14 +48,22 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         show(outcomes, duration_s, Screen(), everything=options.all)
+        if not is_whole(outcomes):
+            sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
         from agent.doctor.bundle import write_bundle  # noqa: PLC0415
 
         members = write_bundle(options.bundle, evidence, document)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
-    code = WELL if is_well(outcomes) else UNWELL
+    code = _code_of(outcomes)
     _leave_what_hangs(code)
     return code
+
+
+def _code_of(outcomes: Sequence[Outcome]) -> int:
+    if not is_well(outcomes):
+        return UNWELL
+    return WELL if is_whole(outcomes) else NOT_VISIBLE
 
 
 def _leave_what_hangs(code: int) -> None:

@@ -1,21 +1,25 @@
 """`venue-agent`: finds the verb, runs it, turns errors into one or two plain lines.
 
-Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error. Each verb's
-module is imported only when it runs, so that the daemon and a quick `status` start at once.
+Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error, 3 closed to this
+user. Each verb's module is imported only when it runs, so that the daemon and a quick `status`
+start at once.
 """
 
 import argparse
 import importlib
 import io
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent import __version__
-from agent.errors import AgentError, ConfigError
+from agent.errors import AgentError, ConfigError, NotVisible
+from agent.rights import as_root
 
 EXIT_BAD: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_NOT_VISIBLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
@@ -41,19 +45,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
-    return told(act, debug=options.debug)
+    return told(act, debug=options.debug, words=shlex.join(words))
 
 
-def told(act: Callable[[], int], *, debug: bool = False) -> int:
-    """Return what ``act`` returns, or the exit code of its error, told in plain lines."""
+def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
+    """Return what ``act`` returns, or the exit code of its error, told in plain lines.
+
+    ``words`` are those that were typed.
+    """
     try:
         return act()
     except AgentError as error:
         if debug:
             raise
-        for line in str(error).splitlines():
+        for line in _lines_of(error, words):
             sys.stderr.write(f"venue-agent: {line}\n")
-        return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
+        return _code_of(error)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -66,6 +73,19 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
         sys.stderr.write(f"venue-agent: unexpected {type(error).__name__}: {error}\n")
         sys.stderr.write("venue-agent: run it again with --debug and send what it prints\n")
         return EXIT_BAD
+
+
+def _lines_of(error: AgentError, words: str) -> list[str]:
+    lines = str(error).splitlines()
+    if isinstance(error, NotVisible):
+        lines.append(error.advice or as_root(words))
+    return lines
+
+
+def _code_of(error: AgentError) -> int:
+    if isinstance(error, NotVisible):
+        return EXIT_NOT_VISIBLE
+    return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
 
 
 def _write_any_character() -> None:

@@ -56,7 +56,7 @@ class LaunchdService:
 
     def require_rights(self) -> None:
         if not self._is_root():
-            raise NotPermitted("changing the service needs root: run it with sudo")
+            raise NotPermitted("changing the service needs root")
 
     def prepare(self) -> None:
         """Nothing: files have their own rights here."""
