@@ -5,6 +5,7 @@ What each key means is said in `config_texts`.
 import ipaddress
 import os
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -43,13 +44,33 @@ def is_loopback_host(host: str) -> bool:
 
 def _service_url(text: str) -> str:
     parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
+    if not _has_usable_port(text):
+        raise ValueError("must have a port from 1 to 65535, or none")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must not hold a user, a password, a query or a fragment")
     if parts.scheme == "http" and not is_loopback_host(parts.hostname):
         raise ValueError("must be https: plain http is accepted for loopback only")
     return text.rstrip("/")
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and " " not in text
+
+
+def _has_usable_port(url: str) -> bool:
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+def _no_control_characters(text: str) -> str:
+    """An id goes into every call: the service would refuse each, for ever."""
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise ValueError("must not hold control characters")
+    return text
 
 
 def _kiosk_url(text: str) -> str:
@@ -103,7 +124,7 @@ class Section(Record, forbid_unknown_fields=True):
 
 class Service(Section):
     base_url: Annotated[str, Check(_service_url)]
-    location_id: LocationId
+    location_id: Annotated[LocationId, Check(_no_control_characters)]
     api_key_file: str = ""
     ca_file: str = ""
     proxy: str = ""
@@ -113,7 +134,10 @@ class Service(Section):
 class DeviceSection(Section):
     state_dir: str = ""
     legacy_install_id: Annotated[
-        str, Meta(max_length=limits.LEGACY_INSTALL_ID_MAX), at_most(limits.LEGACY_INSTALL_ID_MAX)
+        str,
+        Meta(max_length=limits.LEGACY_INSTALL_ID_MAX),
+        at_most(limits.LEGACY_INSTALL_ID_MAX),
+        Check(_no_control_characters),
     ] = ""
 
 

@@ -45,6 +45,12 @@ class ApiKeySource:
             return "everyone"
         return "group" if mode & stat.S_IRGRP else "owner"
 
+    def why_too_open(self) -> str | None:
+        """Say that everybody may read the key, which no daemon accepts."""
+        if self.readers() != "everyone":
+            return None
+        return f"every user of this machine can read {self.describe()}: chmod 600 it"
+
     def is_closed(self) -> bool:
         """Tell whether the key is there and this user may not read it."""
         try:

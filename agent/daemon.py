@@ -54,9 +54,8 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     check_service(loaded.config.service)
     source = find_api_key(loaded.config.service.api_key_file)
     source.read_as_configured()
-    if source.readers() == "everyone":
-        where = source.describe()
-        raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
+    if too_open := source.why_too_open():
+        raise ConfigError((too_open,))
     if source.readers() == "group" and loaded.config.service.api_key_file:
         log.warning("a whole group can read %s: chmod 600 it", source.describe())
     return loaded

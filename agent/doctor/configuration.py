@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.adapters.state import StateDirectory
 from agent.config import Config, LocalConfig
-from agent.config_file import guessed_state_dir, load
+from agent.config_file import guessed_state_dir, load, review
 from agent.credential import ApiKeySource, key_place
 from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
 from agent.doctor.evidence import Evidence
@@ -33,6 +33,8 @@ def configuration(evidence: Evidence) -> Finding:
         return fail("; ".join(error.problems), "correct what is named, then `config check`")
     evidence.config = evidence.local = loaded.config
     evidence.state = StateDirectory(loaded.state_dir)
+    if doubts := review(path, evidence.environment):
+        return warn("; ".join(doubts), "correct what is named, then `config check`")
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
     more = f", {overrides} from the environment" if overrides and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")
