@@ -25,7 +25,7 @@ from agent.adapters.terminal import Hangup
 from agent.app import App, Surroundings
 from agent.config import Config
 from agent.config_file import Loaded, load
-from agent.credential import find_api_key
+from agent.credential import key_place
 from agent.errors import ConfigError, StateError
 from agent.logging_setup import set_up_logging
 from agent.rules.retry import Backoff
@@ -52,7 +52,7 @@ def load_for_daemon(path: Path | None) -> Loaded[Config]:
     """Read the configuration and see that it can be run with. Raises ConfigError."""
     loaded = load(Config, path)
     check_service(loaded.config.service)
-    source = find_api_key(loaded.config.service.api_key_file)
+    source = key_place(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
     if too_open := source.why_too_open():
         raise ConfigError((too_open,))

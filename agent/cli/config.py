@@ -95,13 +95,13 @@ def _check(options: argparse.Namespace) -> int:
     """Say that it is right, or raise ConfigError; as JSON both are said on stdout."""
     try:
         source = _checked(options.config)
-    except ConfigNotVisible:
-        raise
     except ConfigError as error:
         if not options.json:
             raise
-        sys.stdout.write(json.dumps({"ok": False, "problems": error.problems}, indent=2) + "\n")
-        return 2
+        is_known = not isinstance(error, ConfigNotVisible)
+        document = {"ok": False if is_known else None, "problems": error.problems}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return 2 if is_known else 3
     if options.json:
         sys.stdout.write(json.dumps({"ok": True, "problems": []}, indent=2) + "\n")
     else:

@@ -16,6 +16,8 @@ from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.screen import Screen, Style
 from agent.config import is_there
+from agent.config_missing import no_configuration
+from agent.errors import ConfigMissing
 from agent.rights import by_root
 
 RUNNING, NOT_RUNNING = 0, 1
@@ -49,12 +51,18 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "uninstall":
         return uninstall(manager, purge=options.purge)
     if options.action == "start":
+        _require_configuration(manager)
         manager.start()
         _say("started")
     else:
         manager.stop()
         _say("stopped")
     return 0
+
+
+def _require_configuration(manager: ServiceManager) -> None:
+    if manager.state().is_installed and not manager.places.config.exists():
+        raise ConfigMissing((no_configuration(),))
 
 
 def install(manager: ServiceManager, answers: Answers) -> int:

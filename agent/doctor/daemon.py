@@ -5,7 +5,7 @@ from typing import Final
 from agent import __version__
 from agent.adapters.sight import is_closed
 from agent.adapters.status_file import StatusFile
-from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
+from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 from agent.doctor.processes import other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
@@ -63,7 +63,7 @@ def _from_outside(evidence: Evidence) -> Finding:
             explained_by=("configuration", "api-key", "disk-space", "boot"),
         )
     evidence.daemon_pid = sighting.pids[0] if sighting.pids else None
-    return unseen(in_words(sighting))
+    return Finding("unseen", f"{in_words(sighting)}; what it does is not visible to you")
 
 
 def _how_to_start(evidence: Evidence) -> str:
