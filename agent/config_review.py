@@ -84,9 +84,9 @@ def _why_no_address(address: str | None, transport: object) -> str | None:
         if address is None:
             return 'needs an address = "host:port"'
         return None if _MAC.fullmatch(address) else _why_no_host_and_port(address)
-    if address is None or transport not in _LOCAL_ADDRESSES:
+    forms, problem = _LOCAL_ADDRESSES.get(str(transport), ((), ""))
+    if address is None or not forms:
         return None
-    forms, problem = _LOCAL_ADDRESSES[str(transport)]
     return None if any(form.fullmatch(address) for form in forms) else problem
 
 
@@ -257,8 +257,8 @@ def _networks(texts: Iterable[Any]) -> list[ipaddress.IPv4Network]:
     found = []
     for text in texts:
         try:
-            network = ipaddress.ip_network(text, strict=False)
-        except (ValueError, TypeError):
+            network = ipaddress.ip_network(str(text), strict=False)
+        except ValueError:
             continue
         if isinstance(network, ipaddress.IPv4Network):
             found.append(network)
