@@ -125,9 +125,9 @@ async def start(uid: int, *words: str, **variables: str) -> asyncio.subprocess.P
     """Start the agent's command as a user would: nothing of root's is left to an ordinary one."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8"}
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "agent", *words,
+        sys.executable, "-m", "agent", *words,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd="/",
+        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=REPOSITORY,
         env={**environment, **variables}, umask=0o022,
     )  # fmt: skip
 
