@@ -1,7 +1,8 @@
 """The API key: where it comes from, and reading it fresh each time.
 
 In order: the file that the configuration names, the systemd credential ``api-key``
-(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY.
+(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file that systemd's
+credential comes from.
 """
 
 import os
@@ -106,9 +107,9 @@ def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ)
 def key_place(
     api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> ApiKeySource:
-    """Tell where a person's command finds the key, which only the daemon is handed by systemd.
-
-    The file that systemd's credential comes from lies beside the configuration.
+    """Like `find_api_key`; where there is none, look at the file that systemd's credential comes
+    from, beside the configuration: systemd hands it to the service only, not to who runs the agent
+    or another of its commands by hand.
     """
     source = find_api_key(api_key_file, environment)
     beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL

@@ -7,7 +7,7 @@ import sys
 from agent import daemon
 from agent.adapters.terminal import is_service, meaning_of_hangup
 from agent.cli.options import add_config_option
-from agent.errors import ConfigError, NotVisible
+from agent.errors import AgentError, ConfigError, ConfigNotVisible, NotVisible, StateError
 from agent.rights import by_root, has_service_manager
 
 
@@ -21,10 +21,16 @@ def run(options: argparse.Namespace) -> int:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=meaning_of_hangup()))
     except NotVisible as error:
         if is_service():
-            # Its manager must know that starting it again cannot help (venue-agent.service).
-            raise ConfigError(tuple(str(error).splitlines())) from None
+            raise _for_its_manager(error) from None
         raise NotVisible(str(error), _advice()) from None
     return 0
+
+
+def _for_its_manager(error: NotVisible) -> AgentError:
+    """Keep the exit codes that the unit knows: starting again helps against no configuration."""
+    if isinstance(error, ConfigNotVisible):
+        return ConfigError(error.problems)
+    return StateError(str(error))
 
 
 def _advice() -> str:
