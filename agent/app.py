@@ -28,7 +28,7 @@ from agent.agent_facts import AgentFacts
 from agent.capabilities import capabilities_of
 from agent.config import Config, LocalConfig
 from agent.config_file import Loaded
-from agent.credential import ApiKeySource, find_api_key
+from agent.credential import ApiKeySource, key_place
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
@@ -136,7 +136,7 @@ class App:
     def _meet_the_service(self) -> None:
         """Build what talks to the service as this device."""
         around, service = self._around, self._config.service
-        api_key = around.kept_key or find_api_key(service.api_key_file)
+        api_key = around.kept_key or key_place(service.api_key_file, self._loaded.path)
         self.facade = Facade(service, api_key, around.clock)
         self._link = Link(around.clock, around.rng, self.health, api_key)
         self.enrollment = Enrollment(

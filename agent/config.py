@@ -5,6 +5,7 @@ What each key means is said in `config_texts`.
 import ipaddress
 import os
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -47,13 +48,33 @@ def is_loopback_url(url: str) -> bool:
 
 def _service_url(text: str) -> str:
     parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
+    if not _has_usable_port(text):
+        raise ValueError("must have a port from 1 to 65535, or none")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must not hold a user, a password, a query or a fragment")
     if parts.scheme == "http" and not is_loopback_host(parts.hostname):
         raise ValueError("must be https: plain http is accepted for loopback only")
     return text.rstrip("/")
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and " " not in text
+
+
+def _has_usable_port(url: str) -> bool:
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+def _no_control_characters(text: str) -> str:
+    """An id goes into every call: the service would refuse each, for ever."""
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise ValueError("must not hold control characters")
+    return text
 
 
 def _kiosk_url(text: str) -> str:
@@ -107,7 +128,7 @@ class Section(Record, forbid_unknown_fields=True):
 
 class Service(Section):
     base_url: Annotated[str, Check(_service_url)]
-    location_id: LocationId
+    location_id: Annotated[LocationId, Check(_no_control_characters)]
     api_key_file: str = ""
     ca_file: str = ""
     proxy: str = ""
@@ -117,7 +138,10 @@ class Service(Section):
 class DeviceSection(Section):
     state_dir: str = ""
     legacy_install_id: Annotated[
-        str, Meta(max_length=limits.LEGACY_INSTALL_ID_MAX), at_most(limits.LEGACY_INSTALL_ID_MAX)
+        str,
+        Meta(max_length=limits.LEGACY_INSTALL_ID_MAX),
+        at_most(limits.LEGACY_INSTALL_ID_MAX),
+        Check(_no_control_characters),
     ] = ""
 
 
@@ -211,31 +235,63 @@ def is_privileged() -> bool:
 
 def default_config_path() -> Path:
     """Return where the configuration is looked for when nobody says."""
+    places = config_places()
+    return next((place for place in places if is_there(place)), places[0])
+
+
+def config_places() -> tuple[Path, ...]:
+    """Return the places of a configuration, in the order in which they are looked at.
+
+    A person who looks after the machine's agent has no configuration of their own.
+    """
     if named := os.environ.get("VENUE_AGENT_CONFIG"):
-        return Path(named)
+        return (Path(named),)
+    if is_privileged():
+        return (system_config(),)
+    base = os.environ.get("XDG_CONFIG_HOME") or str(_home() / ".config")
+    return (Path(base) / "venue-agent/config.toml", SYSTEM_CONFIG)
+
+
+def system_config() -> Path:
+    """Return where the configuration of the machine's own agent lies."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent/config.toml"
-    if is_privileged():
-        return SYSTEM_CONFIG
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    own = Path(base) / "venue-agent/config.toml"
-    # A person who looks after the machine's agent has no configuration of their own.
-    return own if own.exists() or not SYSTEM_CONFIG.exists() else SYSTEM_CONFIG
+    return SYSTEM_CONFIG
 
 
-def state_dir(device: DeviceSection) -> Path:
-    """Return the state directory: configured, systemd's StateDirectory, or the platform's."""
+def is_there(path: Path) -> bool:
+    """Tell whether there is such a file, also where its directory is closed to this user."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return True
+
+
+def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
+    """Return the state directory: configured, systemd's StateDirectory, or the platform's.
+
+    ``source`` is the configuration's file. The machine's own one means the machine's own state,
+    whoever asks.
+    """
     if device.state_dir:
         return Path(device.state_dir)
     if from_systemd := os.environ.get("STATE_DIRECTORY"):
         return Path(from_systemd.split(":")[0])
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent"
-    if is_privileged():
+    if is_privileged() or (source is not None and source.absolute() == SYSTEM_CONFIG):
         return Path(
             "/Library/Application Support/venue-agent"
             if sys.platform == "darwin"
             else "/var/lib/venue-agent"
         )
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    base = os.environ.get("XDG_STATE_HOME") or str(_home() / ".local/state")
     return Path(base) / "venue-agent"
+
+
+def _home() -> Path:
+    """Return the user's home; a user whom the system does not know has none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")

@@ -6,18 +6,19 @@ key where one was mistyped. Nothing here asks whether the service answers.
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agent.config import DeviceSection, LocalConfig, default_config_path, state_dir
-from agent.errors import ConfigError
-from agent.redaction.known import remember
-from agent.redaction.places import secrets_here
+from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.regular_file import read_regular
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
+
+if TYPE_CHECKING:
+    from agent.wire.mistakes import Mistake
 
 ENVIRONMENT_PREFIX = "VENUE_AGENT_"
 MAX_FILE_BYTES = 1_000_000
@@ -33,6 +34,32 @@ class Loaded(Generic[ConfigModel]):
     path: Path | None
     origins: Mapping[str, str]
 
+    @property
+    def state_dir(self) -> Path:
+        return state_dir(self.config.device, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What stands in a file and in variables, before it is checked."""
+
+    tree: dict[str, Any]
+    path: Path | None
+    text: str
+    origins: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return str(self.path) if self.path else "environment"
+
+    def problems(self, model: type[LocalConfig], more: "Iterable[Mistake]" = ()) -> tuple[str, ...]:
+        """Return a line for each mistake in it, and for those found otherwise."""
+        from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
+
+        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
+        remember(*secrets_here(self.path or default_config_path(), os.environ))
+        return problems_of(model, self.tree, self.name, self.text, self.origins, more=more)
+
 
 def load(
     model: type[ConfigModel],
@@ -41,9 +68,46 @@ def load(
 ) -> Loaded[ConfigModel]:
     """Read and check the configuration for ``model``.
 
-    A missing file is an error only if ``path`` names it. Raises ConfigError.
+    A missing file is an error only if ``path`` names it, or if ``model`` needs what neither a
+    file nor a variable says. Raises ConfigError.
     """
-    text, source = _read(path)
+    read = _read(model, path, environment)
+    try:
+        config: ConfigModel = converted(read.tree, model)
+    except Mismatch:
+        if read.path is None and issubclass(model, Config) and "service" not in read.tree:
+            from agent.config_missing import no_configuration  # noqa: PLC0415 - rarely wanted
+
+            raise ConfigMissing((no_configuration(),)) from None
+        raise ConfigError(read.problems(model)) from None
+    return Loaded(config, read.path, read.origins)
+
+
+def review(
+    path: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> tuple[str, ...]:
+    """Return a line for everything that is wrong, also what an agent would run with.
+
+    Raises ConfigError where the file cannot be read at all.
+    """
+    from agent.config_review import mistakes_meant_by_nobody  # noqa: PLC0415 - for people only
+
+    read = _read(Config, path, environment)
+    return read.problems(Config, mistakes_meant_by_nobody(read.tree))
+
+
+def place_of(
+    key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> str | None:
+    """Return where ``section.key`` is set, as file:line:column or a variable; None where not."""
+    from agent.config_problems import place_of  # noqa: PLC0415 - for what is wrong only
+
+    read = _read(Config, path, environment)
+    return place_of(key, read.name, read.text, read.origins) if key in read.origins else None
+
+
+def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]) -> _Read:
+    text, source = _text(path)
     name = str(source) if source else "environment"
     try:
         tree = tomllib.loads(text)
@@ -58,27 +122,20 @@ def load(
             raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
         values[key] = value
         origins[f"{section}.{key}"] = variable
-    try:
-        config: ConfigModel = converted(tree, model)
-    except Mismatch:
-        from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
-
-        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
-        remember(*secrets_here(path or default_config_path(), environment))
-        raise ConfigError(problems_of(model, tree, name, text, origins)) from None
-    return Loaded(config, source, origins)
+    return _Read(tree, source, text, origins)
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
     """Find the state directory of a configuration that is otherwise wrong."""
+    source = path or default_config_path()
     try:
-        named = tomllib.loads(_read(path)[0]).get("device", {}).get("state_dir", "")
+        named = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
     except (ConfigError, tomllib.TOMLDecodeError, AttributeError):
         named = ""
-    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""))
+    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""), source)
 
 
-def _read(path: Path | None) -> tuple[str, Path | None]:
+def _text(path: Path | None) -> tuple[str, Path | None]:
     source = path or default_config_path()
     try:
         content = read_regular(source, MAX_FILE_BYTES + 1)
@@ -86,6 +143,8 @@ def _read(path: Path | None) -> tuple[str, Path | None]:
         if path is None:
             return "", None
         raise ConfigError((f"{source}: there is no such file",)) from None
+    except PermissionError:
+        raise ConfigNotVisible((f"{source} is closed to this user",)) from None
     except OSError as error:
         raise ConfigError((f"{source}: cannot be read: {error.strerror}",)) from None
     if len(content) > MAX_FILE_BYTES:

@@ -3,7 +3,7 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,13 +35,16 @@ def problems_of(
     name: str,
     text: str,
     origins: Mapping[str, str],
+    *,
+    more: Iterable[Mistake] = (),
 ) -> tuple[str, ...]:
     """Return a line for each mistake in ``tree``, read from ``text``, the file called ``name``.
 
-    ``origins`` tells for ``section.key`` the file or the variable a value came from.
+    ``origins`` tells for ``section.key`` the file or the variable a value came from; ``more`` are
+    mistakes that somebody else has found.
     """
     source = _Source(name, _positions(text), origins)
-    mistakes = tuple(mistakes_in(model, tree))
+    mistakes = (*mistakes_in(model, tree), *more)
     meant = _meant(model, mistakes)
     found = sorted(
         (*source.place_of(mistake.place), _message(model, mistake))
@@ -49,6 +52,11 @@ def problems_of(
         if mistake.place not in meant
     )
     return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in found))
+
+
+def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
+    """Return where ``section.key`` stands: a variable, or file:line:column."""
+    return _Source(name, _positions(text), origins).place_of(tuple(key.split(".")))[1]
 
 
 def in_words(reason: str, choices: Sequence[str] = ()) -> str:
@@ -166,6 +174,8 @@ def _message(model: type[Record], mistake: Mistake) -> str:
     nearest = _nearest(str(mistake.value), list(choices))
     reason = in_words(mistake.reason, choices)
     name = ".".join(str(part) for part in mistake.place if isinstance(part, str))
+    if mistake.value is None:
+        return f"{name} {reason}"
     return f"{name} {reason} (it is {_shown(mistake)}{_suggestion(nearest)})"
 
 

@@ -1,7 +1,8 @@
 """The API key: where it comes from, and reading it fresh each time.
 
 In order: the file that the configuration names, the systemd credential ``api-key``
-(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY.
+(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file that systemd's
+credential comes from.
 """
 
 import os
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.config import default_config_path
-from agent.errors import CredentialRefused
+from agent.config import default_config_path, is_there
+from agent.errors import ConfigError, ConfigNotVisible, CredentialRefused
 from agent.redaction.known import remember
 from agent.regular_file import read_regular
 
@@ -46,6 +47,33 @@ class ApiKeySource:
         if mode & stat.S_IROTH:
             return "everyone"
         return "group" if mode & stat.S_IRGRP else "owner"
+
+    def why_too_open(self) -> str | None:
+        """Say that everybody may read the key, which no daemon accepts."""
+        if self.readers() != "everyone":
+            return None
+        return f"every user of this machine can read {self.describe()}: chmod 600 it"
+
+    def is_closed(self) -> bool:
+        """Tell whether the key is there and this user may not read it."""
+        try:
+            if self.file is not None:
+                self.file.open("rb").close()
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def read_as_configured(self) -> str:
+        """Return the key as it is now. Raises ConfigError when there is none to read."""
+        try:
+            return self.read()
+        except CredentialRefused as error:
+            if self.is_closed():
+                closed = f"the API key in {self.describe()} is closed to this user"
+                raise ConfigNotVisible((closed,)) from None
+            raise ConfigError((str(error),)) from None
 
     def read(self) -> str:
         """Return the key as it is now. Raises CredentialRefused when there is none to read."""
@@ -81,13 +109,13 @@ def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ)
 def key_place(
     api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> ApiKeySource:
-    """Tell where a person's command finds the key, which only the daemon is handed by systemd.
-
-    The file that systemd's credential comes from lies beside the configuration.
+    """Like `find_api_key`; where there is none, look at the file that systemd's credential comes
+    from, beside the configuration: systemd hands it to the service only, not to who runs the agent
+    or another of its commands by hand.
     """
     source = find_api_key(api_key_file, environment)
     beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
-    if source.file is None and source.variable is None and beside.exists():
+    if source.file is None and source.variable is None and is_there(beside):
         return ApiKeySource(beside, None)
     return source
 

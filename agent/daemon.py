@@ -20,11 +20,13 @@ from agent.adapters.database import is_damaged
 from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
 from agent.adapters.privileges import step_down
+from agent.adapters.sight import require_sight
 from agent.adapters.state import StateDirectory
+from agent.adapters.terminal import Hangup
 from agent.app import App, Surroundings
-from agent.config import Config, default_config_path, state_dir
+from agent.config import Config, default_config_path
 from agent.config_file import Loaded, load
-from agent.credential import ApiKeySource, find_api_key
+from agent.credential import ApiKeySource, key_place
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logging_setup import set_up_logging
 from agent.redaction.known import remember
@@ -54,14 +56,10 @@ def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> 
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     check_service(loaded.config.service)
-    source = kept_key or find_api_key(loaded.config.service.api_key_file)
-    try:
-        source.read()
-    except CredentialRefused as error:
-        raise ConfigError((str(error),)) from None
-    if source.readers() == "everyone":
-        where = source.describe()
-        raise ConfigError((f"every user of this machine can read {where}: chmod 600 it",))
+    source = kept_key or key_place(loaded.config.service.api_key_file, loaded.path)
+    source.read_as_configured()
+    if too_open := source.why_too_open():
+        raise ConfigError((too_open,))
     if source.readers() == "group" and loaded.config.service.api_key_file:
         log.warning("a whole group can read %s: chmod 600 it", source.describe())
     return loaded
@@ -71,18 +69,22 @@ async def run(
     path: Path | None,
     *,
     foreground: bool,
+    hangup: Hangup = "reload",
     collector_command: Callable[[str], Sequence[str]] | None = None,
     notifier: Notifier | None = None,
 ) -> None:
     """Run until told to stop; ``notifier`` tells the service manager, systemd's by default.
+
+    ``hangup`` is what SIGHUP asks for.
 
     Raises ConfigError and StateError before anything is started.
     """
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
-    state = StateDirectory(state_dir(loaded.config.device))
-    kept_key = _stepped_down(state, loaded.config)
+    state = StateDirectory(loaded.state_dir)
+    require_sight(state.path)
+    kept_key = _stepped_down(state, loaded)
     os.umask(0o077)
     state.prepare()
     wishes: asyncio.Queue[Wish] = asyncio.Queue()
@@ -96,7 +98,7 @@ async def run(
         collector_command=collector_command,
         kept_key=kept_key,
     )
-    with state.hold(), _signals(wishes):
+    with state.hold(), _signals(wishes, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
         next_one: Loaded[Config] | None = loaded
         while next_one is not None:
@@ -104,9 +106,9 @@ async def run(
     log.info("stopped")
 
 
-def _stepped_down(state: StateDirectory, config: Config) -> ApiKeySource | None:
+def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource | None:
     """As root, become the state directory's owner; return the key if only root can read it."""
-    source = find_api_key(config.service.api_key_file)
+    source = key_place(loaded.config.service.api_key_file, loaded.path)
     key = source.read()
     if not step_down(state.path):
         return None
@@ -151,9 +153,9 @@ def _reloaded(
             log.error("not reloaded: %s", problem)
         around.notifier.status("the new configuration is wrong: running with the old one")
         return None
-    if state_dir(new.config.device) != state_dir(loaded.config.device):
+    if new.state_dir != loaded.state_dir:
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
-        device = replaced(new.config.device, state_dir=str(state_dir(loaded.config.device)))
+        device = replaced(new.config.device, state_dir=str(loaded.state_dir))
         config = replaced(new.config, device=device)
         new = Loaded(config, new.path, new.origins)
     set_up_logging(new.config.logging)
@@ -254,7 +256,7 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
 
 
 @contextlib.contextmanager
-def _signals(wishes: asyncio.Queue[Wish]) -> Iterator[None]:
+def _signals(wishes: asyncio.Queue[Wish], hangup: Hangup) -> Iterator[None]:
     """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Wish.STOP, signal.SIGINT: Wish.STOP}
@@ -271,7 +273,8 @@ def _signals(wishes: asyncio.Queue[Wish]) -> Iterator[None]:
             for number, handler in previous.items():
                 signal.signal(number, handler)
         return
-    meanings[signal.SIGHUP] = Wish.RELOAD
+    if hangup != "ignore":
+        meanings[signal.SIGHUP] = Wish(hangup)
     for number, wish in meanings.items():
         loop.add_signal_handler(number, wishes.put_nowait, wish)
     try:

@@ -2,6 +2,9 @@
 
 AgentError                  shown to people as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
+│   ├── ConfigMissing       there is none: make one, exit 2
+│   └── ConfigNotVisible    this user may not read what it consists of (also a NotVisible)
+├── NotVisible              closed to this user: ask as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the child broke; what it told until then still counts
 └── ServiceError            the service did not do what was asked
@@ -45,6 +48,25 @@ class ConfigError(AgentError):
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = tuple(redact(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
+
+
+class ConfigMissing(ConfigError):
+    """There is no configuration in any of the places where one is looked for."""
+
+
+class NotVisible(AgentError):
+    """What was asked about is closed to this user, and nothing may be said of it.
+
+    ``advice`` is what to do where it is not just the same command as root.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+class ConfigNotVisible(ConfigError, NotVisible):
+    """The configuration, or the key that it names, is there and closed to this user."""
 
 
 class StateError(AgentError):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Engine, create_engine, event, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from controlplane.tables import SCHEMA_VERSION, Base, Schema
@@ -45,7 +45,9 @@ class Database:
     def __init__(self, url: str, *, connections: int = 8) -> None:
         parsed = parse_url(url)
         self._is_sqlite = parsed.get_backend_name() == "sqlite"
-        if self._is_sqlite and parsed.database:
+        if self._is_sqlite:
+            if not parsed.database or parsed.database == ":memory:":
+                raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed.database))
         self._engine = _open(parsed, connections)
         # SQLite's own waiting is a poll with growing sleeps; within a process a lock is fairer.
@@ -101,6 +103,13 @@ def parse_url(text: str) -> URL:
     if "://" in text:
         return make_url(text)
     return URL.create("sqlite", database=str(Path(text).expanduser()))
+
+
+def sqlite_file(text: str) -> Path | None:
+    """Return the file of an SQLite database; None for another kind."""
+    url = parse_url(text)
+    is_file = url.get_backend_name() == "sqlite" and url.database
+    return Path(url.database or "") if is_file else None
 
 
 def _open(url: URL, connections: int) -> Engine:

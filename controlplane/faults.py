@@ -1,7 +1,8 @@
 """What can go wrong on the command line, said in one or two plain lines.
 
 CommandError       exit 1: the thing asked for went badly
-  └── UsageError   exit 2: the call or its surroundings are wrong
+  ├── UsageError   exit 2: the call or its surroundings are wrong
+  └── ClosedError  exit 3: closed to this user
 """
 
 
@@ -17,3 +18,7 @@ class CommandError(Exception):
 
 class UsageError(CommandError):
     exit_code = 2
+
+
+class ClosedError(CommandError):
+    exit_code = 3

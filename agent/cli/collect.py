@@ -21,8 +21,8 @@ from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.state import StateDirectory
 from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option
-from agent.config import LocalConfig, state_dir
-from agent.config_file import load
+from agent.config import LocalConfig
+from agent.config_file import Loaded, load
 from agent.errors import AgentError
 from agent.presentation.html import report_page
 from agent.presentation.progress import RunProgress
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 with a report, 1 when nothing at all could be collected."""
-    config = load(LocalConfig, options.config).config
-    payload = asyncio.run(_collect(config, options.kind, as_lines=options.ndjson))
+    loaded = load(LocalConfig, options.config)
+    payload = asyncio.run(_collect(loaded, options.kind, as_lines=options.ndjson))
     if options.html is not None:
         _write_page(options.html, payload)
     if options.json:
@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _collect(config: LocalConfig, kind: Kind, *, as_lines: bool) -> Payload:
+async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -> Payload:
+    config = loaded.config
     job: Job = network_job(config) if kind == "network" else application_job(config)
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -83,7 +84,7 @@ async def _collect(config: LocalConfig, kind: Kind, *, as_lines: bool) -> Payloa
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
-        identity=_identity(config),
+        identity=_identity(loaded.state_dir),
         environment=environment_here(capabilities_of(config)),
     )
     return payload_of(job, collected.facts, (), context)
@@ -95,9 +96,9 @@ def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -
     interrupted.set()
 
 
-def _identity(config: LocalConfig) -> Identity:
+def _identity(state: Path) -> Identity:
     """Say who this machine is, where it is enrolled and the state may be read."""
-    record = DeviceRecordFile(StateDirectory(state_dir(config.device))).peek()
+    record = DeviceRecordFile(StateDirectory(state)).peek()
     binding = None if record is None or record.binding is None else record.binding.record
     return identity_of(
         organization_id=None if binding is None else binding.organization_id,

@@ -1,25 +1,29 @@
 """`venue-agent config`: check it, show what holds and from where, its schema, an example."""
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import fields
 
+from agent.adapters.http_client import check_service
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
-from agent.config import Config, LocalConfig, default_config_path
-from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load
-from agent.credential import key_place
-from agent.errors import ConfigError, CredentialRefused
+from agent.config import Config, LocalConfig
+from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
+from agent.config_missing import no_configuration
+from agent.credential import ApiKeySource, key_place
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
 from agent.wire.mistakes import section_of
-from agent.wire.model import Record
+from agent.wire.model import Record, replaced
 from agent.wire.reading import plain_values
 
 DEFAULT: Final = "default"
@@ -62,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.action == "check":
         return _check(options)
     else:
-        _show(load(LocalConfig, options.config), as_json=options.json)
+        return _show_in_force(load(LocalConfig, options.config), as_json=options.json)
     return 0
 
 
@@ -91,25 +95,74 @@ def schema() -> dict[str, Any]:
 def _check(options: argparse.Namespace) -> int:
     """Say that it is right, or raise ConfigError; as JSON both are said on stdout."""
     try:
-        loaded = load(Config, options.config)
-        _see_that_there_is_a_key(loaded)
+        source = _checked(options.config)
     except ConfigError as error:
         if not options.json:
             raise
-        sys.stdout.write(json.dumps({"ok": False, "problems": error.problems}, indent=2) + "\n")
-        return 2
+        is_known = not isinstance(error, ConfigNotVisible)
+        document = {"ok": False if is_known else None, "problems": error.problems}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return 2 if is_known else 3
     if options.json:
         sys.stdout.write(json.dumps({"ok": True, "problems": []}, indent=2) + "\n")
     else:
-        sys.stdout.write(f"{loaded.path or 'environment'}: ok\n")
+        sys.stdout.write(f"{source or 'environment'}: ok\n")
     return 0
 
 
-def _see_that_there_is_a_key(loaded: Loaded[Config]) -> None:
+def _checked(path: Path | None) -> Path | None:
+    """Return the file that was found right. Raises ConfigError."""
     try:
-        key_place(loaded.config.service.api_key_file, loaded.path).read()
-    except CredentialRefused as error:
-        raise ConfigError((str(error),)) from None
+        loaded = load(Config, path)
+    except ConfigMissing:
+        raise
+    except ConfigError as error:
+        raise ConfigError(review(path) or error.problems) from None
+    problems, closed = list(review(path)), list[str]()
+    for key, look in _surroundings(loaded):
+        try:
+            look()
+        except ConfigNotVisible as error:
+            closed += error.problems
+        except ConfigError as error:
+            place = place_of(key, path)
+            problems += [f"{place}: {problem}" if place else problem for problem in error.problems]
+    if problems:
+        raise ConfigError((*problems, *closed))
+    if closed:
+        raise ConfigNotVisible(tuple(closed))
+    return loaded.path
+
+
+def _surroundings(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield the keys that name something of this machine, and what sees that it is there."""
+    service = loaded.config.service
+    key = key_place(service.api_key_file, loaded.path)
+    yield "service.proxy", lambda: check_service(replaced(service, ca_file=""))
+    yield "service.ca_file", lambda: check_service(replaced(service, proxy=""))
+    yield "service.api_key_file", lambda: _require_private(key)
+    yield "device.state_dir", lambda: _require_directory(loaded.state_dir)
+
+
+def _require_private(key: ApiKeySource) -> None:
+    key.read_as_configured()
+    if too_open := key.why_too_open():
+        raise ConfigError((too_open,))
+
+
+def _require_directory(path: Path) -> None:
+    with contextlib.suppress(PermissionError):
+        if path.exists() and not path.is_dir():
+            raise ConfigError((f"{path} is not a directory",))
+
+
+def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
+    """Exit 2 without a configuration: what is shown then is what a collection by hand takes."""
+    _show(loaded, as_json=as_json)
+    if loaded.path is not None or loaded.config.service is not None:
+        return 0
+    sys.stderr.write(f"venue-agent: {no_configuration()}\n")
+    return 2
 
 
 def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
@@ -122,7 +175,7 @@ def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
         return
     screen = Screen()
     blank = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
-    screen.line((f"# {loaded.path or f'there is no file at {default_config_path()}'}", "quiet"))
+    screen.line((f"# {loaded.path or 'defaults and variables: there is no file'}", "quiet"))
     for section, group in groupby(values, key=lambda v: v.section):
         screen.blank()
         screen.line((f"[{section}]", "strong"))
@@ -154,6 +207,6 @@ def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Itera
                 origin = origins.get(f"{section}.{key}", DEFAULT)
                 yield Value(section, key, redact_value(key, inner), origin)
         else:
-            for item in value:
+            for item in value or ():
                 inner = plain_values(item)
                 yield Value(section, redact(inner.pop("id")), redact_value(section, inner), file)

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from agent.doctor.catalogue import AS_CALLER, CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
 from agent.doctor.evidence import Evidence
-from agent.doctor.judgement import is_well
+from agent.doctor.judgement import is_well, is_whole
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, examine
+from agent.rights import as_root
 
-WELL, UNWELL = 0, 1
+WELL, UNWELL, NOT_VISIBLE = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 when nothing failed, 1 otherwise."""
+    """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
     evidence = Evidence(config_path=options.config)
     # The place of the bundle is the caller's: who writes it keeps the caller's rights.
     write = writer_of(options.bundle) if options.bundle is not None else None
@@ -51,12 +53,14 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         show(outcomes, duration_s, Screen(), everything=options.all)
+        if not is_whole(outcomes):
+            sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
         from agent.doctor.bundle import write_bundle  # noqa: PLC0415
 
         members = write_bundle(options.bundle, evidence, document, write)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
-    code = WELL if is_well(outcomes) else UNWELL
+    code = _code_of(outcomes)
     _leave_what_hangs(code)
     return code
 
@@ -72,6 +76,12 @@ def _see_what_only_root_may(evidence: Evidence, *, for_bundle: bool) -> tuple[Ou
     if evidence.state is not None:
         step_down(evidence.state.path)
     return outcomes
+
+
+def _code_of(outcomes: Sequence[Outcome]) -> int:
+    if not is_well(outcomes):
+        return UNWELL
+    return WELL if is_whole(outcomes) else NOT_VISIBLE
 
 
 def _leave_what_hangs(code: int) -> None:

@@ -13,9 +13,11 @@ _MARKS: Final[dict[Status, tuple[str, Style]]] = {
     "warn": ("warn", "warn"),
     "fail": ("FAIL", "bad"),
     "skipped": ("-", "quiet"),
+    "unseen": ("?", "warn"),
 }
 _WORDS: Final[dict[Status, str]] = {
     "ok": "ok", "warn": "to look at", "fail": "failed", "skipped": "skipped",
+    "unseen": "not visible to you",
 }  # fmt: skip
 _COLUMNS: Final = (" " * 4, " " * 15, "")
 
@@ -38,9 +40,9 @@ def show(
 
 
 def _rows(outcomes: tuple[Outcome, ...], *, everything: bool) -> list[Row]:
-    rows = [_row(o) for o in outcomes if everything or o.status != "skipped"]
     if everything:
-        return rows
+        return [_row(o) for o in outcomes]
+    rows = [_row(o) for o in outcomes if o.status != "skipped" and o.because is None]
     for cause in dict.fromkeys(o.because for o in outcomes if o.because):
         names = ", ".join(o.name for o in outcomes if o.because == cause)
         rows.append((("-", "quiet"), ("not asked", "quiet"), (f"{names}: {cause} first", "quiet")))

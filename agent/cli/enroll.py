@@ -13,15 +13,16 @@ from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
 from agent.adapters.privileges import step_down
+from agent.adapters.sight import require_sight
 from agent.adapters.state import StateDirectory
 from agent.capabilities import capabilities_of
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
-from agent.config import Config, state_dir
+from agent.config import Config
 from agent.config_file import load
 from agent.credential import ApiKeySource, key_place
 from agent.device_setup import device_at_start
-from agent.errors import ConfigError, CredentialRefused, ServiceError, StateError
+from agent.errors import ServiceError, StateError
 from agent.tasks.enroll import Place, explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.tasks.standing import Standing
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = load(Config, options.config)
     config = loaded.config
     key = _read_key(config, loaded.path)
-    state = StateDirectory(state_dir(config.device))
+    state = StateDirectory(loaded.state_dir)
+    require_sight(state.path)
     step_down(state.path)
     with _held(state):
         record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
@@ -55,11 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _read_key(config: Config, path: Path | None) -> ApiKeySource:
     """Read the key while this process may: afterwards it acts as the agent's user."""
-    try:
-        key = key_place(config.service.api_key_file, path).read()
-    except CredentialRefused as error:
-        raise ConfigError((str(error),)) from None
-    return ApiKeySource(None, key)
+    return ApiKeySource(None, key_place(config.service.api_key_file, path).read_as_configured())
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from agent.adapters.history import LIMIT, HistoryRow, read_history
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.cli.state_here import state_here
+from agent.errors import ConfigMissing
 
 SHOWN: Final = 20
 SUBMITTED: Final = "submitted"
@@ -31,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else SHOWN)
-    rows = read_history(state_here(options.config), limit + 1)
+    here = state_here(options.config)
+    here.require_sight()
+    rows = read_history(here.state, limit + 1)
+    if not rows and isinstance(here.doubt, ConfigMissing):
+        raise here.doubt
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
     elif rows:

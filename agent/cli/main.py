@@ -1,13 +1,15 @@
 """`venue-agent`: finds the verb, runs it, turns errors into one or two plain lines.
 
-Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error. Each verb's
-module is imported only when it runs, so that the daemon and a quick `status` start at once.
+Exit codes: 0 done, 1 the thing asked about is bad, 2 usage or configuration error, 3 closed to this
+user. Each verb's module is imported only when it runs, so that the daemon and a quick `status`
+start at once.
 """
 
 import argparse
 import importlib
 import io
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,13 +17,15 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from agent import __version__
-from agent.errors import AgentError, ConfigError
+from agent.errors import AgentError, ConfigError, NotVisible
 from agent.redaction.known import redact, remember
+from agent.rights import as_root
 from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
 
 EXIT_BAD: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_NOT_VISIBLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
@@ -50,11 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
-    return told(act, debug=options.debug)
+    return told(act, debug=options.debug, words=shlex.join(words))
 
 
-def told(act: Callable[[], int], *, debug: bool = False) -> int:
-    """Return what ``act`` returns, or the exit code of its error, told in plain lines."""
+def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
+    """Return what ``act`` returns, or the exit code of its error, told in plain lines.
+
+    ``words`` are those that were typed.
+    """
     try:
         return act()
     except KeyboardInterrupt:
@@ -67,9 +74,9 @@ def told(act: Callable[[], int], *, debug: bool = False) -> int:
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
             return EXIT_BAD  # as Python does after a traceback
-        for line in _lines_of(error):
+        for line in _lines_of(error, words):
             sys.stderr.write(f"venue-agent: {redact(without_controls(line))}\n")
-        return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
+        return _code_of(error)
 
 
 def _know_the_secrets(config: Path | None) -> None:
@@ -80,13 +87,22 @@ def _know_the_secrets(config: Path | None) -> None:
     remember(*secrets_here(config or default_config_path(), os.environ))
 
 
-def _lines_of(error: Exception) -> tuple[str, ...]:
-    if isinstance(error, AgentError):
-        return tuple(str(error).splitlines())
-    return (
-        f"unexpected {type(error).__name__}: {error}",
-        "run it again with --debug and send what it prints",
-    )
+def _lines_of(error: Exception, words: str) -> list[str]:
+    if not isinstance(error, AgentError):
+        return [
+            f"unexpected {type(error).__name__}: {error}",
+            "run it again with --debug and send what it prints",
+        ]
+    lines = str(error).splitlines()
+    if isinstance(error, NotVisible):
+        lines.append(error.advice or as_root(words))
+    return lines
+
+
+def _code_of(error: Exception) -> int:
+    if isinstance(error, NotVisible):
+        return EXIT_NOT_VISIBLE
+    return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
 
 
 class _Parser(argparse.ArgumentParser):

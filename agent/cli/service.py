@@ -15,7 +15,10 @@ from agent.adapters.service_manager.here import service_manager_here
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.screen import Screen, Style
-from agent.errors import StateError
+from agent.config import is_there
+from agent.config_missing import no_configuration
+from agent.errors import ConfigMissing, StateError
+from agent.rights import by_root
 
 RUNNING, NOT_RUNNING = 0, 1
 _STYLES: Final[dict[Activity, Style]] = {"running": "good", "failed": "bad", "stopped": "warn"}
@@ -48,12 +51,18 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "uninstall":
         return uninstall(manager, purge=options.purge)
     if options.action == "start":
+        _require_configuration(manager)
         manager.start()
         _say("started")
     else:
         manager.stop()
         _say("stopped")
     return 0
+
+
+def _require_configuration(manager: ServiceManager) -> None:
+    if manager.state().is_installed and not manager.places.config.exists():
+        raise ConfigMissing((no_configuration(),))
 
 
 def install(manager: ServiceManager, answers: Answers) -> int:
@@ -130,7 +139,7 @@ def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Pat
     """Write the state in the same words on every platform, and what to do if it does not run."""
     for name, value in in_words(state, last):
         screen.fact(name, value, _STYLES.get(state.activity, "none") if name == "now" else "none")
-    if advice := _advice(state, has_config=config.exists(), config=config):
+    if advice := _advice(state, has_config=is_there(config), config=config):
         screen.paragraph(f"→ {advice}")
 
 
@@ -153,17 +162,18 @@ def in_words(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
 def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | None:
     """Return what to do next; None where nothing is to be done."""
     if not state.is_installed:
-        return "install it: `venue-agent service install`"
+        return f"install it: {by_root('venue-agent service install')}"
     if state.activity not in {"stopped", "failed"}:
         return None
     if not has_config:
         return (
-            f"it waits for {config}: write it, or have `venue-agent service install` do it"
-            " (--base-url, --location, --api-key-file)"
+            f"it waits for {config}: write it, or have {by_root('venue-agent service install')}"
+            " do it (--base-url, --location, --api-key-file)"
         )
+    start = by_root("venue-agent service start")
     if state.activity == "failed":
-        return "find out why: `venue-agent doctor`, then `venue-agent service start`"
-    return "start it: `venue-agent service start`"
+        return f"find out why: {by_root('venue-agent doctor')}, then {start}"
+    return f"start it: {start}"
 
 
 def _say(line: str) -> None:

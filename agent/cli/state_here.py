@@ -4,30 +4,62 @@ Root goes on as its owner: the configuration is read before.
 """
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.adapters.privileges import step_down
+from agent.adapters.sight import is_closed, require_sight
 from agent.adapters.state import StateDirectory
-from agent.config import LocalConfig, state_dir
+from agent.config import LocalConfig
 from agent.config_file import guessed_state_dir, load
-from agent.errors import ConfigError
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 
-def state_here(config: Path | None) -> StateDirectory:
-    """Return it, as its owner. Raises StateError where others could change what is in it."""
-    state = _named_by(config)
-    step_down(state.path)
-    state.require_closed()
-    return state
+@dataclass(frozen=True, slots=True)
+class StateHere:
+    """``doubt``: why the directory is only the likely one; None where the configuration says it."""
+
+    state: StateDirectory
+    doubt: ConfigError | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this user may not see what the agent does."""
+        return isinstance(self.doubt, ConfigNotVisible) or is_closed(self.state.path)
+
+    def require_sight(self) -> None:
+        """Raise NotVisible where this user may not see what the agent does."""
+        if isinstance(self.doubt, ConfigNotVisible):
+            raise self.doubt
+        require_sight(self.state.path)
 
 
-def _named_by(config: Path | None) -> StateDirectory:
+def state_here(config: Path | None) -> StateHere:
+    """Return it; root goes on as its owner.
+
+    Raises StateError where others could change what is in it.
+    """
+    here = _named_by(config)
+    if not here.is_closed:
+        step_down(here.state.path)
+        here.state.require_closed()
+    return here
+
+
+def _named_by(config: Path | None) -> StateHere:
     """Return it. A wrong configuration is told on stderr: what the agent does is still asked."""
     try:
-        return StateDirectory(state_dir(load(LocalConfig, config).config.device))
+        loaded = load(LocalConfig, config)
     except ConfigError as error:
-        if config is not None and not config.exists():
+        if config is not None and not isinstance(error, ConfigNotVisible) and not config.exists():
             raise
-        for problem in error.problems:
-            sys.stderr.write(f"venue-agent: {problem}\n")
-    return StateDirectory(guessed_state_dir(config))
+        if not isinstance(error, ConfigNotVisible):
+            for problem in error.problems:
+                sys.stderr.write(f"venue-agent: {problem}\n")
+        return StateHere(StateDirectory(guessed_state_dir(config)), error)
+    state = StateDirectory(loaded.state_dir)
+    if loaded.path is None and loaded.config.service is None:
+        from agent.config_missing import no_configuration  # noqa: PLC0415 - rarely wanted
+
+        return StateHere(state, ConfigMissing((no_configuration(),)))
+    return StateHere(state)

@@ -2,25 +2,34 @@
 
 import argparse
 import json
-import os
+import shlex
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
-from agent.cli.state_here import state_here
-from agent.errors import StateError
+from agent.cli.state_here import StateHere, state_here
+from agent.config import default_config_path, system_config
+from agent.errors import ConfigMissing, StateError
 from agent.presentation.moments import ago
 from agent.redaction.known import redact
+from agent.rights import as_root, how_to_start
 from agent.wire.model import replaced
 from agent.wire.reading import plain_values
 
-HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 2
+HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
 
-_VERDICTS: Final = {HEALTHY: "healthy", UNHEALTHY: "unhealthy", NOT_RUNNING: "not running"}
+_VERDICTS: Final = {
+    HEALTHY: "healthy",
+    UNHEALTHY: "unhealthy",
+    NOT_RUNNING: "not running",
+    NOT_VISIBLE: "not visible",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,34 +38,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 healthy, 1 not, 2 not running."""
-    state = state_here(options.config)
-    _require_sight(state)
+    """Exit 0 healthy, 1 not, 2 not running, 3 where this user may not see it."""
+    here = state_here(options.config)
+    if here.is_closed:
+        return _from_outside(here, options)
+    state = here.state
     pid = state.holder()
     status = _without_secrets(StatusFile(state).read())
     verdict = NOT_RUNNING if pid is None else _judge(status)
     if options.json:
         sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
-    elif pid is None or status is None:
-        _show_absent(Screen(), state, pid, status)
+    elif pid is None:
+        _show_absent(Screen(), here, status, options.config)
+    elif status is None:
+        Screen().line(
+            ("starting", "warn"), (f"  process {pid} has said nothing of itself yet", "none")
+        )
     else:
         _show(Screen(), status, _recent(state), verdict)
     return verdict
 
 
-def _require_sight(state: StateDirectory) -> None:
-    """Raise StateError where the state directory is closed to this user."""
-    try:
-        # Read, since on Windows os.access knows nothing of rights.
-        next(state.path.iterdir(), None)
-        is_closed = not os.access(state.path, os.X_OK)
-    except PermissionError:
-        is_closed = True
-    except OSError:
-        return
-    if is_closed:
-        who = "an administrator" if sys.platform == "win32" else "root (sudo)"
-        raise StateError(f"{state.path} belongs to another user: run this as {who}")
+def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
+    """Tell what the system tells everybody, and how to see the rest."""
+    from agent.doctor.sighting import in_words, sighting_here  # noqa: PLC0415 - rarely wanted
+
+    sighting = sighting_here()
+    if options.json:
+        document = {
+            "verdict": _VERDICTS[NOT_VISIBLE],
+            "running": sighting.is_running,
+            "pid": sighting.pids[0] if len(sighting.pids) == 1 else None,
+            "state_dir": None if here.doubt else str(here.state.path),
+            "daemon": None,
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return NOT_VISIBLE
+    screen = Screen()
+    screen.line(("not visible to you", "warn"))
+    screen.fact("agent", in_words(sighting))
+    screen.fact("state", str(here.doubt or f"{here.state.path} is closed to this user"))
+    config = [] if options.config is None else ["--config", str(options.config)]
+    screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *config]))}")
+    return NOT_VISIBLE
 
 
 def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
@@ -97,18 +121,34 @@ def _document(
 
 
 def _show_absent(
-    screen: Screen, state: StateDirectory, pid: int | None, status: DaemonStatus | None
+    screen: Screen, here: StateHere, status: DaemonStatus | None, config: Path | None
 ) -> None:
-    if pid is not None:
-        screen.line(
-            ("starting", "warn"), (f"  process {pid} has said nothing of itself yet", "none")
-        )
-        return
     screen.line(("not running", "bad"))
     if status is not None:
         screen.fact("last seen", f"{ago(status.written_at)}, version {status.version}")
-    screen.fact("state", str(state.path))
-    screen.paragraph("→ start it: `venue-agent service start`, or by hand `venue-agent run`")
+    screen.fact("state", str(here.state.path))
+    for line in _what_to_do(here, config):
+        screen.paragraph(f"→ {line}")
+
+
+def _what_to_do(here: StateHere, config: Path | None) -> Iterator[str]:
+    """Say nothing that cannot work: without a right configuration no agent starts."""
+    from agent.doctor.processes import other_agents  # noqa: PLC0415 - where none runs only
+    from agent.doctor.service_unit import read_unit  # noqa: PLC0415
+
+    if here.doubt is not None and (others := other_agents(None)):
+        numbers = ", ".join(str(pid) for pid in others)
+        yield f"an agent runs with another configuration (process {numbers}): --config names it"
+    if isinstance(here.doubt, ConfigMissing):
+        yield str(here.doubt)
+    elif here.doubt is not None:
+        yield "correct the configuration first: `venue-agent config check`"
+    else:
+        unit = read_unit()
+        yield how_to_start(
+            is_installed=unit is not None and unit.is_installed,
+            is_of_the_machine=(config or default_config_path()).absolute() == system_config(),
+        )
 
 
 def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: int) -> None:

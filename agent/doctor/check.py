@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from agent.doctor.evidence import Evidence
 
-Status = Literal["ok", "warn", "fail", "skipped"]
+Status = Literal["ok", "warn", "fail", "skipped", "unseen"]
 Group = Literal["configuration", "this machine", "the agent", "network", "service", "application"]
 
 DEADLINE_S: Final = 4.0
@@ -36,7 +36,9 @@ class Check:
     """``run`` may block for ``deadline_s``; what takes longer counts as failed.
 
     ``depends_on`` names checks that must not have failed, ``after`` those that must have ended,
-    good or bad. ``fix`` is for a check that hangs or breaks: else the finding has its own.
+    good or bad. What they could not see this one cannot see either, unless it
+    ``looks_from_outside``. ``fix`` is for a check that hangs or breaks: else the finding has its
+    own.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Check:
     after: tuple[str, ...] = ()
     fix: str = "run `venue-agent doctor` again; if it persists, send the bundle to support"
     deadline_s: float = DEADLINE_S
+    looks_from_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ def warn(
 
 def fail(detail: str, fix: str, *, explained_by: tuple[str, ...] = ()) -> Finding:
     return Finding("fail", detail, fix, explained_by)
+
+
+def unseen(detail: str) -> Finding:
+    """Closed to this user: neither good nor bad may be said of it."""
+    return Finding("unseen", f"not visible to you: {detail}")
 
 
 def skipped(detail: str) -> Finding:

@@ -1,18 +1,17 @@
 """Checks of what the operator wrote: the file, the API key's place, the trust anchors."""
 
-import os
 import ssl
 import stat
 import sys
 from pathlib import Path
 
 from agent.adapters.state import StateDirectory
-from agent.config import Config, LocalConfig, state_dir
-from agent.config_file import guessed_state_dir, load
+from agent.config import Config, LocalConfig
+from agent.config_file import guessed_state_dir, load, review
 from agent.credential import ApiKeySource, key_place
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
 from agent.doctor.evidence import Evidence
-from agent.errors import ConfigError, CredentialRefused
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
 
 OTHERS: int = stat.S_IRWXO
 
@@ -21,11 +20,21 @@ def configuration(evidence: Evidence) -> Finding:
     path = evidence.config_path
     try:
         loaded = load(Config, path, evidence.environment)
+    except ConfigNotVisible as error:
+        evidence.is_hidden = True
+        evidence.state = StateDirectory(guessed_state_dir(path))
+        return unseen(str(error))
+    except ConfigMissing as error:
+        evidence.state = StateDirectory(guessed_state_dir(path))
+        found, _, cure = str(error).partition(": ")
+        return fail(found, cure)
     except ConfigError as error:
         evidence.state = StateDirectory(guessed_state_dir(path))
         return fail("; ".join(error.problems), "correct what is named, then `config check`")
     evidence.config = evidence.local = loaded.config
-    evidence.state = StateDirectory(state_dir(loaded.config.device))
+    evidence.state = StateDirectory(loaded.state_dir)
+    if doubts := review(path, evidence.environment):
+        return warn("; ".join(doubts), "correct what is named, then `config check`")
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
     more = f", {overrides} from the environment" if overrides and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")
@@ -36,8 +45,8 @@ def api_key(evidence: Evidence) -> Finding:
     try:
         evidence.api_key = source.read()
     except CredentialRefused as error:
-        if source.file is not None and _is_denied(source.file):
-            return fail(str(error), "run doctor as root or as the agent's user")
+        if source.is_closed():
+            return unseen(f"{source.describe()} is closed to this user")
         return fail(str(error), "create a key with a write grant and put it into that place")
     if source.file is not None and (found := _too_open(source.file, OTHERS)):
         return warn(f"{source.describe()} can be read by everybody ({found})", "chmod 600 it")
@@ -86,7 +95,3 @@ def _too_open(path: Path, mask: int) -> str | None:
     except OSError:
         return None
     return f"mode {mode:04o}" if mode & mask else None
-
-
-def _is_denied(path: Path) -> bool:
-    return path.exists() and not os.access(path, os.R_OK)

@@ -3,12 +3,15 @@
 from typing import Final
 
 from agent import __version__
+from agent.adapters.sight import is_closed
 from agent.adapters.status_file import StatusFile
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.evidence import Evidence
 from agent.doctor.processes import other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.doctor.sighting import in_words, sighting_of
 from agent.presentation.moments import age_s, ago
+from agent.rights import by_root, how_to_start
 
 SILENT_S: Final = 300.0
 """A running agent has had an answer of the service within this time."""
@@ -28,13 +31,15 @@ def daemon(evidence: Evidence) -> Finding:
     state = evidence.state
     if state is None:
         return skipped("the state directory is not known")
+    if evidence.is_hidden or is_closed(state.path):
+        return _from_outside(evidence)
     evidence.daemon_pid = state.holder()
     status = StatusFile(state).read()
     if evidence.daemon_pid is None:
         seen = f"; it was last seen {ago(status.written_at)}" if status else ""
         return fail(
             f"the agent does not run{seen}",
-            "start it: `venue-agent service start`, or by hand `venue-agent run`",
+            _how_to_start(evidence),
             explained_by=("configuration", "api-key", "disk-space", "boot"),
         )
     if status is None or status.pid != evidence.daemon_pid:
@@ -46,6 +51,26 @@ def daemon(evidence: Evidence) -> Finding:
     if status.last_contact_at:
         evidence.contact_age_s = age_s(status.last_contact_at)
     return ok(f"process {status.pid}, started {ago(status.started_at)}, {status.activity}")
+
+
+def _from_outside(evidence: Evidence) -> Finding:
+    """Tell what the system tells everybody; what the daemon says of itself is closed."""
+    sighting = sighting_of(evidence.unit, other_agents(None))
+    if sighting.is_running is False:
+        return fail(
+            f"the agent does not run, {sighting.by} says",
+            _how_to_start(evidence),
+            explained_by=("configuration", "api-key", "disk-space", "boot"),
+        )
+    evidence.daemon_pid = sighting.pids[0] if sighting.pids else None
+    return Finding("unseen", f"{in_words(sighting)}; what it does is not visible to you")
+
+
+def _how_to_start(evidence: Evidence) -> str:
+    return how_to_start(
+        is_installed=evidence.unit is not None and evidence.unit.is_installed,
+        is_of_the_machine=evidence.is_of_the_machine,
+    )
 
 
 def version(evidence: Evidence) -> Finding:
@@ -69,18 +94,19 @@ def boot(evidence: Evidence) -> Finding:
     if not unit.is_installed:
         return warn(
             f"{unit.manager} knows no service of the agent: it does not start with the machine",
-            "install it: `venue-agent service install`",
+            f"install it: {by_root('venue-agent service install')}",
             may_cause=True,
         )
     if unit.is_masked:
         return fail(
             f"the service is masked: {unit.manager} will never start it",
-            "`systemctl unmask venue-agent`, then `venue-agent service install`",
+            f"{by_root('systemctl unmask venue-agent')}, then"
+            f" {by_root('venue-agent service install')}",
         )
     if not unit.is_enabled:
         return fail(
             "the service is disabled: it does not start with the machine",
-            "enable it: `venue-agent service install` (it enables what is installed)",
+            f"enable it: {by_root('venue-agent service install')} (it enables what is installed)",
         )
     restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from agent import __version__
-from agent.doctor.check import Outcome
+from agent.doctor.check import Outcome, Status
 from agent.doctor.judgement import is_well
 
 VERSION: Final = 1
+_STATUSES: Final = get_args(Status)
 
 
 def document_of(outcomes: Sequence[Outcome], *, made_at: str, duration_s: float) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def document_of(outcomes: Sequence[Outcome], *, made_at: str, duration_s: float)
         "madeAt": made_at,
         "durationSeconds": round(duration_s, 3),
         "ok": is_well(outcomes),
-        "counts": {status: counts[status] for status in ("ok", "warn", "fail", "skipped")},
+        "counts": {status: counts[status] for status in _STATUSES},
         "checks": [_entry(outcome) for outcome in outcomes],
     }
 

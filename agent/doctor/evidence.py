@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.config import default_config_path, system_config
 from agent.doctor.route import Route
 
 if TYPE_CHECKING:
@@ -34,9 +35,15 @@ class Evidence:
     log_text: str | None = field(default=None, repr=False)
     """Both for the bundle, where they were read before root's rights were given up."""
 
+    @property
+    def is_of_the_machine(self) -> bool:
+        """Whether the machine's own agent is looked at, and not one of this user's own."""
+        return (self.config_path or default_config_path()).absolute() == system_config()
+
     # found
     local: "LocalConfig | None" = None  # configuration; also of one that lacks [service]
     config: "Config | None" = None  # configuration
+    is_hidden: bool = False  # configuration; it is closed to this user
     state: "StateDirectory | None" = None  # configuration; the best guess if it failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record

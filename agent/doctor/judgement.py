@@ -9,11 +9,16 @@ from agent.doctor.check import Outcome
 def cause_of(outcomes: Iterable[Outcome]) -> str | None:
     """Return the check to blame when one of ``outcomes`` failed or was skipped for a cause."""
     for outcome in outcomes:
-        if outcome.because is not None:
+        if outcome.because is not None and outcome.status != "unseen":
             return outcome.because
         if outcome.status == "fail":
             return outcome.name
     return None
+
+
+def hidden_by(outcomes: Iterable[Outcome]) -> str | None:
+    """Return the check to name when one of ``outcomes`` is closed to this user."""
+    return next((o.because or o.name for o in outcomes if o.status == "unseen"), None)
 
 
 def explained(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
@@ -44,6 +49,11 @@ def _blamed(outcome: Outcome, effect: Outcome, cause: str) -> Outcome:
             detail += f": {effect.detail}"
         return replace(outcome, status="skipped", detail=detail, fix="", because=cause)
     return outcome
+
+
+def is_whole(outcomes: Iterable[Outcome]) -> bool:
+    """Tell whether this user was shown everything."""
+    return all(outcome.status != "unseen" for outcome in outcomes)
 
 
 def is_well(outcomes: Iterable[Outcome]) -> bool:

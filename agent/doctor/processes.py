@@ -10,6 +10,8 @@ from typing import Final
 from collectors.programs import find_program, program_environment
 
 READ_MAX: Final = 4096
+WAITING: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
+"""Programs that have an agent's command line among their words and only wait for it to end."""
 
 
 def other_agents(holder: int | None, proc: Path = Path("/proc")) -> tuple[int, ...] | None:
@@ -24,11 +26,14 @@ def other_agents(holder: int | None, proc: Path = Path("/proc")) -> tuple[int, .
 def is_agent(words: tuple[str, ...]) -> bool:
     """Tell whether a command line is that of a daemon: `venue-agent run`, `python -m agent run`."""
     for index, word in enumerate(words[:-1]):
-        name = word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
-        starts = name == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
+        starts = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
         if starts:
-            return words[index + 1] == "run"
+            return words[index + 1] == "run" and _name(words[0]) not in WAITING
     return False
+
+
+def _name(word: str) -> str:
+    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
 
 
 def _from_proc(proc: Path) -> Iterator[tuple[int, tuple[str, ...]]]:

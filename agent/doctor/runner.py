@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agent.doctor.check import Check, Finding, Outcome, fail
+from agent.doctor.check import Check, Finding, Outcome, fail, unseen
 from agent.doctor.evidence import Evidence
-from agent.doctor.judgement import cause_of, explained
+from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
 from agent.redaction.known import redact, redactor
 
@@ -68,8 +68,11 @@ class _Examination:
             if any(name not in self._done for name in (*check.depends_on, *check.after)):
                 continue
             self._waiting.remove(check)
-            if cause := cause_of(self._done[name] for name in check.depends_on):
+            needed = [self._done[name] for name in check.depends_on]
+            if cause := cause_of(needed):
                 self._end(check, Finding("skipped", f"because of {cause}"), 0.0, because=cause)
+            elif not check.looks_from_outside and (cause := hidden_by(needed)):
+                self._end(check, unseen(f"because of {cause}"), 0.0, because=cause)
             else:
                 self._running[check.name] = (check, time.monotonic())
                 threading.Thread(

@@ -17,9 +17,11 @@ from agent.adapters.device_record import NAME as RECORD
 from agent.adapters.device_record import DeviceRecordFile
 from agent.adapters.identity import KEY_NAME
 from agent.adapters.service_manager.last_exit import NAME as LAST_EXIT
+from agent.adapters.sight import is_closed
 from agent.adapters.state import LOCK_NAME
 from agent.adapters.status_file import NAME as STATUS
-from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.config import is_privileged
+from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
 from agent.doctor.evidence import Evidence
 
 FLOOR_BYTES: Final = 8 * 2**20
@@ -28,13 +30,13 @@ SCARCE_BYTES: Final = 128 * 2**20
 PROBE_BYTES: Final = 64 * 1024
 INODES_FLOOR: Final = 64
 
-_DENIED: Final = "run doctor as root or as the agent's user to see this"
-
 
 def state_directory(evidence: Evidence) -> Finding:
     path = _path(evidence)
+    if evidence.is_hidden or is_closed(path):
+        return unseen(_closed(path, evidence))
     if not path.exists() and not path.is_symlink():
-        return _absent(path)
+        return _absent(path, evidence)
     if not path.is_dir():
         return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
     return _unsafe(evidence) or _writable(path)
@@ -42,26 +44,34 @@ def state_directory(evidence: Evidence) -> Finding:
 
 def _writable(path: Path) -> Finding:
     reason = _why_not_writable(path)
-    if reason == errno.ENOSPC:
-        return ok(f"{path}")  # the disk is the trouble, and has a check of its own
+    if reason in {0, errno.ENOSPC}:
+        return ok(str(path))  # a full disk has a check of its own
     if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
-        return skipped(f"{path} belongs to another user: {_DENIED}")
-    if reason:
-        return fail(
-            f"{path} cannot be written: {os.strerror(reason)}",
-            f"make {path} writable for the agent's user; a read-only file system needs a repair",
-        )
-    return ok(str(path))
+        return ok(f"{path}, of another user")
+    return fail(
+        f"{path} cannot be written: {os.strerror(reason)}",
+        f"make {path} writable for the agent's user; a read-only file system needs a repair",
+    )
 
 
-def _absent(path: Path) -> Finding:
+def _closed(path: Path, evidence: Evidence) -> str:
+    if evidence.is_hidden:
+        return "the configuration may name another one"
+    return f"{path} is closed to this user"
+
+
+def _absent(path: Path, evidence: Evidence) -> Finding:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
         return ok(f"{path} is made at the first start")
+    if evidence.is_of_the_machine and not is_privileged():
+        return unseen(f"{path} is made at the service's first start")
     return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
 
 
 def disk_space(evidence: Evidence) -> Finding:
+    if evidence.is_hidden:
+        return unseen("the configuration says whose disk it is")
     path = next((p for p in (_path(evidence), *_path(evidence).parents) if p.exists()), Path("/"))
     free = shutil.disk_usage(path).free
     text = f"{free / 2**20:,.0f} MiB free"
@@ -85,7 +95,7 @@ def key_permissions(evidence: Evidence) -> Finding:
     except FileNotFoundError:
         return skipped("there is no key yet: it is made when the device enrolls")
     except OSError:
-        return skipped(f"{key} cannot be looked at: {_DENIED}")
+        return unseen(f"{key} cannot be looked at")
     if sys.platform == "win32":
         return skipped("its rights are those of the directory, which `service install` closes")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -98,7 +108,7 @@ def device_record(evidence: Evidence) -> Finding:
     if evidence.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
     if not os.access(path, os.R_OK):
-        return skipped(f"{path} cannot be read: {_DENIED}")
+        return unseen(f"{path} cannot be read")
     evidence.record = DeviceRecordFile(evidence.state).peek()
     if evidence.record is None:
         return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
@@ -113,7 +123,7 @@ def journal(evidence: Evidence) -> Finding:
     if evidence.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
     if not os.access(path, os.R_OK):
-        return skipped(f"{path} cannot be read: {_DENIED}")
+        return unseen(f"{path} cannot be read")
     try:
         with contextlib.closing(connect_to_read(evidence.state, timeout_s=1)) as database:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -14,7 +14,12 @@ from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane import key_store
 from controlplane.clock import system_clock
-from controlplane.database import Database, DatabaseBusyError, DatabaseVersionError
+from controlplane.database import (
+    Database,
+    DatabaseBusyError,
+    DatabaseVersionError,
+    sqlite_file,
+)
 from controlplane.database_location import default_database
 from controlplane.faults import CommandError, UsageError
 from controlplane.verbs.serve import database_error
@@ -46,6 +51,7 @@ def create(options: argparse.Namespace) -> int:
 
 
 def list_all(options: argparse.Namespace) -> int:
+    _require_database(options)
     keys = _in_database(options, key_store.list_keys)
     from controlplane.verbs.tables import print_keys  # noqa: PLC0415 - rich only where shown
 
@@ -60,12 +66,30 @@ def revoke(options: argparse.Namespace) -> int:
         raise UsageError(
             f"{options.id!r} is not a key's id: see `venue-control keys list`"
         ) from error
+    _require_database(options)
     if not _in_database(
         options, lambda session: key_store.revoke_key(session, key_id, system_clock())
     ):
         raise CommandError(f"there is no key {key_id}")
     sys.stdout.write(f"revoked {key_id}\n")
     return 0
+
+
+def _require_database(options: argparse.Namespace) -> None:
+    """Make none where one is only looked at: an empty one would pass for the service's.
+
+    Raises CommandError.
+    """
+    try:
+        file = sqlite_file(options.database or default_database(os.environ))
+        is_missing = file is not None and not file.exists()
+    except (SQLAlchemyError, OSError) as error:
+        raise database_error(error) from error
+    if is_missing:
+        raise UsageError(
+            f"there is no database at {file}",
+            "`venue-control serve` or `keys create` makes one; --database names another.",
+        )
 
 
 def _in_database(options: argparse.Namespace, work: Callable[[Session], Result]) -> Result:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from controlplane.database import DatabaseVersionError
 from controlplane.database_location import default_database
-from controlplane.faults import CommandError, UsageError
+from controlplane.faults import ClosedError, CommandError, UsageError
 from controlplane.server import bind, serve, url_of
 from controlplane.settings import Settings
 
@@ -58,6 +58,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def database_error(error: Exception) -> CommandError:
+    if isinstance(error, PermissionError):
+        return ClosedError(
+            f"the database {error.filename} is closed to this user",
+            "Ask as its owner or as root, or name another one by --database.",
+        )
     reason = str(getattr(error, "orig", None) or error).splitlines()[0]
     return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file")
 

@@ -139,11 +139,12 @@ class Proof:
     def refuse_without_rights(self) -> None:
         words = ("runuser", "-u", "nobody", "--", "venue-agent", "service")
         for action in ("install", "uninstall", "start", "stop"):
-            done = run(*words, action, expect=1)
-            assert len(done.stderr.splitlines()) == 1, done.stderr
+            done = run(*words, action, expect=3)
+            assert len(done.stderr.splitlines()) == 2, done.stderr
             assert "needs root" in done.stderr, done.stderr
+            assert f"`sudo venue-agent service {action}`" in done.stderr, done.stderr
         assert run(*words, "status", expect=1).stdout.startswith("service")
-        say(f"without rights: {done.stderr.strip()!r}, exit 1")
+        say(f"without rights: {done.stderr.strip()!r}, exit 3")
 
     def begin(self) -> None:
         (self.home / "key").write_text(self.service.api_key + "\n")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agent.errors import AgentError
+from agent.errors import AgentError, NotVisible
 
 Activity = Literal["running", "starting", "stopping", "stopped", "failed"]
 
@@ -13,7 +13,7 @@ class ServiceManagerError(AgentError):
     """The service manager did not do what was asked; one line for people."""
 
 
-class NotPermitted(ServiceManagerError):
+class NotPermitted(ServiceManagerError, NotVisible):
     """The person at the keyboard has not the rights this needs."""
 
 

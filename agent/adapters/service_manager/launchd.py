@@ -65,7 +65,7 @@ class LaunchdService:
 
     def require_rights(self) -> None:
         if not self._is_root():
-            raise NotPermitted("changing the service needs root: run it with sudo")
+            raise NotPermitted("changing the service needs root")
 
     def prepare(self) -> None:
         """See that what the service, which runs as root, is to use is root's alone."""

@@ -92,7 +92,7 @@ class SystemdService:
 
     def require_rights(self) -> None:
         if not self._is_root():
-            raise NotPermitted("changing the service needs root: run it with sudo")
+            raise NotPermitted("changing the service needs root")
 
     def prepare(self) -> None:
         """See that what the service is to use is root's alone."""

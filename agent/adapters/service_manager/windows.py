@@ -142,9 +142,7 @@ class WindowsService:
 
     def require_rights(self) -> None:
         if not self.control.is_administrator():
-            raise NotPermitted(
-                "changing the service needs an administrator: open the terminal as one"
-            )
+            raise NotPermitted("changing the service needs an administrator")
 
     def prepare(self) -> None:
         """Close the directory: in ProgramData every user may read and add files by default, and

@@ -35,6 +35,7 @@ def write_config(home: Path) -> Path:
         f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
     )
     (home / "api-key").write_text("a-key\n")
+    (home / "api-key").chmod(0o600)
     return config
 
 

@@ -102,3 +102,20 @@ def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "example"]) == 0
     assert capsys.readouterr().out.startswith("# Configuration of the venue agent.")
+
+
+def test_what_is_named_must_be_there(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = config.read_text()
+    (config.parent / "state").write_text("")
+    (config.parent / "api-key").chmod(0o644)
+    config.write_text(
+        text.replace("[service]\n", f'[service]\nca_file = "{config.parent}/none.pem"\n')
+    )
+    assert main(["config", "check", "--config", str(config)]) == 2
+    lines = [line.partition(".toml")[2] for line in capsys.readouterr().err.splitlines()]
+    home = config.parent
+    assert lines == [
+        f":2:1: service.ca_file {home}/none.pem: No such file or directory",
+        f":5:1: every user of this machine can read the file {home}/api-key: chmod 600 it",
+        f":7:1: {home}/state is not a directory",
+    ]

@@ -1,0 +1,145 @@
+"""`run` on a terminal ends when the terminal goes; nowhere else does SIGHUP end it."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import environment, running_agent, write_config
+
+GONE_WITHIN_S = 15.0
+
+
+async def start_on_a_terminal(
+    config: Path, *, before: Callable[[], None] = lambda: None, **variables: str
+) -> tuple[asyncio.subprocess.Process, int]:
+    """Start the agent as the leader of a terminal's session; return it and the other end."""
+    master, slave = pty.openpty()
+
+    def take_the_terminal() -> None:
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        before()
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "agent", "run", "--config", str(config),
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        preexec_fn=take_the_terminal, env={**environment(), **variables},
+    )  # fmt: skip
+    os.close(slave)
+    return process, master
+
+
+def ignore_hangups() -> None:
+    """Do what nohup(1) does."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+async def child_of(pid: int) -> psutil.Process:
+    """Return the collector as soon as there is one; processes are there to be looked for."""
+    async with asyncio.timeout(GONE_WITHIN_S):
+        while not (children := psutil.Process(pid).children()):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    child: psutil.Process = children[0]
+    return child
+
+
+async def until_gone(process: asyncio.subprocess.Process) -> int:
+    async with asyncio.timeout(GONE_WITHIN_S):
+        return await process.wait()
+
+
+async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
+    async with StrictService() as service:
+        process, master = await start_on_a_terminal(write_config(tmp_path, service.base_url))
+        try:
+            await service.until(lambda: service.heartbeats > 0)
+            await service.request_report("application")
+            child = await child_of(process.pid)
+            os.close(master)
+            assert await until_gone(process) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert not child.is_running()
+    status = (tmp_path / "state" / "status.json").read_text()
+    assert '"phase": "stopped"' in status
+    assert service.violations == []
+
+
+async def test_whoever_starts_it_by_nohup_keeps_it(tmp_path: Path) -> None:
+    async with StrictService() as service:
+        process, master = await start_on_a_terminal(
+            write_config(tmp_path, service.base_url), before=ignore_hangups
+        )
+        try:
+            await service.until(lambda: service.heartbeats > 0)
+            os.close(master)
+            beats = service.heartbeats
+            await service.until(lambda: service.heartbeats > beats + 2)
+            process.terminate()
+            assert await until_gone(process) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def test_a_service_with_a_terminal_reloads(tmp_path: Path) -> None:
+    """systemd can give a service a terminal (systemd.exec(5), StandardInput=tty)."""
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        process, master = await start_on_a_terminal(
+            config, NOTIFY_SOCKET=str(tmp_path / "nobody-listens")
+        )
+        try:
+            await service.until(lambda: service.heartbeats > 0)
+            config.write_text(
+                config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)
+            )
+            process.send_signal(signal.SIGHUP)
+            beats = service.heartbeats
+            await service.until(lambda: service.heartbeats > beats + 5)
+            process.terminate()
+            assert await until_gone(process) == 0
+        finally:
+            os.close(master)
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+@pytest.mark.parametrize("name", ["INVOCATION_ID", "SYSTEMD_EXEC_PID"])
+async def test_variables_that_shells_inherit_prove_no_service(tmp_path: Path, name: str) -> None:
+    async with StrictService() as service:
+        process, master = await start_on_a_terminal(
+            write_config(tmp_path, service.base_url), **{name: "1"}
+        )
+        try:
+            await service.until(lambda: service.heartbeats > 0)
+            os.close(master)
+            assert await until_gone(process) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def test_without_a_terminal_it_reloads(tmp_path: Path) -> None:
+    async with (
+        StrictService() as service,
+        running_agent(write_config(tmp_path, service.base_url)) as agent,
+    ):
+        await service.until(lambda: service.heartbeats > 0)
+        agent.process.send_signal(signal.SIGHUP)
+        await agent.until_logged("the configuration was reloaded")
+        assert await agent.stop() == 0
