@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
+from agent.redaction.known import remember
+from agent.redaction.places import secrets_here
 from agent.regular_file import read_regular
 from agent.wire.model import Record
 from agent.wire.reading import Mismatch, converted
