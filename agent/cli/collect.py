@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _collect(config: LocalConfig, kind: Kind, *, as_lines: bool) -> Payload:
+    identity = _identity(config)
     job: Job = network_job(config) if kind == "network" else application_job(config)
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -83,7 +84,7 @@ async def _collect(config: LocalConfig, kind: Kind, *, as_lines: bool) -> Payloa
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
-        identity=_identity(config),
+        identity=identity,
         environment=environment_here(capabilities_of(config)),
     )
     return payload_of(job, collected.facts, (), context)
