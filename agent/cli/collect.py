@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -> Payload:
     config = loaded.config
+    identity = _identity(loaded.state_dir)
     job: Job = network_job(config) if kind == "network" else application_job(config)
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -84,7 +85,7 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
-        identity=_identity(loaded.state_dir),
+        identity=identity,
         environment=environment_here(capabilities_of(config)),
     )
     return payload_of(job, collected.facts, (), context)
