@@ -74,7 +74,7 @@ def cells() -> Mapping[tuple[str, str, str], Cell]:
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verb_world"]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False, env=environment
+        command, capture_output=True, text=True, timeout=1200, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr
     told = (Cell(**json.loads(line)) for line in done.stdout.splitlines())

@@ -35,6 +35,7 @@ UNIT: Final = Path("/run/unit")
 SYSTEMCTL: Final = Path("/usr/bin/systemctl")
 SERVICE_USER, ORDINARY_USER = 64001, 64002
 HOMES: Final = {0: Path("/root"), SERVICE_USER: STATE, ORDINARY_USER: Path("/home/till")}
+CELL_WITHIN_S: Final = 120.0
 BY_HAND: Final = "started by hand"
 USERS: Final = {"root": 0, "user": ORDINARY_USER}
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
@@ -101,7 +102,7 @@ async def cell(situation: str, user: str, verb: str) -> Cell:
     if verb == "run":
         code, output, errors = await _ended_when_it_runs(process)
     else:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(CELL_WITHIN_S):
             output, errors = (text.decode() for text in await process.communicate())
         code = process.returncode or 0
     return Cell(situation, user, verb, code, output, errors)
@@ -111,7 +112,7 @@ async def _ended_when_it_runs(process: asyncio.subprocess.Process) -> tuple[int,
     """Stop a daemon as soon as it says that it runs; one that does not ends by itself."""
     assert process.stderr is not None
     said = b""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(CELL_WITHIN_S):
         while line := await process.stderr.readline():
             said += line
             if b"state in " in line:
