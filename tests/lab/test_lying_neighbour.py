@@ -47,7 +47,7 @@ PRINTERS = tuple(
     )
     for n in range(10)
 )
-# Nine are queues of this machine, by address, by MAC and by name; the last one nobody set up.
+# Nine are queues of this machine, by address or by MAC; the last one nobody set up.
 JOB: dict[str, Any] = {
     "ports": VENUE_PORTS,
     "max_hosts": 256,
@@ -56,11 +56,9 @@ JOB: dict[str, Any] = {
     "printers": [
         {
             "id": f"q{n}",
-            "name": f"Honest {n}" if n in (7, 8) else f"Queue {n}",
+            "name": f"Queue {n}",
             "transport": "network",
-            "address": (f"{p.address}:631", p.address, p.mac, f"{p.address}:9100", None)[
-                4 if n in (7, 8) else n % 4
-            ],
+            "address": (f"{p.address}:631", p.address, p.mac, f"{p.address}:9100")[n % 4],
         }
         for n, p in enumerate(PRINTERS[:9])
     ],
