@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 # Hundreds of processes are started by the tests: each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help environment demo test check lint types imports format test-crash screenshots bench-network clean
+.PHONY: help environment demo test check lint types imports format test-crash test-liar screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -109,6 +109,9 @@ soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it gro
 
 test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/test_crash.py $(ARGS)
+
+test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
+	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
 screenshots: $(STAMP) ## take the pictures of the documents from real runs
 	@$(BIN)/python -m tests.scenario.screenshots

@@ -80,7 +80,9 @@ def browse(
         asking = [watch for watch in watches if watch.link.sockets]
         end = Session(asking, types, pace or Pace(), read_neighbours).listen(deadline_s, run)
         hosts = _Hosts(read_neighbours, wanted, exclude)
-        told = [_ask_hosts(watch, hosts, types, deadline_s, run) for watch in asking]
+        told = [
+            _ask_hosts(watch, end, hosts, types, deadline_s=deadline_s, run=run) for watch in asking
+        ]
     finally:
         for link in links:
             link.close()
@@ -125,10 +127,10 @@ def _networks(exclude: Sequence[str]) -> Iterator[str]:
 
 
 def _ask_hosts(
-    watch: Watch, hosts: _Hosts, types: Sequence[str], deadline_s: float, run: Run
+    watch: Watch, end: End, hosts: _Hosts, types: Sequence[str], *, deadline_s: float, run: Run
 ) -> str | None:
     """Ask the hosts of a link themselves where too much was told; say in words that it was so."""
-    if not watch.is_crowded or run.cancelled:
+    if not (watch.records.is_tight or (end == "crowded" and watch.is_crowded)) or run.cancelled:
         return None
     there = hosts.of(watch.link)
     if not there:
@@ -175,7 +177,7 @@ def _findings(
     return MdnsFindings(
         services=tuple(services),
         state=_state(watches),
-        truncated=_is_cut(watches, allowance) or end != "quiet",
+        truncated=_is_cut(watches, allowance) or end in ("deadline", "cancelled"),
         limitations=tuple(limitations),
     )
 

@@ -161,9 +161,10 @@ class LinkRecords:
         return list(islice(found, LACKING_MAX))
 
     def _open(self, source: str) -> RecordBook:
-        book = self._books[source] = RecordBook(self.interface_name, self._allowance, source)
+        allowance = self._allowance.ipv6 if ":" in source else self._allowance
+        book = self._books[source] = RecordBook(self.interface_name, allowance, source)
         if (announcer := self._announcer(source)) != source:
-            self._allowance.rename(book, announcer)
+            book.count_for(announcer)
         return book
 
     def _book(self, source: str) -> RecordBook | None:
@@ -208,7 +209,7 @@ class LinkRecords:
             if unread := self.unread_of.pop(entry.address, 0):
                 self.unread_of[announcer] = self.unread_of.get(announcer, 0) + unread
             if entry.address in self._books:
-                self._allowance.rename(self._books[entry.address], announcer)
+                self._books[entry.address].count_for(announcer)
 
     def named(self, announcer: str) -> str:
         """Return ``192.168.1.66 (MAC 02:…)`` for the MAC of an announcer, where it is known."""

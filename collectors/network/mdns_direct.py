@@ -26,10 +26,13 @@ HOSTS_MAX = 512
 HOSTS_AT_ONCE = 128
 ANSWERS_MAX = 64
 """Packets read of one host: hundreds of services fit into them."""
+FIRST_ANSWER_S = 1.2
+"""How long a host is waited for that has not answered yet: the flood keeps it busy, too."""
 SILENCE_S = 0.35
-"""After which a host is taken to have answered: it need not wait for others (section 6)."""
+"""After which a host that has answered is taken to have told all (section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders look only at the first ones
 _TURN_S = 0.05
+_AGAIN_S = 0.5
 
 
 def ask_directly(
@@ -55,10 +58,15 @@ def ask_directly(
             for each in asked:
                 each.ask(questions)
                 each.register(selector)
-            _listen(selector, records, deadline_s, run)
+            silent = [each for each in asked if each.is_open]
+            _listen(selector, records, silent, min(deadline_s, time.monotonic() + _AGAIN_S), run)
+            for each in silent:
+                each.ask(() if each.answers else questions)
+            until_s = time.monotonic() + FIRST_ANSWER_S - _AGAIN_S
+            _listen(selector, records, silent, min(deadline_s, until_s), run)
             for each in asked:
                 each.ask(records.lacking(each.address) if each.answers else ())
-            _listen(selector, records, deadline_s, run)
+            _listen(selector, records, (), deadline_s, run)
             answered += sum(each.answers > 0 for each in asked)
     return answered
 
@@ -69,19 +77,25 @@ class _Asked:
     def __init__(self, address: str, port: int, sockets: ExitStack) -> None:
         self.address = address
         self.answers = 0
-        self._socket = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        self._socket.setblocking(False)
         self._numbers: set[bytes] = set()
-        self._is_open = False
-        with suppress(OSError):
-            self._socket.connect((address, port))
-            self._is_open = True
+        self._socket: socket.socket | None = None
+        with suppress(OSError):  # too many files are open, or there is no route
+            opened = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            opened.setblocking(False)
+            opened.connect((address, port))
+            self._socket = opened
+
+    @property
+    def is_open(self) -> bool:
+        return self._socket is not None
 
     def register(self, selector: selectors.BaseSelector) -> None:
-        if self._is_open:
+        if self._socket is not None:
             selector.register(self._socket, selectors.EVENT_READ, self)
 
     def ask(self, questions: Iterable[Question]) -> None:
+        if self._socket is None:
+            return
         waiting = list(questions)
         for start in range(0, len(waiting), _QUESTIONS_PER_PACKET):
             for packet in question_packets(waiting[start : start + _QUESTIONS_PER_PACKET]):
@@ -93,7 +107,7 @@ class _Asked:
     def read(self, records: LinkRecords) -> bool:
         """Take in an answer; False when there is none."""
         try:
-            packet = self._socket.recv(MESSAGE_MAX_BYTES + 1)
+            packet = self._socket.recv(MESSAGE_MAX_BYTES + 1) if self._socket else b""
         except OSError:
             return False  # nothing more, or nobody listens at that port
         if packet[:2] not in self._numbers or self.answers >= ANSWERS_MAX:
@@ -105,11 +119,18 @@ class _Asked:
 
 
 def _listen(
-    selector: selectors.BaseSelector, records: LinkRecords, deadline_s: float, run: Run
+    selector: selectors.BaseSelector,
+    records: LinkRecords,
+    awaited: Sequence[_Asked],
+    deadline_s: float,
+    run: Run,
 ) -> None:
-    """Read answers until all are silent."""
-    last_s = time.monotonic()
-    while not run.cancelled and (now := time.monotonic()) < min(deadline_s, last_s + SILENCE_S):
-        for key, _ in selector.select(min(_TURN_S, last_s + SILENCE_S - now)):
+    """Read answers until all of ``awaited`` have answered and everybody is silent."""
+    last_s = now = time.monotonic()
+    while not run.cancelled and now < deadline_s:
+        for key, _ in selector.select(min(_TURN_S, deadline_s - now)):
             if key.data.read(records):
                 last_s = time.monotonic()
+        now = time.monotonic()
+        if now >= last_s + SILENCE_S and all(each.answers for each in awaited):
+            return

@@ -43,18 +43,23 @@ class Allowance:
     """What may still be kept, over all interfaces, and what was left out, by announcer.
 
     ``services`` bounds the instances. When that many are kept, an announcer with fewer takes the
-    place of one with more, and what is ``wanted`` the place of anything else.
+    place of one with more, and what is ``wanted`` the place of anything else. Instances told by
+    IPv6 are counted apart (``ipv6``): they are those told by IPv4 once more, or made up.
     """
 
     def __init__(
-        self, services: int, wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED
+        self,
+        services: int,
+        wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
+        ipv4: "Allowance | None" = None,
     ) -> None:
         self.services = services
-        self.memory = Pool(RECORDS_MAX_BYTES)
-        self.dropped: set[int] = set()
-        self.dropped_of: dict[str, int] = {}
-        self.records_dropped_of: dict[str, int] = {}
+        self.memory: Pool = ipv4.memory if ipv4 else Pool(RECORDS_MAX_BYTES)
+        self.dropped: set[int] = ipv4.dropped if ipv4 else set()
+        self.dropped_of: dict[str, int] = ipv4.dropped_of if ipv4 else {}
+        self.records_dropped_of: dict[str, int] = ipv4.records_dropped_of if ipv4 else {}
         self.wanted = wanted
+        self.ipv6: Allowance = self if ipv4 else Allowance(services, wanted, self)
         self._left = services
         self._books: dict[str, list[RecordBook]] = {}
         self._most = services  # nobody has more
@@ -171,6 +176,10 @@ class RecordBook:
         """Keep the records; True when they told anything new."""
         news = [self._add(record) for record in records]
         return any(news)
+
+    def count_for(self, announcer: str) -> None:
+        """Count all of it as that of ``announcer`` from now on."""
+        self._allowance.rename(self, announcer)
 
     def close(self) -> None:
         """Give back all that it holds of the allowance."""

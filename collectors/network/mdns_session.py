@@ -72,7 +72,7 @@ class Watch:
     """One interface: its sockets, what it heard, and how often each missing record was asked.
 
     ``seen`` are the hashes of the packets taken in, ``lost`` how many the kernel had thrown away
-    when the last round of questions began.
+    when the last round of questions began, ``losses`` the rounds whose answers were lost in part.
     """
 
     link: Link
@@ -81,11 +81,12 @@ class Watch:
     tries: dict[Question, _Tries] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     lost: int = 0
+    losses: int = 0
 
     @property
     def is_crowded(self) -> bool:
         """True when somebody told more than was taken, or much was lost."""
-        return self.records.is_tight or self.link.lost() > self.lost
+        return self.records.is_tight or self.losses > 0 or self.link.lost() > self.lost
 
 
 class Session:
@@ -168,15 +169,16 @@ class Session:
         self._rounds += 1
         self._tell_apart()
         for watch in self._watches:
-            watch.lost, before = watch.link.lost(), watch.lost
-            records = watch.records
+            lost = watch.link.lost()
+            watch.losses += lost > watch.lost
+            watch.lost, records = lost, watch.records
             records.next_round()
             types = (*self._types, *(each for each in records.types if each not in self._types))
             watch.asked_types.update(types)
-            # Where packets were lost, who told an answer may not be the one to tell it: all of
-            # them are asked anew, and what is known is not said.
-            is_told = watch.lost == before and not records.is_tight
-            for packet in self._round_packets(records.instances() if is_told else {}, types):
+            # Where somebody tells too much, who told an answer may not be the one to tell it: what
+            # is known is not said, so that those are heard whose answers others gave before.
+            known = {} if records.is_tight else records.instances()
+            for packet in self._round_packets(known, types):
                 watch.link.send(packet)
 
     def _tell_apart(self) -> None:

@@ -23,6 +23,9 @@ from collectors.network.scan import ScannedHost
 ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""
 
+LONG_LIST = 256
+"""A list that is longer will be cut: what was seen then comes before what was only told."""
+
 _SOURCES: tuple[HostSource, ...] = ("local", "gateway", "mdns", "tcp")
 
 
@@ -125,11 +128,15 @@ def by_worth(
         return (rank, *_numeric(endpoint.address), endpoint.port)
 
     counts: Counter[str] = Counter()
+    endpoints = tuple(endpoints)
+    is_long = len(endpoints) > LONG_LIST
 
     def turn(endpoint: Endpoint) -> int:
         """Return how often its device has had all that it may have at once."""
         if endpoint.matched_printer_ids:
             return 0
+        if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
+            return LONG_LIST  # nobody was seen there: anybody may have announced it
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE
