@@ -47,7 +47,7 @@ from agent.tasks.standing import Standing
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 
 if TYPE_CHECKING:
     from agent.tasks.collection import Collection
@@ -78,7 +78,7 @@ class Surroundings:
 
 def config_digest(config: LocalConfig) -> str:
     """Return a short name for a configuration: equal configurations have equal names."""
-    return hashlib.sha256(write_json(config)).hexdigest()[:16]
+    return hashlib.sha256(encode(config)).hexdigest()[:16]
 
 
 class App:

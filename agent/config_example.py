@@ -6,15 +6,11 @@ is set.
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
-import msgspec
-from msgspec.structs import FieldInfo, fields
+from pydantic.fields import FieldInfo
 
-from agent.config import Config, Printer
-from agent.config_texts import TEXTS
-from agent.wire.mistakes import choices_of, section_of
-from agent.wire.model import Record
+from agent.config import Config, Printer, Section, sections_of
 
 HEAD: Final = """\
 # Configuration of the venue agent. All but the three keys of [service] that are set may stay as
@@ -40,48 +36,42 @@ _UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
 def example() -> str:
     """Return the text of config.example.toml."""
     parts = [HEAD]
-    for section in fields(Config):
-        parts.append(f"\n# {TEXTS[section.name]}\n")
-        model = section_of(section.type)
-        if model is None:
-            raise TypeError(f"{section.name} is no section")
+    for section, model in sections_of(Config).items():
+        parts.append(f"\n# {Config.model_fields[section].description}\n")
         if model is Printer:
             parts.append("# [[printers]]\n")
-            parts.extend(_commented(section.name, model, _PRINTER))
+            parts.extend(_commented(model, _PRINTER))
         else:
-            parts.append(f"[{section.name}]\n")
-            parts.extend(_keys(section.name, model))
+            parts.append(f"[{section}]\n")
+            parts.extend(_keys(model))
     return "".join(parts)
 
 
-def _keys(section: str, model: type[Record]) -> Iterator[str]:
-    for field in fields(model):
-        yield f"# {_comment(section, field)}\n"
-        if field.name in _REQUIRED:
-            yield f"{field.name} = {_toml(_REQUIRED[field.name])}\n"
+def _keys(model: type[Section]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield f"# {_comment(key, field)}\n"
+        if key in _REQUIRED:
+            yield f"{key} = {_toml(_REQUIRED[key])}\n"
         else:
-            yield f"# {field.name} = {_toml(field.default)}\n"
+            yield f"# {key} = {_toml(field.default)}\n"
 
 
-def _commented(section: str, model: type[Record], values: dict[str, str]) -> Iterator[str]:
-    for field in fields(model):
-        yield f"# # {_comment(section, field)}\n# {field.name} = {_toml(values[field.name])}\n"
+def _commented(model: type[Section], values: dict[str, str]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield f"# # {_comment(key, field)}\n# {key} = {_toml(values[key])}\n"
 
 
-def _comment(section: str, field: FieldInfo) -> str:
+def _comment(key: str, field: FieldInfo) -> str:
     """Return what a key means, its unit and what it may be, on one line."""
-    text = TEXTS[f"{section}.{field.name}"].rstrip(".")
+    text = (field.description or "").rstrip(".")
     facts = []
-    if unit := next((unit for end, unit in _UNITS.items() if field.name.endswith(end)), None):
+    if unit := next((unit for end, unit in _UNITS.items() if key.endswith(end)), None):
         facts.append(f"in {unit}")
-    kind = msgspec.inspect.type_info(field.type)
-    if choices := choices_of(field.type):
-        facts.append(" or ".join(json.dumps(choice) for choice in choices))
-    if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType) and None not in (
-        kind.ge,
-        kind.le,
-    ):
-        facts.append(f"{kind.ge} to {kind.le}")
+    if get_origin(field.annotation) is Literal:
+        facts.append(" or ".join(json.dumps(choice) for choice in get_args(field.annotation)))
+    bounds = {k: getattr(m, k) for m in field.metadata for k in ("ge", "le") if hasattr(m, k)}
+    if len(bounds) == len(("ge", "le")):
+        facts.append(f"{bounds['ge']} to {bounds['le']}")
     return f"{text}. {_sentence(', '.join(facts))}".rstrip()
 
 

@@ -8,19 +8,26 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from agent.config import Config, DeviceSection, LocalConfig, default_config_path, state_dir
+from agent.config import (
+    Config,
+    DeviceSection,
+    LocalConfig,
+    Section,
+    default_config_path,
+    is_text,
+    sections_of,
+    state_dir,
+)
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import remember
 from agent.redaction.places import secrets_here
 from agent.regular_file import read_regular
-from agent.wire.model import Record
-from agent.wire.reading import Mismatch, converted
-
-if TYPE_CHECKING:
-    from agent.wire.mistakes import Mistake
+from agent.wire.codec import validate
+from agent.wire.validation import Issue, ValidationError
 
 ENVIRONMENT_PREFIX = "VENUE_AGENT_"
 MAX_FILE_BYTES = 1_000_000
@@ -54,13 +61,13 @@ class _Read:
     def name(self) -> str:
         return str(self.path) if self.path else "environment"
 
-    def problems(self, model: type[LocalConfig], more: "Iterable[Mistake]" = ()) -> tuple[str, ...]:
-        """Return a line for each mistake in it, and for those found otherwise."""
+    def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
+        """Return a line for each issue found in it."""
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
         # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
         remember(*secrets_here(self.path or default_config_path(), os.environ))
-        return problems_of(model, self.tree, self.name, self.text, self.origins, more=more)
+        return problems_of(Config, tuple(issues), self.name, self.text, self.origins)
 
 
 def load(
@@ -75,13 +82,13 @@ def load(
     """
     read = _read(model, path, environment)
     try:
-        config: ConfigModel = converted(read.tree, model)
-    except Mismatch:
+        config = validate(read.tree, model)
+    except ValidationError as error:
         if read.path is None and issubclass(model, Config) and "service" not in read.tree:
             from agent.config_missing import no_configuration  # noqa: PLC0415 - rarely wanted
 
             raise ConfigMissing((no_configuration(),)) from None
-        raise ConfigError(read.problems(model)) from None
+        raise ConfigError(read.problems(error.issues)) from None
     return Loaded(config, read.path, read.origins)
 
 
@@ -92,10 +99,15 @@ def review(
 
     Raises ConfigError where the file cannot be read at all.
     """
-    from agent.config_review import mistakes_meant_by_nobody  # noqa: PLC0415 - for people only
+    from agent.config_review import review_of  # noqa: PLC0415 - for people only
 
     read = _read(Config, path, environment)
-    return read.problems(Config, mistakes_meant_by_nobody(read.tree))
+    found = review_of(read.tree)
+    try:
+        validate(read.tree, Config)
+    except ValidationError as error:
+        found = chain(error.issues, found)
+    return read.problems(found)
 
 
 def place_of(
@@ -164,7 +176,7 @@ def _keys(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _overrides(
-    model: type[Record], environment: Mapping[str, str]
+    model: type[Section], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str, Any]]:
     """Yield (variable, section, key, value) of each ``VENUE_AGENT_<SECTION>__<KEY>``."""
     for variable, text in sorted(environment.items()):
@@ -174,13 +186,11 @@ def _overrides(
         yield variable, section, key, _value_of(model, section, key, text)
 
 
-def _value_of(model: type[Record], section: str, key: str, text: str) -> Any:
+def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
     """Read a variable as a TOML value where the key is not a string; else as it stands."""
-    from agent.config_problems import is_text  # noqa: PLC0415 - rarely wanted
-    from agent.wire.mistakes import fields_below  # noqa: PLC0415
-
-    field = fields_below(model, (section,)).get(key)
-    if field is not None and is_text(field.type):
+    table = sections_of(model).get(section)
+    field = None if table is None else table.model_fields.get(key)
+    if field is not None and is_text(field.annotation):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -3,53 +3,37 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from agent.config import Section, sections_of
 from agent.redaction.known import redact_value
-from agent.wire.mistakes import Mistake, bare, choices_of, fields_below, mistakes_in
-from agent.wire.model import Record
-from agent.wire.reading import Place
+from agent.wire.validation import Issue, Path
 
 _HEADER = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
 _ASSIGNMENT = re.compile(r"^\s*([\w\-]+)\s*=")
 _NEAR: Final = 0.5
 """How alike two words must be to be taken for each other (difflib's ratio)."""
 
-_EXPECTED: Final = re.compile(r"expected `(\w+)`(?: of length)? ?(?:(>=|>|<=|<) (\S+))?")
-_BOUNDS: Final = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
-_THINGS: Final = {
-    "str": "a text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-
 
 def problems_of(
-    model: type[Record],
-    tree: Mapping[str, Any],
+    model: type[Section],
+    issues: Sequence[Issue],
     name: str,
     text: str,
     origins: Mapping[str, str],
-    *,
-    more: Iterable[Mistake] = (),
 ) -> tuple[str, ...]:
-    """Return a line for each mistake in ``tree``, read from ``text``, the file called ``name``.
+    """Return a line for each issue found in ``text``, the file called ``name``.
 
-    ``origins`` tells for ``section.key`` the file or the variable a value came from; ``more`` are
-    mistakes that somebody else has found.
+    ``origins`` tells for ``section.key`` the file or the variable a value came from.
     """
     source = _Source(name, _positions(text), origins)
-    mistakes = (*mistakes_in(model, tree), *more)
-    meant = _meant(model, mistakes)
+    meant = _meant(model, issues)
     found = sorted(
-        (*source.place_of(mistake.place), _message(model, mistake))
-        for mistake in mistakes
-        if mistake.place not in meant
+        (*source.place_of(issue.path), _message(model, issue))
+        for issue in issues
+        if issue.path not in meant
     )
     return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in found))
 
@@ -59,62 +43,51 @@ def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
     return _Source(name, _positions(text), origins).place_of(tuple(key.split(".")))[1]
 
 
-def in_words(reason: str, choices: Sequence[str] = ()) -> str:
-    """Say for a person what msgspec says for a programmer."""
-    if choices:
-        *others, last = (repr(choice) for choice in choices)
-        return f"must be {', '.join(others)} or {last}"
-    expected = _EXPECTED.match(reason)
-    if expected is None:
-        return reason
-    thing, comparison, bound = expected.groups()
-    if comparison is None:
-        return f"must be {_THINGS.get(thing, thing)}"
-    number = bound.removesuffix(".0")
-    if thing in {"str", "array"}:
-        unit = "characters" if thing == "str" else "entries"
-        return f"must have {_BOUNDS[comparison]} {number} {unit}"
-    return f"must be {_BOUNDS[comparison]} {number}"
-
-
-def is_text(annotation: Any) -> bool:
-    """Tell whether a value of this type is written as a text."""
-    return bare(annotation) is str or bool(choices_of(annotation))
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A file's name, where its keys stand (line, column), and what variables have set."""
 
     name: str
-    positions: Mapping[Place, tuple[int, int]]
+    positions: Mapping[Path, tuple[int, int]]
     origins: Mapping[str, str]
 
-    def place_of(self, place: Place) -> tuple[int, str]:
+    def place_of(self, path: Path) -> tuple[int, str]:
         """Return the line, to sort by, and the place in words: a variable or file:line:column."""
-        prefix = ".".join(str(part) for part in place[:2])
+        prefix = ".".join(str(part) for part in path[:2])
         origin = next(
             (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
             self.name,
         )
         if origin != self.name:
             return 0, origin
-        for length in range(len(place), 0, -1):
-            if position := self.positions.get(place[:length]):
+        for length in range(len(path), 0, -1):
+            if position := self.positions.get(path[:length]):
                 return position[0], f"{self.name}:{position[0]}:{position[1]}"
         return 0, self.name
 
 
-def _meant(model: type[Record], mistakes: Sequence[Mistake]) -> set[Place]:
+def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the missing keys for which an unknown one was written: one mistake, not two."""
-    missing = [m.place for m in mistakes if m.fault == "missing"]
-    meant: set[Place] = set()
-    for *above, key in (m.place for m in mistakes if m.fault == "unknown"):
+    missing = [each.path for each in issues if each.fault == "missing"]
+    meant: set[Path] = set()
+    for *above, key in (each.path for each in issues if each.fault == "unknown"):
         here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
         nearest = _nearest(str(key), here)
-        if nearest and _nearest(str(key), list(fields_below(model, tuple(above)))) == nearest:
+        if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
             meant.add((*above, nearest))
     return meant
+
+
+def keys_below(model: type[Section], path: Path) -> list[str]:
+    """Return the keys of the table that ``path`` leads to; none if it leads nowhere."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        section = sections_of(model).get(part)
+        if section is None:
+            return []
+        model = section
+    return list(model.model_fields)
 
 
 def _nearest(word: str, known: list[str]) -> str | None:
@@ -122,7 +95,7 @@ def _nearest(word: str, known: list[str]) -> str | None:
 
 
 def syntax_problem(
-    model: type[Record], name: str, error: tomllib.TOMLDecodeError, text: str
+    model: type[Section], name: str, error: tomllib.TOMLDecodeError, text: str
 ) -> str:
     """Say what breaks the syntax, and where. Of the line only a key that is one of ours is shown:
     whatever else stands there may be a secret, or a part of one."""
@@ -135,20 +108,20 @@ def syntax_problem(
     return f"{name}: {message}"
 
 
-def _key_in_line(model: type[Record], lines: Sequence[str]) -> str | None:
+def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
     assignment = _ASSIGNMENT.match(lines[0]) if lines else None
-    sections = fields_below(model, ())
-    known = {*sections, *(key for section in sections for key in fields_below(model, (section,)))}
+    sections = sections_of(model)
+    known = {*sections, *(key for section in sections.values() for key in section.model_fields)}
     return assignment[1] if assignment and assignment[1] in known else None
 
 
-def _positions(text: str) -> dict[Place, tuple[int, int]]:
+def _positions(text: str) -> dict[Path, tuple[int, int]]:
     """Map each table and key of a TOML text to the line and column where it stands.
 
     Enough for this configuration: plain tables, arrays of tables and bare keys.
     """
-    positions: dict[Place, tuple[int, int]] = {}
-    table: Place = ()
+    positions: dict[Path, tuple[int, int]] = {}
+    table: Path = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
@@ -162,27 +135,26 @@ def _positions(text: str) -> dict[Place, tuple[int, int]]:
     return positions
 
 
-def _message(model: type[Record], mistake: Mistake) -> str:
-    *section, key = mistake.place or ("",)
+def _message(model: type[Section], issue: Issue) -> str:
+    *section, key = issue.path or ("",)
     where = f" in [{section[0]}]" if section else ""
-    if mistake.fault == "unknown":
-        nearest = _nearest(str(key), list(fields_below(model, tuple(section))))
+    if issue.fault == "unknown":
+        nearest = _nearest(str(key), keys_below(model, tuple(section)))
         return f"unknown key {str(key)!r}{where}{_suggestion(nearest)}"
-    if mistake.fault == "missing":
+    if issue.fault == "missing":
         return f"the key {str(key)!r}{where} is required"
-    choices = choices_of(mistake.annotation)
-    nearest = _nearest(str(mistake.value), list(choices))
-    reason = in_words(mistake.reason, choices)
-    name = ".".join(str(part) for part in mistake.place if isinstance(part, str))
-    if mistake.value is None:
+    nearest = _nearest(str(issue.value), list(issue.choices))
+    reason = "must be a table" if issue.is_table else issue.reason
+    name = ".".join(str(part) for part in issue.path if isinstance(part, str))
+    if issue.value is None:
         return f"{name} {reason}"
-    return f"{name} {reason} (it is {_shown(mistake)}{_suggestion(nearest)})"
+    return f"{name} {reason} (it is {_shown(issue)}{_suggestion(nearest)})"
 
 
-def _shown(mistake: Mistake) -> str:
+def _shown(issue: Issue) -> str:
     """Return what stands there; redacted before it is cut, for half a password looks like none."""
-    key = next((part for part in reversed(mistake.place) if isinstance(part, str)), "")
-    return repr(redact_value(key, mistake.value))[:80]
+    key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
+    return repr(redact_value(key, issue.value))[:80]
 
 
 def _suggestion(nearest: str | None) -> str:

@@ -12,8 +12,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.wire.mistakes import Mistake
-from agent.wire.reading import Place
+from agent.wire.validation import Issue, Path
 
 _LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
 _MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{12}")
@@ -34,7 +33,7 @@ _PORT_MAX: Final = 65535
 Tree = Mapping[str, Any]
 
 
-def mistakes_meant_by_nobody(tree: Tree) -> Iterator[Mistake]:
+def review_of(tree: Tree) -> Iterator[Issue]:
     """Yield what is wrong, each with the place and the value at which it stands."""
     for look in (_printers, _network, _service, _files, _application, _schedule, _limits):
         yield from look(tree)
@@ -43,28 +42,26 @@ def mistakes_meant_by_nobody(tree: Tree) -> Iterator[Mistake]:
 # ---------------------------------------------------------------------------- printers
 
 
-def _printers(tree: Tree) -> Iterator[Mistake]:
+def _printers(tree: Tree) -> Iterator[Issue]:
     entries = tree.get("printers")
     taken: dict[str, int] = {}
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         if not isinstance(entry, dict):
             continue
-        at: Place = ("printers", index)
+        at: Path = ("printers", index)
         name, address = entry.get("id"), entry.get("address")
         if isinstance(name, str) and name:
             if problem := _why_no_id(name):
-                yield _mistake((*at, "id"), name, problem)
+                yield _issue((*at, "id"), name, problem)
             elif (first := taken.setdefault(name, index)) != index:
-                yield _mistake(
-                    (*at, "id"), name, f"is also that of [[printers]] number {first + 1}"
-                )
+                yield _issue((*at, "id"), name, f"is also that of [[printers]] number {first + 1}")
         if isinstance(entry.get("name"), str) and (problem := _why_no_name(entry["name"])):
-            yield _mistake((*at, "name"), entry["name"], problem)
+            yield _issue((*at, "name"), entry["name"], problem)
         if isinstance(address, str | None):
             transport = entry.get("transport", "network")
             problem = _why_no_address(address, transport)
             if problem:
-                yield _mistake(at if address is None else (*at, "address"), address, problem)
+                yield _issue(at if address is None else (*at, "address"), address, problem)
 
 
 def _why_no_id(text: str) -> str | None:
@@ -133,34 +130,34 @@ def _is_ip(text: str, version: int) -> bool:
 # ---------------------------------------------------------------------------- the other sections
 
 
-def _network(tree: Tree) -> Iterator[Mistake]:
+def _network(tree: Tree) -> Iterator[Issue]:
     network = _section(tree, "network")
     ports = _list(network, "ports")
     if twice := _twice(ports):
-        yield _mistake(("network", "ports"), ports, f"names {', '.join(map(str, twice))} twice")
+        yield _issue(("network", "ports"), ports, f"names {', '.join(map(str, twice))} twice")
     for kind in _list(network, "mdns_service_types"):
         if isinstance(kind, str) and not _SERVICE_TYPE.fullmatch(kind):
             problem = "must hold service types such as _till._tcp"
-            yield _mistake(("network", "mdns_service_types"), kind, problem)
+            yield _issue(("network", "mdns_service_types"), kind, problem)
     subnets, excluded = _list(network, "subnets"), _networks(_list(network, "exclude"))
     if twice := _twice(subnets):
-        yield _mistake(("network", "subnets"), subnets, f"names {', '.join(map(str, twice))} twice")
+        yield _issue(("network", "subnets"), subnets, f"names {', '.join(map(str, twice))} twice")
     wanted = _networks(subnets) or [ipaddress.IPv4Network("0.0.0.0/0")]
     if excluded and all(_is_covered(each, excluded) for each in wanted):
         problem = "leaves nothing to look at: device_only = true says so plainly"
-        yield _mistake(("network", "exclude"), network["exclude"], problem)
+        yield _issue(("network", "exclude"), network["exclude"], problem)
 
 
-def _service(tree: Tree) -> Iterator[Mistake]:
+def _service(tree: Tree) -> Iterator[Issue]:
     for section, key in (("service", "location_id"), ("device", "legacy_install_id")):
         text = _section(tree, section).get(key)
         if isinstance(text, str) and text.strip() != text and text.isprintable():
-            yield _mistake((section, key), text, "must not begin or end with a blank")
+            yield _issue((section, key), text, "must not begin or end with a blank")
     proxy = _section(tree, "service").get("proxy")
     if isinstance(proxy, str) and proxy and not _is_proxy(proxy):
         # Without the value: it may hold a password.
         problem = "must be a URL such as http://proxy.example:3128"
-        yield _mistake(("service", "proxy"), None, problem)
+        yield _issue(("service", "proxy"), None, problem)
 
 
 def _is_proxy(text: str) -> bool:
@@ -176,7 +173,7 @@ def _is_proxy(text: str) -> bool:
     )
 
 
-def _files(tree: Tree) -> Iterator[Mistake]:
+def _files(tree: Tree) -> Iterator[Issue]:
     """A path that is not absolute means another file wherever the agent is started."""
     for section, key in (
         ("service", "api_key_file"),
@@ -185,29 +182,29 @@ def _files(tree: Tree) -> Iterator[Mistake]:
     ):
         path = _section(tree, section).get(key)
         if isinstance(path, str) and path and not _is_absolute(path):
-            yield _mistake((section, key), path, "must be an absolute path")
+            yield _issue((section, key), path, "must be an absolute path")
 
 
 def _is_absolute(path: str) -> bool:
     return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
 
 
-def _application(tree: Tree) -> Iterator[Mistake]:
+def _application(tree: Tree) -> Iterator[Issue]:
     application = _section(tree, "application")
     names = _list(application, "watch_processes")
     if any(isinstance(name, str) and _why_no_name(name) for name in names):
-        yield _mistake(("application", "watch_processes"), names, "must hold names of programs")
+        yield _issue(("application", "watch_processes"), names, "must hold names of programs")
     url = application.get("kiosk_debug_url")
     if isinstance(url, str) and not _holds(lambda: urlsplit(url).port != 0):
         problem = f"must have a port from 1 to {_PORT_MAX}"
-        yield _mistake(("application", "kiosk_debug_url"), url, problem)
+        yield _issue(("application", "kiosk_debug_url"), url, problem)
 
 
-def _schedule(tree: Tree) -> Iterator[Mistake]:
+def _schedule(tree: Tree) -> Iterator[Issue]:
     for key in ("network", "application"):
         text = _section(tree, "schedule").get(key)
         if isinstance(text, str) and text and _never_fires(text):
-            yield _mistake(("schedule", key), text, "names a time that never comes")
+            yield _issue(("schedule", key), text, "names a time that never comes")
 
 
 def _never_fires(text: str) -> bool:
@@ -222,19 +219,19 @@ def _never_fires(text: str) -> bool:
     return trigger.get_next_fire_time(None, datetime.now(UTC)) is None
 
 
-def _limits(tree: Tree) -> Iterator[Mistake]:
+def _limits(tree: Tree) -> Iterator[Issue]:
     limits = _section(tree, "limits")
     room, report = limits.get("outbox_max_bytes"), limits.get("max_report_bytes", 1_000_000)
     if isinstance(room, int) and isinstance(report, int) and room < report:
         problem = f"must be at least limits.max_report_bytes ({report})"
-        yield _mistake(("limits", "outbox_max_bytes"), room, problem)
+        yield _issue(("limits", "outbox_max_bytes"), room, problem)
 
 
 # ---------------------------------------------------------------------------- values
 
 
-def _mistake(place: Place, value: Any, reason: str) -> Mistake:
-    return Mistake(place, "value", reason, value)
+def _issue(path: Path, value: Any, reason: str) -> Issue:
+    return Issue(path, reason, value=value)
 
 
 def _section(tree: Tree, name: str) -> Tree:

@@ -32,7 +32,6 @@ from agent.logging_setup import set_up_logging
 from agent.redaction.known import remember
 from agent.redaction.places import secrets_here
 from agent.rules.retry import Backoff
-from agent.wire.model import replaced
 
 log = logging.getLogger(__name__)
 
@@ -155,8 +154,8 @@ def _reloaded(
         return None
     if new.state_dir != loaded.state_dir:
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
-        device = replaced(new.config.device, state_dir=str(loaded.state_dir))
-        config = replaced(new.config, device=device)
+        device = new.config.device.model_copy(update={"state_dir": str(loaded.state_dir)})
+        config = new.config.model_copy(update={"device": device})
         new = Loaded(config, new.path, new.origins)
     set_up_logging(new.config.logging)
     log.info("the configuration was reloaded")

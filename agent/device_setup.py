@@ -8,7 +8,6 @@ from agent.adapters import machine
 from agent.adapters.device_record import DeviceRecord, DeviceRecordFile, new_install_id
 from agent.adapters.identity import Identity
 from agent.config import Config
-from agent.wire.model import replaced
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,9 @@ def device_at_start(
     elif stored is not None and _was_elsewhere(stored, config):
         leave_journal()
     record = stored or DeviceRecord(legacy_install_id=new_install_id())
-    record = replaced(_as_configured(record, config), fingerprint=fingerprint or record.fingerprint)
+    record = _as_configured(record, config).model_copy(
+        update={"fingerprint": fingerprint or record.fingerprint}
+    )
     if record != stored:
         file.save(record)
     return DeviceAtStart(record, is_clone)
@@ -67,7 +68,7 @@ def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:
 def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
     """Apply what the configuration says: the install id, and where the device belongs."""
     install_id = config.device.legacy_install_id or record.legacy_install_id
-    record = replaced(record, legacy_install_id=install_id)
+    record = record.model_copy(update={"legacy_install_id": install_id})
     binding = record.binding
     if binding is None:
         return record
@@ -79,4 +80,4 @@ def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
         binding.location_id,
         binding.base_url,
     )
-    return replaced(record, binding=None, is_revoked=False)
+    return record.model_copy(update={"binding": None, "is_revoked": False})

@@ -5,10 +5,11 @@ Messages name fields as the wire does, dotted: ``report.endpoints.0.port``.
 """
 
 import json
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from agent.wire.mistakes import mistakes_in
-from agent.wire.reading import Mismatch, Place, converted, read_json
+from agent.wire.codec import validate
+from agent.wire.validation import Issue, ValidationError
 from controlplane.problems import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
@@ -40,32 +41,27 @@ def parse_json(body: bytes) -> dict[str, Any]:
 def parse_body(model: type[T], body: bytes) -> T:
     """Return ``body`` as ``model``, or raise a refusal."""
     value = parse_json(body)
-    try:
-        return read_json(body, model)
-    except Mismatch as mismatch:
-        if mismatch.fault == "syntax":
-            raise invalid_request(f"the body is not JSON: {mismatch.reason}") from None
-        raise refusal_of(model, value, ()) from None
+    return parse_part(model, value)
 
 
-def parse_part(model: type[T], value: Any, name: str) -> T:
+def parse_part(model: type[T], value: Any, name: str = "") -> T:
     """Read ``value``, found at ``name`` of a body that was parsed, as ``model``."""
     try:
-        return cast(T, converted(value, model))
-    except Mismatch:
-        raise refusal_of(model, value, (name,)) from None
+        return validate(value, model)
+    except ValidationError as error:
+        raise refusal_of(error.issues, name) from None
 
 
-def refusal_of(model: type[Any], value: Any, at: Place) -> Refusal:
-    """Say what is wrong in ``value``, found at ``at``."""
+def refusal_of(issues: Sequence[Issue], name: str = "") -> Refusal:
+    """Say what is wrong in a part of a body that stands at ``name``."""
     errors: dict[str, tuple[str, ...]] = {}
     unlisted = 0
-    for mistake in mistakes_in(model, value, at):
-        name = ".".join(str(part) for part in mistake.place)[:NAME_MAX]
-        if len(errors) >= ERRORS_MAX and name not in errors:
+    for issue in issues:
+        where = ".".join(filter(None, (name, issue.where)))[:NAME_MAX]
+        if len(errors) >= ERRORS_MAX and where not in errors:
             unlisted += 1
-        elif mistake.reason not in errors.get(name, ()):
-            errors[name] = (*errors.get(name, ()), mistake.reason)
+        elif issue.reason not in errors.get(where, ()):
+            errors[where] = (*errors.get(where, ()), issue.reason)
     more = f"; {unlisted} more errors are not listed" if unlisted else ""
     return validation_error(errors, "the body does not fit the contract" + more)
 

@@ -12,6 +12,7 @@ import httpx2
 from agent.presentation.plain_text import plain
 from agent.wire import routes
 from agent.wire.base import Message
+from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import (
     CreateRequestReply,
     CreateRequestRequest,
@@ -26,7 +27,7 @@ from agent.wire.operator_operations import (
     RevokeRequest,
 )
 from agent.wire.problem import Problem
-from agent.wire.reading import Mismatch, read_json, write_json
+from agent.wire.validation import ValidationError
 from controlplane.faults import CommandError, UsageError
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
@@ -79,10 +80,10 @@ class FacadeClient:
         return self._call(routes.REVOKE, body, RevokeReply)
 
     def _call(self, path: str, body: Message, reply: type[Reply]) -> Reply:
-        content = self._post(path, write_json(body))
+        content = self._post(path, encode(body))
         try:
-            return read_json(content, reply)
-        except Mismatch as error:
+            return decode(content, reply)
+        except ValidationError as error:
             raise CommandError(f"the service's reply does not fit the contract: {error}") from error
 
     def _post(self, path: str, content: bytes) -> bytes:
@@ -152,8 +153,8 @@ def is_loopback_url(url: str) -> bool:
 def refusal(status: int, body: bytes) -> CommandError:
     """Return what the service's refusal says, for a person."""
     try:
-        problem = read_json(body, Problem)
-    except Mismatch:
+        problem = decode(body, Problem)
+    except ValidationError:
         problem = Problem()
     said = problem.detail or problem.title or ""
     for name, messages in list((problem.errors or {}).items())[:3]:

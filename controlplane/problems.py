@@ -11,8 +11,8 @@ challenge_expired, request_finished, request_expired, too_many_open_requests ·
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from agent.wire.codec import encode
 from agent.wire.problem import MEDIA_TYPE, Problem
-from agent.wire.reading import write_json
 
 __all__ = ["MEDIA_TYPE", "Refusal", "problem_body"]
 
@@ -50,7 +50,7 @@ def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:
         detail=refusal.detail,
         errors=None if refusal.errors is None else dict(refusal.errors),
     )
-    return write_json(problem)
+    return encode(problem)
 
 
 def invalid_request(detail: str) -> Refusal:

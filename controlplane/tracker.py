@@ -20,7 +20,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.core import Core
 from controlplane.settings import Settings
@@ -139,7 +139,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, claim: Claim) -> None:
 async def _post(url: str, client: httpx2.AsyncClient, event: Event) -> str:
     """Return why it failed, or nothing. The answer's body is not read: nobody bounds it."""
     headers = {"Content-Type": "application/json", "Idempotency-Key": event.event_id}
-    content = write_json(event)
+    content = encode(event)
     try:
         async with client.stream("POST", url, content=content, headers=headers) as response:
             return "" if response.is_success else f"the tracker answered {response.status_code}"

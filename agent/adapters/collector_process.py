@@ -16,23 +16,22 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, cast
+from typing import Final
 
 from agent.adapters import moments
 from agent.adapters.moments import Moment
 from agent.errors import CollectorError
 from agent.redaction.environment import without_secrets
-from agent.wire.reading import Mismatch, converted, read_json
+from agent.wire.codec import decode_strictly
+from agent.wire.validation import ValidationError
 from collectors.contract import (
     EVENT_MAX_BYTES,
-    ApplicationFacts,
     Checkpoint,
     Crash,
     Event,
     Facts,
     Failure,
     Job,
-    NetworkFacts,
     Progress,
     Result,
 )
@@ -61,10 +60,6 @@ _MOMENTS: Final = {
     "crash": Moment.CHILD_CRASH,
 }
 
-_FACTS: Final[Mapping[Any, type[Facts]]] = {
-    "network": NetworkFacts,
-    "application": ApplicationFacts,
-}
 
 OnProgress = Callable[[Progress], None]
 
@@ -216,7 +211,7 @@ class _EventReader:
                 return
             try:
                 self._take(event_of(line))
-            except Mismatch as error:
+            except ValidationError as error:
                 raise CollectorError(f"an event cannot be read: {error}") from None
 
     async def _next_line(self) -> bytes:
@@ -268,27 +263,10 @@ class _EventReader:
 
 
 def event_of(line: bytes) -> Event:
-    """Read a line of a child. Raises Mismatch."""
-    document = _document(line)
-    name = document.get("event")
-    if name == "progress":
-        return cast(Progress, converted(document, Progress))
-    if name == "crash":
-        return cast(Crash, converted(document, Crash))
-    if name not in {"checkpoint", "result"}:
-        raise Mismatch(("event",), f"is none: {str(name)[:32]!r}")
-    found = document.get("facts")
-    kind = _FACTS.get(found.get("kind")) if isinstance(found, dict) else None
-    if kind is None:
-        raise Mismatch(("facts", "kind"), "is none")
-    facts = converted(found, kind)
-    return Result(facts) if name == "result" else Checkpoint(facts)
-
-
-def _document(line: bytes) -> dict[str, Any]:
+    """Read a line of a child. Raises ValidationError."""
     try:
-        return read_json(line, dict[str, Any])
-    except Mismatch:
+        return _decode(line)
+    except ValidationError:
         # Python writes undecodable bytes of names as half surrogates, which are no JSON text.
         if b"\\ud" not in line:
             raise
@@ -296,7 +274,12 @@ def _document(line: bytes) -> dict[str, Any]:
             text = json.dumps(json.loads(line), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = ""
-        return read_json(text.encode("utf-8", "replace"), dict[str, Any])
+        return _decode(text.encode("utf-8", "replace"))
+
+
+def _decode(line: bytes) -> Event:
+    event: Event = decode_strictly(line, Event)
+    return event
 
 
 def _reason_of(read: asyncio.Task[None]) -> str | None:

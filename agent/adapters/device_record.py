@@ -9,10 +9,11 @@ from agent.adapters.atomic_file import write_atomically
 from agent.adapters.moments import Moment
 from agent.adapters.state import StateDirectory
 from agent.errors import StateError
+from agent.wire.base import Model
+from agent.wire.codec import decode, encode_indented
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.model import Record
-from agent.wire.reading import Mismatch, read_json, write_indented
 from agent.wire.text import LegacyInstallId
+from agent.wire.validation import ValidationError
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ NAME = "device.json"
 MAX_BYTES = 1_000_000
 
 
-class Binding(Record):
+class Binding(Model):
     """An enrollment at one service for one location."""
 
     base_url: str
@@ -28,7 +29,7 @@ class Binding(Record):
     record: EnrollmentRecord
 
 
-class DeviceRecord(Record):
+class DeviceRecord(Model):
     """``fingerprint`` is that of the machine this was written on (adapters.machine)."""
 
     legacy_install_id: LegacyInstallId
@@ -55,8 +56,8 @@ class DeviceRecordFile:
         except OSError as error:
             raise StateError(f"{self._path} cannot be read: {error.strerror}") from None
         try:
-            return read_json(content, DeviceRecord)
-        except Mismatch:
+            return decode(content, DeviceRecord)
+        except ValidationError:
             log.error("%s cannot be read: it is set aside and made anew", self._path)
             self._state.set_aside(self._path)
             self.was_quarantined = True
@@ -66,15 +67,15 @@ class DeviceRecordFile:
         """Return the record if it can be read, and touch nothing. Raises StateError for what is
         no file of the agent's own."""
         try:
-            return read_json(self._state.read(NAME, MAX_BYTES), DeviceRecord)
-        except (OSError, Mismatch):
+            return decode(self._state.read(NAME, MAX_BYTES), DeviceRecord)
+        except (OSError, ValidationError):
             return None
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
         moments.before(Moment.DEVICE_RECORD_WRITTEN)
         try:
-            write_atomically(self._path, write_indented(record).encode() + b"\n")
+            write_atomically(self._path, encode_indented(record).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
         moments.after(Moment.DEVICE_RECORD_WRITTEN)

@@ -33,6 +33,7 @@ from agent.rules.command_frames import Frame, parse_frame
 from agent.rules.replies import error_of, http_date
 from agent.wire import routes
 from agent.wire.base import Message
+from agent.wire.codec import decode, encode
 from agent.wire.device_operations import (
     AcknowledgeReply,
     AcknowledgeRequest,
@@ -45,7 +46,7 @@ from agent.wire.device_operations import (
     HeartbeatRequest,
     SubmitResultReply,
 )
-from agent.wire.reading import Mismatch, read_json, write_json
+from agent.wire.validation import ValidationError
 
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -103,7 +104,7 @@ class Facade:
         return await self._ask(Moment.ENROLL_CALLED, request, EnrollmentRecord)
 
     async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(Moment.CURRENT_CALLED, write_json(EmptyRequest()))
+        body = await self._post(Moment.CURRENT_CALLED, encode(EmptyRequest()))
         # Only null says that there is no binding; an empty answer says nothing about it.
         if body.strip() == b"null":
             return None
@@ -138,7 +139,7 @@ class Facade:
                         self._client.stream(
                             "POST",
                             self._base_url + routes.ON_COMMANDS,
-                            content=write_json(EmptyRequest()),
+                            content=encode(EmptyRequest()),
                             headers=self._headers(accept),
                             timeout=stream_timeout(self._timeout_s),
                         )
@@ -154,7 +155,7 @@ class Facade:
                 yield CommandStream(False, self._single(response))
 
     async def _ask(self, moment: Moment, request: Message, reply: type[Reply]) -> Reply:
-        return _read(reply, await self._post(moment, write_json(request)))
+        return _read(reply, await self._post(moment, encode(request)))
 
     async def _post(self, moment: Moment, body: bytes) -> bytes:
         moments.before(moment)
@@ -207,6 +208,6 @@ class Facade:
 
 def _read(model: type[Reply], body: bytes) -> Reply:
     try:
-        return read_json(body, model)
-    except Mismatch as error:
+        return decode(body, model)
+    except ValidationError as error:
         raise Unavailable("bad-reply", f"{error.where or 'the answer'}: {error.reason}") from None

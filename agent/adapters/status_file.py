@@ -2,19 +2,20 @@
 
 from typing import Literal
 
-import msgspec
+from pydantic import Field
 
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.state import StateDirectory
-from agent.wire.model import Record
-from agent.wire.reading import Mismatch, read_json, write_indented
+from agent.wire.base import Array, Model
+from agent.wire.codec import decode, encode_indented
+from agent.wire.validation import ValidationError
 
 NAME = "status.json"
 WORLD_READABLE = 0o644
 MAX_BYTES = 4_000_000
 
 
-class ProblemStatus(Record):
+class ProblemStatus(Model):
     """An unhealthy condition and its fix (rules.health)."""
 
     code: str
@@ -25,7 +26,7 @@ class ProblemStatus(Record):
     since: str
 
 
-class BindingStatus(Record):
+class BindingStatus(Model):
     instance_id: str
     binding_id: str
     organization_id: str
@@ -33,7 +34,7 @@ class BindingStatus(Record):
     base_url: str
 
 
-class DaemonStatus(Record):
+class DaemonStatus(Model):
     """Moments are ISO 8601 in UTC. ``phase`` is the life of the daemon itself."""
 
     version: str
@@ -51,8 +52,8 @@ class DaemonStatus(Record):
     outbox_reports: int = 0
     outbox_bytes: int = 0
     outbox_oldest_at: str | None = None
-    counters: dict[str, int] = msgspec.field(default_factory=dict)
-    problems: tuple[ProblemStatus, ...] = ()
+    counters: dict[str, int] = Field(default_factory=dict)
+    problems: Array[ProblemStatus] = ()
 
 
 class StatusFile:
@@ -62,12 +63,14 @@ class StatusFile:
 
     def write(self, status: DaemonStatus) -> None:
         """Replace the file. Raises OSError. The next start writes it anew: it need not last."""
-        write_atomically(self._path, write_indented(status).encode(), WORLD_READABLE, durably=False)
+        write_atomically(
+            self._path, encode_indented(status).encode(), WORLD_READABLE, durably=False
+        )
 
     def read(self) -> DaemonStatus | None:
         """Return what the daemon last wrote, or None. Raises StateError for what is no file of
         the agent's own."""
         try:
-            return read_json(self._state.read(NAME, MAX_BYTES), DaemonStatus)
-        except (OSError, Mismatch):
+            return decode(self._state.read(NAME, MAX_BYTES), DaemonStatus)
+        except (OSError, ValidationError):
             return None

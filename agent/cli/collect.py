@@ -31,8 +31,8 @@ from agent.reporting import environment_here
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload
 from agent.tasks.report_maker import application_job, network_job, payload_of
+from agent.wire.codec import encode, encode_indented
 from agent.wire.payload import Identity
-from agent.wire.reading import write_indented, write_json
 from agent.wire.vocabulary import Kind
 from collectors.contract import Job, Progress
 
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         _write_page(options.html, payload)
     if options.json:
-        sys.stdout.write(write_indented(payload) + "\n")
+        sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
-        sys.stdout.write(write_json(payload).decode() + "\n")
+        sys.stdout.write(encode(payload).decode() + "\n")
     elif options.html is None:
         Console(highlight=False).print(report_view(payload))
     return 0

@@ -10,21 +10,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from msgspec.structs import fields
-
 from agent.adapters.http_client import check_service
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
-from agent.config import Config, LocalConfig
+from agent.config import Config, LocalConfig, Section
 from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
 from agent.config_missing import no_configuration
 from agent.credential import ApiKeySource, key_place
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
-from agent.wire.mistakes import section_of
-from agent.wire.model import Record, replaced
-from agent.wire.reading import plain_values
+from agent.wire.codec import to_plain
 
 DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -72,22 +67,12 @@ def run(options: argparse.Namespace) -> int:
 
 def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
-    from agent.config_texts import TEXTS  # noqa: PLC0415
-
-    document = msgspec.json.schema(Config)
-    definitions = document.pop("$defs")
-    whole = definitions.pop(Config.__name__)
-    for each in (whole, *definitions.values()):
+    document = Config.model_json_schema()
+    for each in (document, *document["$defs"].values()):
         each.pop("description", None)  # a docstring, which the package goes without
-    for section in fields(Config):
-        model = section_of(section.type)
-        whole["properties"][section.name]["description"] = TEXTS[section.name]
-        for key, value in definitions[model.__name__]["properties"].items() if model else ():
-            value["description"] = TEXTS[f"{section.name}.{key}"]
     return {
         "$schema": SCHEMA_DIALECT,
-        **whole,
-        "$defs": definitions,
+        **document,
         "title": "Configuration of the venue agent",
     }
 
@@ -138,8 +123,8 @@ def _surroundings(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], ob
     """Yield the keys that name something of this machine, and what sees that it is there."""
     service = loaded.config.service
     key = key_place(service.api_key_file, loaded.path)
-    yield "service.proxy", lambda: check_service(replaced(service, ca_file=""))
-    yield "service.ca_file", lambda: check_service(replaced(service, proxy=""))
+    yield "service.proxy", lambda: check_service(service.model_copy(update={"ca_file": ""}))
+    yield "service.ca_file", lambda: check_service(service.model_copy(update={"proxy": ""}))
     yield "service.api_key_file", lambda: _require_private(key)
     yield "device.state_dir", lambda: _require_directory(loaded.state_dir)
 
@@ -200,13 +185,13 @@ def _row(value: Value) -> tuple[tuple[str, Style], ...]:
 
 
 def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Iterator[Value]:
-    for section in (field.name for field in fields(type(config))):
+    for section in type(config).model_fields:
         value = getattr(config, section)
-        if isinstance(value, Record):
-            for key, inner in plain_values(value).items():
+        if isinstance(value, Section):
+            for key, inner in to_plain(value).items():
                 origin = origins.get(f"{section}.{key}", DEFAULT)
                 yield Value(section, key, redact_value(key, inner), origin)
         else:
             for item in value or ():
-                inner = plain_values(item)
+                inner = to_plain(item)
                 yield Value(section, redact(inner.pop("id")), redact_value(section, inner), file)

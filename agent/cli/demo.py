@@ -27,8 +27,8 @@ from agent.adapters.status_file import BindingStatus, StatusFile
 from agent.errors import AgentError
 from agent.presentation.html import report_page
 from agent.presentation.terminal import report_view
-from agent.wire.payloads import ReportPayload
-from agent.wire.reading import converted
+from agent.wire.codec import validate
+from agent.wire.payloads import PAYLOADS
 
 LOCATION: Final = "demo-venue"
 KINDS: Final = ("network", "application")
@@ -189,7 +189,7 @@ def _show_report(
     detail = json.loads(detail_text)
     _say(console, f"{kind} report {detail['outcome']} after {time.monotonic() - began:.1f} s")
     if detail["payload"] is not None:
-        payload = converted(detail["payload"], ReportPayload)
+        payload = validate(detail["payload"], PAYLOADS[detail["kind"]])
         (home / f"{kind}.html").write_text(report_page(payload), encoding="utf-8")
         console.print(report_view(payload))
         console.print()

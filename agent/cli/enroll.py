@@ -26,8 +26,8 @@ from agent.errors import ServiceError, StateError
 from agent.tasks.enroll import Place, explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.tasks.standing import Standing
+from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.reading import plain_values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     with _held(state):
         record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
     if options.json:
-        sys.stdout.write(json.dumps(plain_values(record), indent=2) + "\n")
+        sys.stdout.write(json.dumps(to_plain(record), indent=2) + "\n")
     else:
         _show(Screen(), record, is_new=is_new)
     return 0

@@ -18,8 +18,7 @@ from agent.errors import ConfigMissing, StateError
 from agent.presentation.moments import ago
 from agent.redaction.known import redact
 from agent.rights import as_root, how_to_start
-from agent.wire.model import replaced
-from agent.wire.reading import plain_values
+from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
@@ -87,8 +86,8 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
     """Redact the details: the file may be of an older version."""
     if status is None:
         return None
-    problems = tuple(replaced(p, detail=redact(p.detail)) for p in status.problems)
-    return replaced(status, problems=problems, activity=redact(status.activity))
+    problems = tuple(p.model_copy(update={"detail": redact(p.detail)}) for p in status.problems)
+    return status.model_copy(update={"problems": problems, "activity": redact(status.activity)})
 
 
 def _judge(status: DaemonStatus | None) -> int:
@@ -116,7 +115,7 @@ def _document(
         "running": pid is not None,
         "pid": pid,
         "state_dir": str(state.path),
-        "daemon": None if status is None else plain_values(status),
+        "daemon": None if status is None else to_plain(status),
     }
 
 

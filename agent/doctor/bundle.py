@@ -31,7 +31,7 @@ from agent.redaction.places import secrets_here
 from agent.redaction.redactor import Redactor
 from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
-from agent.wire.reading import plain_values
+from agent.wire.codec import to_plain
 
 REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
@@ -84,7 +84,7 @@ def _status(state: StateDirectory) -> Any:
         status = StatusFile(state).read()
     except StateError as error:
         return {"error": str(error)}
-    return None if status is None else plain_values(status)
+    return None if status is None else to_plain(status)
 
 
 def _without_secrets(body: str, redactor: Redactor) -> str:

@@ -23,7 +23,6 @@ from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError,
 from agent.rules.health import CONDITIONS
 from agent.rules.standing import Verdict, judge
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
-from agent.wire.model import replaced
 
 ASK_WITHIN_S: Final = 3.5
 RECENT_S: Final = 300.0
@@ -169,7 +168,7 @@ async def _asked(
     evidence: Evidence,
     question: Callable[[Facade], Awaitable[EnrollmentRecord | None]],
 ) -> EnrollmentRecord | None:
-    impatient = replaced(config.service, request_timeout_seconds=ASK_WITHIN_S)
+    impatient = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
     facade = Facade(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
     try:
         return await question(facade)

@@ -29,6 +29,7 @@ def application_report(
     said = (f"{left_out} browser fields are left out",) if left_out else ()
     limitations = limitation_lines((*found.limitations, *said, *unconfined(found.confinement)))
     return wire.ApplicationPayload(
+        version=1,
         report_id=context.report_id,
         started_at=clip(found.started_at),
         finished_at=context.finished_at,
@@ -39,6 +40,7 @@ def application_report(
         limitations=limitations,
         report_type="application",
         snapshot=wire.Snapshot(
+            version=1,
             collected_at=clip(found.started_at),
             duration_ms=found.duration_ms if math.isfinite(found.duration_ms) else 0.0,
             fields=tuple(_field(f) for f in (*found.fields, *agent_fields)),

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agent.wire.codec import decode, validate
 from agent.wire.device_operations import Command
-from agent.wire.reading import Mismatch, converted, read_json
+from agent.wire.validation import ValidationError
 
 FRAME_MAX_BYTES: Final = 1_048_576
 COMMANDS_MAX: Final = 256
@@ -36,8 +37,8 @@ def parse_frame(data: str | bytes) -> Frame:
     if not stripped:
         return Frame()
     try:
-        return _frame_of(read_json(stripped, object))
-    except Mismatch:
+        return _frame_of(decode(stripped, object))
+    except ValidationError:
         return _parse_lines(stripped)
 
 
@@ -48,8 +49,8 @@ def _parse_lines(content: bytes) -> Frame:
         if not line.strip():
             continue
         try:
-            frames.append(_frame_of(read_json(line, object)))
-        except Mismatch as error:
+            frames.append(_frame_of(decode(line, object)))
+        except ValidationError as error:
             frames.append(Frame(rejected=(f"not JSON: {error}",)))
         entries += max(1, len(frames[-1].commands) + len(frames[-1].rejected))
         if entries > COMMANDS_MAX:
@@ -67,8 +68,8 @@ def _frame_of(document: Any) -> Frame:
             rejected.append(f"more than {COMMANDS_MAX} entries in one frame")
             break
         try:
-            commands.append(converted(entry, Command))
-        except Mismatch as error:
+            commands.append(validate(entry, Command))
+        except ValidationError as error:
             rejected.append(f"{error.where or 'entry'}: {error.reason}")
     return Frame(tuple(commands), tuple(rejected))
 

@@ -22,6 +22,7 @@ def network_report(
     limitations = limitation_lines((*_limitations(found), *unconfined(found.confinement)))
     endpoints = _endpoints_kept(found)
     return wire.NetworkPayload(
+        version=2,
         report_id=context.report_id,
         started_at=clip(found.started_at),
         finished_at=context.finished_at,
@@ -48,6 +49,7 @@ def switched_off_report(why: str, started_at: str, context: ReportContext) -> wi
     What was not looked for is null, not an empty finding (docs/adr/0009).
     """
     return wire.NetworkPayload(
+        version=2,
         report_id=context.report_id,
         started_at=clip(started_at),
         finished_at=context.finished_at,

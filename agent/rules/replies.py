@@ -21,8 +21,9 @@ from agent.errors import (
     Unavailable,
 )
 from agent.redaction.known import redact
+from agent.wire.codec import decode
 from agent.wire.problem import Problem
-from agent.wire.reading import Mismatch, read_json
+from agent.wire.validation import ValidationError
 
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
@@ -95,8 +96,8 @@ def http_date(value: str | None) -> datetime | None:
 
 def _problem(body: bytes) -> Problem:
     try:
-        return read_json(body, Problem)
-    except Mismatch:
+        return decode(body, Problem)
+    except ValidationError:
         return Problem()
 
 

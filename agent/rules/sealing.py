@@ -10,11 +10,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from agent.wire.application_payload import ApplicationPayload
+from agent.wire.codec import decode, encode, validate
 from agent.wire.device_operations import SubmitResultRequest
-from agent.wire.model import replaced
 from agent.wire.network_payload import NetworkPayload
 from agent.wire.payloads import PAYLOADS, ReportPayload
-from agent.wire.reading import converted, read_json, write_json
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 
 Payload = ReportPayload
@@ -70,7 +69,7 @@ def seal(report: Report, max_bytes: int, *, first_tier: int = 0) -> Sealed:
 def seal_smaller(body: bytes, max_bytes: int, *, tier: int) -> Sealed | None:
     """Return a smaller seal of the report in ``body``, or None when it is the smallest already.
 
-    Raises Mismatch when ``body`` is no sealed report.
+    Raises ValidationError when ``body`` is no sealed report.
     """
     if tier >= LAST_TIER:
         return None
@@ -84,11 +83,11 @@ def seal_as_failed(body: bytes) -> Sealed:
 
 
 def report_of(body: bytes) -> Report:
-    """Read a sealed body back. Raises Mismatch."""
-    request = read_json(body, SubmitResultRequest)
+    """Read a sealed body back. Raises ValidationError."""
+    request = decode(body, SubmitResultRequest)
     payload: Payload | None = None
     if isinstance(request.report, dict):
-        payload = converted(request.report, PAYLOADS[request.kind])
+        payload = validate(request.report, PAYLOADS[request.kind])
     return Report(
         report_id=request.report_id,
         binding_id=request.binding_id,
@@ -116,17 +115,21 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     if network_map is not None:
         hosts = network_map.hosts[: _HOSTS_KEPT[tier]]
         hosts_dropped = len(network_map.hosts) - len(hosts)
-        network_map = replaced(
-            network_map, hosts=tuple(replaced(h, services=()) for h in hosts), truncated=True
+        network_map = network_map.model_copy(
+            update={
+                "hosts": tuple(h.model_copy(update={"services": ()}) for h in hosts),
+                "truncated": True,
+            }
         )
     dropped = len(payload.endpoints) - len(endpoints)
     what = f"services of hosts, {dropped} endpoints, {hosts_dropped} hosts"
-    return replaced(
-        payload,
-        **_said(payload, tier, what),
-        endpoints=endpoints,
-        endpoints_omitted=payload.endpoints_omitted + dropped,
-        network_map=network_map,
+    return payload.model_copy(
+        update={
+            **_said(payload, tier, what),
+            "endpoints": endpoints,
+            "endpoints_omitted": payload.endpoints_omitted + dropped,
+            "network_map": network_map,
+        }
     )
 
 
@@ -141,10 +144,11 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
         available = tuple(f for f in snapshot.fields if f.status == "available")
         dropped.append(f"{len(snapshot.fields) - len(available)} unavailable fields")
         update["fields"] = available
-    return replaced(
-        payload,
-        **_said(payload, tier, ", ".join(dropped)),
-        snapshot=replaced(snapshot, **update),
+    return payload.model_copy(
+        update={
+            **_said(payload, tier, ", ".join(dropped)),
+            "snapshot": snapshot.model_copy(update={**update}),
+        }
     )
 
 
@@ -176,7 +180,7 @@ def _body(report: Report, payload: Payload | None, outcome: Outcome) -> bytes:
         report=payload,
         failure_reason=reason,
     )
-    body = write_json(request)
+    body = encode(request)
     # What could not be read back is not sent: the service would refuse it, and nobody would know.
     report_of(body)
     return body

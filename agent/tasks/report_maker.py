@@ -20,7 +20,6 @@ from agent.rules.redacted_facts import redacted
 from agent.rules.report_context import ReportContext, identity_of
 from agent.rules.sealing import Payload, Report, Sealed, seal
 from agent.tasks.standing import Standing
-from agent.wire.model import replaced
 from agent.wire.payload import Environment
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 from collectors.contract import (
@@ -153,7 +152,9 @@ class ReportMaker:
             binding_id=self._binding_id(entry),
             kind=draft.kind,
             outcome=draft.outcome,
-            payload=None if payload is None else replaced(payload, report_id=str(report_id)),
+            payload=None
+            if payload is None
+            else payload.model_copy(update={"report_id": str(report_id)}),
             request_id=None if entry is None else entry.request_id,
             failure_reason=draft.failure_reason,
         )

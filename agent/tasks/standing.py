@@ -6,7 +6,6 @@ from uuid import UUID
 
 from agent.adapters.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.model import replaced
 
 log = logging.getLogger(__name__)
 
@@ -58,20 +57,20 @@ class Standing:
         """Hold ``record`` as the binding, durably. Raises StateError."""
         self._lose()
         binding = Binding(base_url=self._base_url, location_id=location_id, record=record)
-        self._save(replaced(self._record, binding=binding, is_revoked=False))
+        self._save(self._record.model_copy(update={"binding": binding, "is_revoked": False}))
         self._may_work.set()
 
     def confirm(self) -> None:
         """The service still knows the binding."""
         if self.is_revoked:
-            self._save(replaced(self._record, is_revoked=False))
+            self._save(self._record.model_copy(update={"is_revoked": False}))
         self._may_work.set()
 
     def revoke(self) -> None:
         """The service has taken the binding away: nothing may work until there is another."""
         self._lose()
         if not self.is_revoked:
-            self._save(replaced(self._record, is_revoked=True))
+            self._save(self._record.model_copy(update={"is_revoked": True}))
 
     def _lose(self) -> None:
         """Wake who waits for the loss of the present binding."""

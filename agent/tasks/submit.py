@@ -24,7 +24,7 @@ from agent.tasks.health_board import HealthBoard
 from agent.tasks.link import Link
 from agent.tasks.standing import Standing
 from agent.wire.device_operations import SubmitResultReply
-from agent.wire.reading import Mismatch
+from agent.wire.validation import ValidationError
 
 log = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class Submitter:
 
         try:
             smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
-        except Mismatch:
+        except ValidationError:
             smaller = None
         if smaller is None:
             self._give_up(item, why)
@@ -199,7 +199,7 @@ class Submitter:
         log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
         try:
             self._outbox.replace(item, seal_as_failed(item.body))
-        except Mismatch:
+        except ValidationError:
             self._give_up(item, why)
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:

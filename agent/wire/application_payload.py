@@ -1,16 +1,28 @@
 """The application snapshot (contract: Version-1 payload)."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal, Self
 
-from msgspec import Meta
+from pydantic import Discriminator, Tag, model_validator
 
 from agent.wire import limits
-from agent.wire.base import Exact, Integer, Number
+from agent.wire.base import Absent, Array, Exact, MaxItems, Number, value_kind
 from agent.wire.payload import Payload
-from agent.wire.text import PayloadText, at_most
+from agent.wire.text import PayloadText, Utf16Length
 from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
 
-FieldValue = PayloadText | bool | Integer | float | tuple[PayloadText, ...]
+_ByItsType = Discriminator(
+    value_kind,
+    custom_error_type="value_type",
+    custom_error_message="must be a text, a number, true or false, or a list of texts",
+)
+
+FieldValue = Annotated[
+    Annotated[PayloadText, Tag("text")]
+    | Annotated[bool, Tag("flag")]
+    | Annotated[Number, Tag("number")]
+    | Annotated[Array[PayloadText], Tag("list")],
+    _ByItsType,
+]
 
 
 class SnapshotField(Exact):
@@ -19,52 +31,43 @@ class SnapshotField(Exact):
     key: PayloadText
     source: PayloadText
     status: FieldStatus
-    value: FieldValue | None = None
-    reason: PayloadText | None = None
+    value: Absent[FieldValue] = None
+    reason: Absent[PayloadText] = None
 
 
 class SnapshotInterface(Exact):
     id: PayloadText
-    fields: tuple[SnapshotField, ...]
+    fields: Array[SnapshotField]
 
 
 class Peripheral(Exact):
     id: PayloadText
-    fields: tuple[SnapshotField, ...]
+    fields: Array[SnapshotField]
     kind: PeripheralKind
 
 
-class Snapshot(Exact, tag_field="version", tag=1):
-    version: ClassVar = 1
+class Snapshot(Exact):
+    version: Literal[1]
     collected_at: PayloadText
     duration_ms: Number
-    fields: tuple[SnapshotField, ...]
-    interfaces: tuple[SnapshotInterface, ...]
-    peripherals: tuple[Peripheral, ...]
-    limitations: tuple[PayloadText, ...]
+    fields: Array[SnapshotField]
+    interfaces: Array[SnapshotInterface]
+    peripherals: Array[Peripheral]
+    limitations: Array[PayloadText]
     truncated: bool
 
 
-BrowserSource = Annotated[
-    str,
-    Meta(min_length=1, max_length=limits.BROWSER_SOURCE_MAX),
-    at_most(limits.BROWSER_SOURCE_MAX),
+BrowserSource = Annotated[str, Utf16Length(limits.BROWSER_SOURCE_MAX, 1)]
+BrowserText = Annotated[str, Utf16Length(limits.BROWSER_STRING_MAX)]
+BrowserReason = Annotated[str, Utf16Length(limits.BROWSER_REASON_MAX, 1)]
+BrowserTexts = Annotated[tuple[BrowserText, ...], MaxItems(limits.BROWSER_ARRAY_MAX)]
+BrowserValue = Annotated[
+    Annotated[BrowserText, Tag("text")]
+    | Annotated[bool, Tag("flag")]
+    | Annotated[Number, Tag("number")]
+    | Annotated[BrowserTexts, Tag("list")],
+    _ByItsType,
 ]
-BrowserText = Annotated[
-    str, Meta(max_length=limits.BROWSER_STRING_MAX), at_most(limits.BROWSER_STRING_MAX)
-]
-BrowserReason = Annotated[
-    str,
-    Meta(min_length=1, max_length=limits.BROWSER_REASON_MAX),
-    at_most(limits.BROWSER_REASON_MAX),
-]
-BrowserValue = (
-    BrowserText
-    | bool
-    | Integer
-    | float
-    | Annotated[tuple[BrowserText, ...], Meta(max_length=limits.BROWSER_ARRAY_MAX)]
-)
 
 
 class BrowserField(Exact):
@@ -73,20 +76,21 @@ class BrowserField(Exact):
     key: BrowserFieldKey
     source: BrowserSource
     status: FieldStatus
-    value: BrowserValue | None = None
-    reason: BrowserReason | None = None
+    value: Absent[BrowserValue] = None
+    reason: Absent[BrowserReason] = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    @model_validator(mode="after")
+    def _has_one_of_the_two(self) -> Self:
         has, lacks = ("value", "reason") if self.status == "available" else ("reason", "value")
         if getattr(self, has) is None:
             raise ValueError(f"`{has}` is required where the status is {self.status}")
         if getattr(self, lacks) is not None:
             raise ValueError(f"`{lacks}` is not known where the status is {self.status}")
+        return self
 
 
-class ApplicationPayload(Payload, tag_field="version", tag=1):
-    version: ClassVar = 1
+class ApplicationPayload(Payload):
+    version: Literal[1]
     report_type: Literal["application"]
     snapshot: Snapshot
-    browser_fields: Annotated[tuple[BrowserField, ...], Meta(max_length=limits.BROWSER_FIELDS_MAX)]
+    browser_fields: Annotated[tuple[BrowserField, ...], MaxItems(limits.BROWSER_FIELDS_MAX)]

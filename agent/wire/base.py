@@ -1,38 +1,178 @@
-"""The two kinds of message: what the agent says (exact) and what it is told (tolerant)."""
+"""What every model is made of: strict, frozen and bounded, and how absent, null and time are read.
 
+`Model` is the base of state files and of the configuration; `Exact` is what a device sends, where
+a key that the contract does not name is an error; `Tolerant` is what the service answers, where
+keys of later versions are ignored.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
 
-from msgspec import Meta
+from annotated_types import GroupedMetadata
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from agent.wire import limits
-from agent.wire.model import Check, Record
 from agent.wire.moments import moment_of
 
+T = TypeVar("T")
 
-class Message(Record, rename="camel"):
+FROM_OUTSIDE: Final = "from outside"
+"""The validation context of what others wrote; values of our own code are made without it."""
+
+UNKNOWN_KEYS_MAX: Final = 32
+"""Unknown keys of one object that are named one by one; with more of them it is one mistake."""
+
+
+class Model(BaseModel):
+    """Nothing is converted, nothing changes after it is made, and its validator is made late."""
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, defer_build=True, allow_inf_nan=False, extra="ignore"
+    )
+
+
+class Message(Model):
     """An object of the contract. Python names are snake_case, wire names camelCase."""
 
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
 
-class Exact(Message, forbid_unknown_fields=True, omit_defaults=True):
-    """What a device sends: a key the contract does not name is an error.
 
-    A key with a default is one the contract calls optional: it is left out, not sent as null,
-    when it has no value.
-    """
+class Exact(Message):
+    """What a device sends."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bound_the_keys(cls, value: Any) -> Any:
+        # Each unknown key is an error of its own, which costs more than the key itself.
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + UNKNOWN_KEYS_MAX:
+            raise PydanticCustomError("too_many_keys", "has more keys than the contract knows")
+        return value
 
 
 class Tolerant(Message):
-    """What the service answers: keys of later versions are ignored."""
+    """What the service answers."""
 
 
-if TYPE_CHECKING:
-    Timestamp = datetime
-else:
-    Timestamp = Annotated[str, Check(moment_of, also=(datetime,))]
-    """An ISO 8601 date-time in any form that is in use (`moments`); kept as a moment in UTC."""
+# ---------------------------------------------------------------------------- absent and null
 
-Integer = Annotated[int, Meta(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
-Count = Annotated[int, Meta(ge=0, le=limits.INTEGER_MAX)]
-Port = Annotated[int, Meta(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
-Number = Annotated[int, Meta(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)] | float
+
+def _refuse_null(value: Any, info: ValidationInfo) -> Any:
+    if value is None and info.context == FROM_OUTSIDE:
+        raise PydanticCustomError("null", "must not be null: leave the key out instead")
+    return value
+
+
+def _without_null(schema: dict[str, Any]) -> None:
+    """Say in a JSON Schema what `_refuse_null` does."""
+    schema.pop("default", None)
+    others = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
+    if len(others) == 1:
+        schema.update(others[0])
+    elif others:
+        schema["anyOf"] = others
+
+
+Absent = Annotated[
+    T | None,
+    BeforeValidator(_refuse_null),
+    Field(exclude_if=lambda value: value is None, json_schema_extra=_without_null),
+]
+"""A key the contract calls optional: with no value it is left out. Null is not a way to say so."""
+
+# ---------------------------------------------------------------------------- lists
+
+
+@dataclass(frozen=True, slots=True)
+class MaxItems(GroupedMetadata):
+    """Bounds an array of the wire. One that is too long is one mistake, whatever is in it."""
+
+    count: int
+
+    def __iter__(self) -> Iterator[object]:
+        yield Field(strict=False, max_length=self.count)  # JSON's arrays become tuples
+        yield BeforeValidator(self._check)
+
+    def _check(self, value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) > self.count:
+            context = {"field_type": "List", "max_length": self.count, "actual_length": len(value)}
+            raise PydanticKnownError("too_long", context)
+        return value
+
+
+Array = Annotated[tuple[T, ...], Field(strict=False, fail_fast=True)]
+"""An array that the contract does not bound: its first bad element speaks for all."""
+
+# ---------------------------------------------------------------------------- time and identifiers
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+def _read_uuid(value: Any) -> Any:
+    """Read the canonical form only (RFC 9562, section 4): no braces, no ``urn:uuid:``."""
+    if isinstance(value, str):
+        if not _UUID.fullmatch(value):
+            raise PydanticCustomError("uuid", "must be a UUID such as {example}", _EXAMPLE)
+        return UUID(value)
+    return value
+
+
+_EXAMPLE: Final = {"example": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"}
+
+Uuid = Annotated[UUID, BeforeValidator(_read_uuid)]
+
+
+def _read_moment(value: Any) -> Any:
+    return moment_of(value) if isinstance(value, str | datetime) else value
+
+
+Timestamp = Annotated[datetime, BeforeValidator(_read_moment)]
+"""An ISO 8601 date-time in any form that is in use (`moments`); kept as a moment in UTC."""
+
+# ---------------------------------------------------------------------------- numbers
+
+Integer = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
+Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX)]
+Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
+
+
+def _is_number(value: Any) -> Any:
+    if type(value) not in {int, float} or not math.isfinite(value):
+        raise PydanticCustomError("number_type", "must be a number")
+    return value
+
+
+Number = Annotated[int | float, BeforeValidator(_is_number)]
+"""A number of JSON. The contract bounds integer fields only."""
+
+
+def value_kind(value: Any) -> str | None:
+    """Name the branch of a union of plain values by the value's own type."""
+    return _KINDS.get(type(value))
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    str: "text",
+    bool: "flag",
+    int: "number",
+    float: "number",
+    list: "list",
+    tuple: "list",
+}

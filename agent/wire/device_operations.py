@@ -1,19 +1,16 @@
 """The seven operations a device calls: bodies and replies (contract: Endpoints, remoteControl)."""
 
 from typing import Annotated, Any, Literal
-from uuid import UUID
-
-from msgspec import UNSET, Meta
 
 from agent.wire import limits
-from agent.wire.base import Exact, Timestamp, Tolerant
+from agent.wire.base import Absent, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.text import (
     AppVersion,
     Capability,
     LegacyInstallId,
     LocationId,
     NonEmptyText,
-    at_most,
+    Utf16Length,
 )
 from agent.wire.vocabulary import (
     AcknowledgedStatus,
@@ -25,46 +22,38 @@ from agent.wire.vocabulary import (
     TrackerStatus,
 )
 
-Capabilities = Annotated[tuple[Capability, ...], Meta(max_length=limits.CAPABILITIES_MAX)]
+Capabilities = Annotated[tuple[Capability, ...], MaxItems(limits.CAPABILITIES_MAX)]
 
 
 class ChallengeRequest(Exact):
-    instance_id: UUID
-    public_key: Annotated[
-        str,
-        Meta(max_length=limits.PUBLIC_KEY_LENGTH),
-        at_most(limits.PUBLIC_KEY_LENGTH, at_least=limits.PUBLIC_KEY_LENGTH),
-    ]
+    instance_id: Uuid
+    public_key: Annotated[str, Utf16Length(limits.PUBLIC_KEY_LENGTH, limits.PUBLIC_KEY_LENGTH)]
     platform: Platform
     location_id: LocationId
     legacy_install_id: LegacyInstallId
-    app_version: AppVersion | None = None
+    app_version: Absent[AppVersion] = None
     capabilities: Capabilities
 
 
 class ChallengeReply(Tolerant):
-    challenge_id: UUID
+    challenge_id: Uuid
     nonce: NonEmptyText
 
 
 class EnrollRequest(Exact):
-    challenge_id: UUID
-    signature: Annotated[
-        str,
-        Meta(max_length=limits.SIGNATURE_MAX),
-        at_most(limits.SIGNATURE_MAX, at_least=limits.SIGNATURE_MIN),
-    ]
+    challenge_id: Uuid
+    signature: Annotated[str, Utf16Length(limits.SIGNATURE_MAX, limits.SIGNATURE_MIN)]
 
 
 class EnrollmentRecord(Tolerant):
     """What `enroll` and `current` answer: the device as the service has bound it."""
 
-    instance_id: UUID
+    instance_id: Uuid
     location_id: LocationId
     legacy_install_id: LegacyInstallId
     app_version: AppVersion | None
     capabilities: Capabilities
-    binding_id: UUID
+    binding_id: Uuid
     organization_id: NonEmptyText
 
 
@@ -73,7 +62,7 @@ class EmptyRequest(Exact):
 
 
 class HeartbeatRequest(Exact):
-    binding_id: UUID
+    binding_id: Uuid
     foreground: bool
 
 
@@ -82,8 +71,8 @@ class HeartbeatReply(Tolerant):
 
 
 class AcknowledgeRequest(Exact):
-    request_id: UUID
-    binding_id: UUID
+    request_id: Uuid
+    binding_id: Uuid
     status: AcknowledgedStatus
 
 
@@ -93,20 +82,20 @@ class AcknowledgeReply(Tolerant):
 
 
 class SubmitResultRequest(Exact):
-    """A report on its way. ``report`` is a version-1 or version-2 payload, or null (said so)."""
+    """A report on its way. ``report`` is a version-1 or version-2 payload, or null."""
 
-    binding_id: UUID
-    report_id: UUID
+    binding_id: Uuid
+    report_id: Uuid
     kind: Kind
     outcome: Outcome
-    request_id: UUID | None = None
-    report: Any = UNSET
-    failure_reason: FailureReason | None = None
+    request_id: Absent[Uuid] = None
+    report: Any = None
+    failure_reason: Absent[FailureReason] = None
 
 
 class SubmitResultReply(Tolerant):
-    report_id: UUID
-    request_id: UUID | None
+    report_id: Uuid
+    request_id: Uuid | None
     outcome: Outcome
     tracker_status: TrackerStatus
 
@@ -119,8 +108,8 @@ class Command(Tolerant):
     """
 
     version: Literal[1]
-    request_id: UUID
-    binding_id: UUID
+    request_id: Uuid
+    binding_id: Uuid
     kind: Kind
     expires_at: Timestamp
     status: RequestStatus = "queued"

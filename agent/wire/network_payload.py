@@ -1,11 +1,11 @@
 """The network report (contract: Version-2 payload)."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Literal
 
-from msgspec import Meta
+from pydantic import Field
 
 from agent.wire import limits
-from agent.wire.base import Count, Exact, Number, Port
+from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Number, Port
 from agent.wire.payload import Payload
 from agent.wire.text import PayloadId, PayloadText
 from agent.wire.vocabulary import (
@@ -21,26 +21,31 @@ from agent.wire.vocabulary import (
 )
 
 
-class SourceRunning(Exact, tag_field="state", tag="running"):
-    state: ClassVar = "running"
+class SourceRunning(Exact):
+    state: Literal["running"] = "running"
 
 
-class SourceSucceeded(Exact, tag_field="state", tag="succeeded"):
-    state: ClassVar = "succeeded"
+class SourceSucceeded(Exact):
+    state: Literal["succeeded"] = "succeeded"
 
 
-class SourceFailed(Exact, tag_field="state", tag="failed"):
-    state: ClassVar = "failed"
+class SourceFailed(Exact):
+    state: Literal["failed"] = "failed"
     reason: PayloadText
 
 
-class SourceUnsupported(Exact, tag_field="state", tag="unsupported"):
-    state: ClassVar = "unsupported"
+class SourceUnsupported(Exact):
+    state: Literal["unsupported"] = "unsupported"
     reason: PayloadText
 
 
-DiscoveryState = SourceRunning | SourceSucceeded | SourceFailed
-MapSourceState = SourceRunning | SourceSucceeded | SourceFailed | SourceUnsupported
+DiscoveryState = Annotated[
+    SourceRunning | SourceSucceeded | SourceFailed, Field(discriminator="state")
+]
+MapSourceState = Annotated[
+    SourceRunning | SourceSucceeded | SourceFailed | SourceUnsupported,
+    Field(discriminator="state"),
+]
 
 
 class Discovery(Exact):
@@ -56,12 +61,10 @@ class Endpoint(Exact):
     port: Port
     label: PayloadText
     model: PayloadText | None
-    discovered_by: Annotated[tuple[DiscoverySource, ...], Meta(max_length=limits.DISCOVERED_BY_MAX)]
+    discovered_by: Annotated[tuple[DiscoverySource, ...], MaxItems(limits.DISCOVERED_BY_MAX)]
     status: EndpointStatus
     mac_address: PayloadText | None
-    matched_printer_ids: Annotated[
-        tuple[PayloadId, ...], Meta(max_length=limits.MATCHED_PRINTER_IDS_MAX)
-    ]
+    matched_printer_ids: Annotated[tuple[PayloadId, ...], MaxItems(limits.MATCHED_PRINTER_IDS_MAX)]
 
 
 class Printer(Exact):
@@ -89,28 +92,28 @@ class MapAddress(Exact):
 
 class MapInterface(Exact):
     name: PayloadText
-    addresses: tuple[MapAddress, ...]
-    gateways: tuple[PayloadText, ...]
-    mac_address: PayloadText | None = None
+    addresses: Array[MapAddress]
+    gateways: Array[PayloadText]
+    mac_address: Absent[PayloadText] = None
 
 
 class MapService(Exact):
-    name: PayloadText | None = None
-    type: PayloadText | None = None
+    name: Absent[PayloadText] = None
+    type: Absent[PayloadText] = None
     port: Number
     source: ServiceSource
-    reachable: bool | None = None
+    reachable: Absent[bool] = None
 
 
 class MapHost(Exact):
     address: PayloadText
-    interface_name: PayloadText | None = None
-    hostname: PayloadText | None = None
-    mac_address: PayloadText | None = None
-    services: tuple[MapService, ...]
+    interface_name: Absent[PayloadText] = None
+    hostname: Absent[PayloadText] = None
+    mac_address: Absent[PayloadText] = None
+    services: Array[MapService]
     reachability: Reachability
-    latency_ms: Number | None = None
-    sources: tuple[HostSource, ...]
+    latency_ms: Absent[Number] = None
+    sources: Array[HostSource]
 
 
 class MapSources(Exact):
@@ -123,16 +126,16 @@ class MapBounds(Exact):
     max_hosts: Number
     max_services: Number
     max_duration_ms: Number
-    ports: tuple[Number, ...]
+    ports: Array[Number]
 
 
 class NetworkMap(Exact):
     state: MapState
     os: MapOs
-    interfaces: tuple[MapInterface, ...]
-    hosts: tuple[MapHost, ...]
+    interfaces: Array[MapInterface]
+    hosts: Array[MapHost]
     sources: MapSources
-    limitations: tuple[PayloadText, ...]
+    limitations: Array[PayloadText]
     bounds: MapBounds
     truncated: bool
 
@@ -140,18 +143,18 @@ class NetworkMap(Exact):
 class Unavailable(Exact):
     """What could not be read on this machine, and why; a key is absent where it could."""
 
-    mac_address: PayloadText | None = None
-    interfaces: PayloadText | None = None
-    gateway: PayloadText | None = None
-    os_version: PayloadText | None = None
+    mac_address: Absent[PayloadText] = None
+    interfaces: Absent[PayloadText] = None
+    gateway: Absent[PayloadText] = None
+    os_version: Absent[PayloadText] = None
 
 
-class NetworkPayload(Payload, tag_field="version", tag=2):
-    version: ClassVar = 2
+class NetworkPayload(Payload):
+    version: Literal[2]
     scope: PayloadText
     discovery: Discovery | None
-    endpoints: Annotated[tuple[Endpoint, ...], Meta(max_length=limits.ENDPOINTS_MAX)]
+    endpoints: Annotated[tuple[Endpoint, ...], MaxItems(limits.ENDPOINTS_MAX)]
     endpoints_omitted: Count
-    printers: Annotated[tuple[Printer, ...], Meta(max_length=limits.PRINTERS_MAX)] | None
+    printers: Annotated[tuple[Printer, ...], MaxItems(limits.PRINTERS_MAX)] | None
     network_map: NetworkMap | None
     unavailable: Unavailable

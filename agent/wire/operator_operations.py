@@ -1,9 +1,10 @@
 """The five operations an operator calls, and the records they list (contract: Resources)."""
 
-from typing import Literal
-from uuid import UUID
+from typing import Annotated, Literal
 
-from agent.wire.base import Count, Exact, Timestamp, Tolerant
+from pydantic import Field
+
+from agent.wire.base import Absent, Array, Count, Exact, Timestamp, Tolerant, Uuid
 from agent.wire.device_operations import EnrollmentRecord
 from agent.wire.payloads import ReportPayload
 from agent.wire.text import Cursor, NonEmptyText
@@ -32,9 +33,9 @@ class Device(EnrollmentRecord):
 
 
 class RemoteRequest(Tolerant):
-    id: UUID
-    instance_id: UUID
-    binding_id: UUID
+    id: Uuid
+    instance_id: Uuid
+    binding_id: Uuid
     organization_id: NonEmptyText
     location_id: NonEmptyText
     requested_by_id: NonEmptyText
@@ -49,8 +50,8 @@ class RemoteRequest(Tolerant):
 
 
 class ReportSummary(Tolerant):
-    report_id: UUID
-    request_id: UUID | None
+    report_id: Uuid
+    request_id: Uuid | None
     kind: Kind
     outcome: Outcome
     failure_reason: FailureReason | None
@@ -62,8 +63,8 @@ class ReportSummary(Tolerant):
 
 
 class ReportDetail(Tolerant):
-    id: UUID
-    request_id: UUID | None
+    id: Uuid
+    request_id: Uuid | None
     kind: Kind
     outcome: Outcome
     failure_reason: FailureReason | None
@@ -72,56 +73,56 @@ class ReportDetail(Tolerant):
     created_at: Timestamp
     tracker_status: TrackerStatus
     tracker_event_id: NonEmptyText
-    instance_id: UUID
-    binding_id: UUID
+    instance_id: Uuid
+    binding_id: Uuid
     user_id: NonEmptyText
-    payload: ReportPayload | None
+    payload: Annotated[ReportPayload, Field(discriminator="version")] | None
     payload_hash: NonEmptyText
     tracker_attempts: Count
     updated_at: Timestamp
 
 
 class CreateRequestRequest(Exact):
-    instance_id: UUID
+    instance_id: Uuid
     kind: Kind
 
 
 class CreateRequestReply(Tolerant):
     version: Literal[1]
-    request_id: UUID
-    binding_id: UUID
+    request_id: Uuid
+    binding_id: Uuid
     kind: Kind
     expires_at: Timestamp
     status: Literal["queued"]
 
 
 class ListDevicesRequest(Exact):
-    cursor: Cursor | None = None
+    cursor: Absent[Cursor] = None
 
 
 class ListDevicesReply(Tolerant):
-    devices: tuple[Device, ...]
+    devices: Array[Device]
     next_cursor: str | None
 
 
 class DeviceDetailRequest(Exact):
-    instance_id: UUID
-    cursor: Cursor | None = None
+    instance_id: Uuid
+    cursor: Absent[Cursor] = None
 
 
 class DeviceDetailReply(Tolerant):
     device: Device
-    requests: tuple[RemoteRequest, ...]
-    reports: tuple[ReportSummary, ...]
+    requests: Array[RemoteRequest]
+    reports: Array[ReportSummary]
     next_cursor: str | None
 
 
 class ReportDetailRequest(Exact):
-    report_id: UUID
+    report_id: Uuid
 
 
 class RevokeRequest(Exact):
-    instance_id: UUID
+    instance_id: Uuid
 
 
 class RevokeReply(Tolerant):

@@ -2,10 +2,8 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from agent.wire import limits
-from agent.wire.base import Count, Exact
+from agent.wire.base import Count, Exact, MaxItems
 from agent.wire.text import PayloadId, PayloadText
 from agent.wire.vocabulary import Completeness
 
@@ -23,7 +21,7 @@ class Environment(Exact):
     native_app_version: PayloadText | None
     native_protocol_version: Count | None
     native_capabilities: Annotated[
-        tuple[PayloadText, ...], Meta(max_length=limits.NATIVE_CAPABILITIES_MAX)
+        tuple[PayloadText, ...], MaxItems(limits.NATIVE_CAPABILITIES_MAX)
     ]
     web_release: PayloadText | None
 
@@ -35,7 +33,7 @@ class Failure(Exact):
     reason: PayloadText
 
 
-Limitations = Annotated[tuple[PayloadText, ...], Meta(max_length=limits.LIMITATIONS_MAX)]
+Limitations = Annotated[tuple[PayloadText, ...], MaxItems(limits.LIMITATIONS_MAX)]
 
 
 class Payload(Exact):
@@ -47,5 +45,5 @@ class Payload(Exact):
     completeness: Completeness
     identity: Identity
     environment: Environment
-    failures: Annotated[tuple[Failure, ...], Meta(max_length=limits.FAILURES_MAX)]
+    failures: Annotated[tuple[Failure, ...], MaxItems(limits.FAILURES_MAX)]
     limitations: Limitations

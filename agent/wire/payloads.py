@@ -8,6 +8,7 @@ from agent.wire.network_payload import NetworkPayload
 from agent.wire.vocabulary import Kind
 
 ReportPayload = NetworkPayload | ApplicationPayload
+"""Which of the two is told by ``version``."""
 
 PAYLOADS: Final[Mapping[Kind, type[ReportPayload]]] = {
     "network": NetworkPayload,

@@ -4,20 +4,27 @@ The facade's error bodies are not in the contract; this is the shape its sister 
 and every key is optional because nothing promises any of them.
 """
 
-from msgspec import field
+from typing import Annotated, TypeVar
 
-from agent.wire.base import Tolerant
+from pydantic import Field
+
+from agent.wire.base import Array, Tolerant
 
 MEDIA_TYPE = "application/problem+json"
 
+T = TypeVar("T")
 
-class Problem(Tolerant, omit_defaults=True):
-    title: str | None = None
-    type: str | None = None
-    instance: str | None = None
-    trace_id: str | None = field(default=None, name="trace_id")
-    status: int | None = None
-    code: str | None = None
-    detail: str | None = None
-    reason: str | None = None
-    errors: dict[str, tuple[str, ...]] | None = None
+Unpromised = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+"""A key that may be missing or null, and is left out when there is nothing to say."""
+
+
+class Problem(Tolerant):
+    title: Unpromised[str] = None
+    type: Unpromised[str] = None
+    instance: Unpromised[str] = None
+    trace_id: Unpromised[str] = Field(default=None, alias="trace_id")
+    status: Unpromised[int] = None
+    code: Unpromised[str] = None
+    detail: Unpromised[str] = None
+    reason: Unpromised[str] = None
+    errors: Unpromised[dict[str, Array[str]]] = None

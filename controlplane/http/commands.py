@@ -16,8 +16,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Message
+from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
-from agent.wire.reading import write_json
 from controlplane.api_keys import Caller
 from controlplane.bodies import parse_body
 from controlplane.core import Core
@@ -62,7 +62,7 @@ class CommandsEndpoint:
             )
         else:
             commands = (await look(self._core, caller)).commands
-            content = write_json(CommandList(commands=commands))
+            content = encode(CommandList(commands=commands))
             response = Response(content, media_type="application/json")
         await response(scope, receive, send)
 
@@ -91,7 +91,7 @@ async def command_stream(core: Core, caller: Caller) -> AsyncIterator[bytes]:
 
 def event_of(command: Command) -> bytes:
     """One event of the HTML standard, section 9.2; JSON holds no raw line break."""
-    data = write_json(command).decode()
+    data = encode(command).decode()
     return f"event: command\nid: {command.request_id}\ndata: {data}\n\n".encode()
 
 

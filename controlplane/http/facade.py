@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Message
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 from controlplane.api_keys import Caller
 from controlplane.core import Core
 from controlplane.database import Database
@@ -45,4 +45,4 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
 
     reply, desk = await core.run(job)
     core.bell.ring(desk.woken)
-    return write_json(reply)
+    return encode(reply)

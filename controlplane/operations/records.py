@@ -4,11 +4,11 @@ import json
 from datetime import datetime
 from typing import Final
 
+from agent.wire.codec import validate
 from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.operator_operations import Device as DeviceRecord
 from agent.wire.operator_operations import RemoteRequest, ReportDetail, ReportSummary
-from agent.wire.payloads import ReportPayload
-from agent.wire.reading import converted
+from agent.wire.payloads import PAYLOADS, ReportPayload
 from controlplane import tables
 from controlplane.settings import Settings
 
@@ -113,8 +113,13 @@ def report_detail(report: tables.Report) -> ReportDetail:
         instance_id=report.instance_id,
         binding_id=report.binding_id,
         user_id=report.user_id,
-        payload=converted(json.loads(report.payload), ReportPayload | None),
+        payload=_payload(report),
         payload_hash=report.payload_hash,
         tracker_attempts=report.tracker_attempts,
         updated_at=report.updated_at,
     )
+
+
+def _payload(report: tables.Report) -> ReportPayload | None:
+    value = json.loads(report.payload)
+    return None if value is None else validate(value, PAYLOADS[report.kind])

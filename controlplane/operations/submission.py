@@ -9,12 +9,11 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import UNSET
 from sqlalchemy import select
 
+from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads import PAYLOADS
-from agent.wire.reading import plain_values
 from controlplane import lifecycle
 from controlplane.bodies import parse_body, parse_part
 from controlplane.canonical import canonical_json, sha256_hex
@@ -36,7 +35,7 @@ class Submission:
 
 def parse_submission(content: bytes) -> Submission:
     body = parse_body(SubmitResultRequest, content)
-    whole = canonical_json(plain_values(body))
+    whole = canonical_json(to_plain(body))
     return Submission(body, sha256_hex(whole), canonical_json(_payload(body)))
 
 
@@ -65,11 +64,11 @@ def _known_report(desk: Desk, body: SubmitResultRequest) -> Report | None:
 
 def _payload(body: SubmitResultRequest) -> Any:
     """Return the report as plain JSON values, valid for its kind, or None."""
-    if body.report is None or body.report is UNSET:
+    if body.report is None:
         if body.outcome != "failed":
             raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
         return None
-    return plain_values(parse_part(PAYLOADS[body.kind], body.report, "report"))
+    return to_plain(parse_part(PAYLOADS[body.kind], body.report, "report"))
 
 
 def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Request | None:

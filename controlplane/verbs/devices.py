@@ -4,8 +4,8 @@ import argparse
 import json
 import sys
 
+from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import DeviceDetailRequest, RevokeRequest
-from agent.wire.reading import plain_values, write_indented
 from controlplane.verbs.connection import client_of, id_of
 
 
@@ -13,7 +13,7 @@ def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         devices, is_cut = client.devices()
     if options.json:
-        records = [plain_values(device) for device in devices]
+        records = [to_plain(device) for device in devices]
         sys.stdout.write(json.dumps(records, indent=2) + "\n")
         return 0
     from controlplane.verbs.tables import print_devices  # noqa: PLC0415 - rich only where shown
@@ -28,7 +28,7 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         detail = client.device(body)
     if options.json:
-        sys.stdout.write(write_indented(detail) + "\n")
+        sys.stdout.write(encode_indented(detail) + "\n")
         return 0
     from controlplane.verbs import tables  # noqa: PLC0415 - rich only where shown
 

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from agent.wire.reading import write_indented
 from controlplane.faults import CommandError
 from controlplane.verbs.connection import client_of, id_of
 
@@ -15,7 +15,7 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         report = client.report(body)
     if options.json:
-        sys.stdout.write(write_indented(report) + "\n")
+        sys.stdout.write(encode_indented(report) + "\n")
     elif options.html is not None:
         _write_page(report, Path(options.html))
     else:

@@ -8,8 +8,8 @@ from agent.wire import device_operations as device
 from agent.wire import network_payload as net
 from agent.wire import operator_operations as operator
 from agent.wire.base import Message
+from agent.wire.codec import validate
 from agent.wire.payload import Environment, Failure, Identity
-from agent.wire.reading import converted
 
 INSTANCE: Final = UUID("5d0c7c1e-1d0f-5a7e-9d0b-0a4c1a7f3e11")
 BINDING: Final = UUID("8f14e45f-ceea-467f-a0e6-5a1b2c3d4e5f")
@@ -56,7 +56,7 @@ def _field(key: str, source: str, value: app.FieldValue) -> app.SnapshotField:
 
 
 def _browser_field(key: str, value: app.BrowserValue) -> app.BrowserField:
-    return converted(
+    return validate(
         {"key": f"browser.{key}", "source": "devtools", "status": "available", "value": value},
         app.BrowserField,
     )
@@ -110,6 +110,7 @@ NETWORK_MAP: Final = net.NetworkMap(
 )
 
 NETWORK_FULL: Final = net.NetworkPayload(
+    version=2,
     report_id=str(REPORT),
     started_at=STARTED,
     finished_at=FINISHED,
@@ -175,6 +176,7 @@ NETWORK_FULL: Final = net.NetworkPayload(
 )
 
 NETWORK_MINIMAL: Final = net.NetworkPayload(
+    version=2,
     report_id=str(REPORT),
     started_at=STARTED,
     finished_at=FINISHED,
@@ -193,6 +195,7 @@ NETWORK_MINIMAL: Final = net.NetworkPayload(
 )
 
 APPLICATION_FULL: Final = app.ApplicationPayload(
+    version=1,
     report_type="application",
     report_id=str(REPORT),
     started_at=STARTED,
@@ -203,6 +206,7 @@ APPLICATION_FULL: Final = app.ApplicationPayload(
     failures=(Failure(step="peripherals", reason="the bus does not answer"),),
     limitations=("1 disk is not listed",),
     snapshot=app.Snapshot(
+        version=1,
         collected_at=STARTED,
         duration_ms=812.5,
         fields=(
@@ -245,6 +249,7 @@ APPLICATION_FULL: Final = app.ApplicationPayload(
 )
 
 APPLICATION_MINIMAL: Final = app.ApplicationPayload(
+    version=1,
     report_type="application",
     report_id=str(REPORT),
     started_at=STARTED,
@@ -255,6 +260,7 @@ APPLICATION_MINIMAL: Final = app.ApplicationPayload(
     failures=(),
     limitations=(),
     snapshot=app.Snapshot(
+        version=1,
         collected_at="",
         duration_ms=0,
         fields=(),

@@ -9,9 +9,10 @@ from agent.wire import base, limits
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operator
 from agent.wire.application_payload import ApplicationPayload, BrowserField
+from agent.wire.codec import decode, validate
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import Mismatch, converted, read_json
 from agent.wire.text import utf16_length
+from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import BrowserFieldKey
 from tests.contract import golden
 
@@ -103,7 +104,7 @@ def _read(message: Message, path: Path, value: Any) -> base.Message:
     for part in path[:-1]:
         place = place[part]
     place[path[-1]] = value
-    return read_json(json.dumps(document), model)
+    return decode(json.dumps(document), model)
 
 
 def _old(message: Message, path: Path) -> Any:
@@ -124,12 +125,12 @@ def test_a_string_at_its_edges(message: Message, path: Path, least: int, most: i
     _read(message, path, "x" * least)
     _read(message, path, "x" * most)
     _read(message, path, EMOJI * (most // 2))
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         _read(message, path, "x" * (most + 1))
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         _read(message, path, EMOJI * (most // 2) + "x" * (1 + most % 2))
     if least:
-        with pytest.raises(Mismatch):
+        with pytest.raises(ValidationError):
             _read(message, path, "x" * (least - 1))
 
 
@@ -138,7 +139,7 @@ def test_an_array_at_its_edge(message: Message, path: Path, most: int) -> None:
     first = _old(message, path)[0]
 
     _read(message, path, [first] * most)
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         _read(message, path, [first] * (most + 1))
     _read(message, path, [])
 
@@ -148,7 +149,7 @@ def test_an_integer_at_its_edges(message: Message, path: Path, least: int, most:
     _read(message, path, least)
     _read(message, path, most)
     for value in (least - 1, most + 1):
-        with pytest.raises(Mismatch):
+        with pytest.raises(ValidationError):
             _read(message, path, value)
 
 
@@ -194,8 +195,8 @@ def test_lengths_are_utf16_code_units(text: str, units: int) -> None:
 
 
 def test_half_a_surrogate_pair_is_no_string() -> None:
-    with pytest.raises(Mismatch):
-        read_json(
+    with pytest.raises(ValidationError):
+        decode(
             '{"challengeId": "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26", "nonce": "\\ud800"}',
             device.ChallengeReply,
         )
@@ -208,9 +209,9 @@ def test_there_are_34_browser_fields_and_no_other() -> None:
 
     assert len(keys) == len(set(keys)) == 34
     for key in keys:
-        converted({"key": key, **absent}, BrowserField)
-    with pytest.raises(Mismatch):
-        converted({"key": "browser.other", **absent}, BrowserField)
+        validate({"key": key, **absent}, BrowserField)
+    with pytest.raises(ValidationError):
+        validate({"key": "browser.other", **absent}, BrowserField)
 
 
 WORDS: list[tuple[Message, Path, str]] = [
@@ -261,7 +262,7 @@ def test_a_word_is_one_of_the_list(message: Message, path: Path, words: str) -> 
     for other in ("other", words.upper().split()[-1], "", None, 1):
         if other is None and message is REPORT and path == ("failureReason",):
             continue
-        with pytest.raises(Mismatch):
+        with pytest.raises(ValidationError):
             _read(message, path, other)
 
 
@@ -280,7 +281,7 @@ CONSTANTS: list[tuple[Message, Path, list[object]]] = [
 @pytest.mark.parametrize(("message", "path", "others"), CONSTANTS, ids=_id)
 def test_a_constant_is_nothing_else(message: Message, path: Path, others: list[object]) -> None:
     for other in others:
-        with pytest.raises(Mismatch):
+        with pytest.raises(ValidationError):
             _read(message, path, other)
 
 
@@ -288,13 +289,13 @@ def test_a_discovery_source_of_the_report_is_never_unsupported() -> None:
     state = {"state": "unsupported", "reason": "r"}
 
     _read(NETWORK, ("networkMap", "sources", "scan"), state)
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         _read(NETWORK, ("discovery", "scan"), state)
 
 
 @pytest.mark.parametrize("state", ["failed", "unsupported"])
 def test_a_source_that_failed_says_why(state: str) -> None:
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         _read(NETWORK, ("networkMap", "sources", "scan"), {"state": state})
 
 
@@ -302,5 +303,5 @@ def test_a_source_that_failed_says_why(state: str) -> None:
 def test_a_number_is_a_number(text: str) -> None:
     document = golden.text_of("payloads/network-full").replace("0.42", text)
 
-    with pytest.raises(Mismatch):
-        read_json(document, NetworkPayload)
+    with pytest.raises(ValidationError):
+        decode(document, NetworkPayload)

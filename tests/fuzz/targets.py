@@ -17,13 +17,14 @@ from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
 from agent.rules.sealing import seal_smaller
 from agent.wire.base import Message
+from agent.wire.codec import decode
 from agent.wire.device_operations import (
     ChallengeReply,
     EnrollmentRecord,
     HeartbeatReply,
     SubmitResultReply,
 )
-from agent.wire.reading import Mismatch, read_json
+from agent.wire.validation import ValidationError
 from collectors.application import ipp as queue_ipp
 from collectors.application.certificate import parse_certificate
 from collectors.application.disk_space import parse_df
@@ -110,7 +111,7 @@ def _queues(data: bytes) -> None:
 
 
 def _reader_of(kind: type[Message]) -> Callable[[bytes], object]:
-    return partial(read_json, kind=kind)
+    return partial(decode, kind=kind)
 
 
 TARGETS: dict[str, Target] = {
@@ -119,22 +120,22 @@ TARGETS: dict[str, Target] = {
     "challenge-reply": Target(
         _reader_of(ChallengeReply),
         _fixture("golden/challenge/reply.json"),
-        (Mismatch,),
+        (ValidationError,),
     ),
     "enrollment-record": Target(
         _reader_of(EnrollmentRecord),
         _fixture("golden/enroll/reply.json"),
-        (Mismatch,),
+        (ValidationError,),
     ),
     "heartbeat-reply": Target(
         _reader_of(HeartbeatReply),
         _fixture("golden/heartbeat/reply.json"),
-        (Mismatch,),
+        (ValidationError,),
     ),
     "submit-reply": Target(
         _reader_of(SubmitResultReply),
         _fixture("golden/submitResult/reply.json"),
-        (Mismatch,),
+        (ValidationError,),
     ),
     "sealed-body": Target(
         lambda data: seal_smaller(data, 10_000, tier=0),
@@ -144,7 +145,7 @@ TARGETS: dict[str, Target] = {
     "collector-event": Target(
         event_of,
         (b'{"event": "progress", "step": "scan", "done": 1, "total": 2}',),
-        (Mismatch,),
+        (ValidationError,),
     ),
     "mdns-message": Target(parse_mdns, (MDNS,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),

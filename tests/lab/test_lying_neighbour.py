@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from agent.wire.codec import decode, encode
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import read_json, write_json
 from tests.lab.namespaces import why_not
 from tests.lab.tap_collect import ChildRun, collect_in_lan
 from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, LanService
@@ -125,4 +125,4 @@ def test_honest_printers_are_reported_as_without_the_liar(tmp_path: Path, rate: 
     assert payload.completeness == "limited"
     listed = {(e.address, e.port) for e in payload.endpoints}
     assert {(p.address, port) for p in PRINTERS for port in p.open_ports} <= listed
-    read_json(write_json(payload), NetworkPayload)
+    decode(encode(payload), NetworkPayload)

@@ -8,8 +8,8 @@ import pytest
 
 from agent.rules.network_report import network_report
 from agent.rules.report_context import ReportContext, environment_of, identity_of
+from agent.wire.codec import decode, encode, validate
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import converted, read_json, write_json
 from collectors.contract import NetworkFacts, NetworkJob
 from tests.lab.namespaces import entering_as_anybody
 from tests.lab.tap_collect import ChildRun, LabResult, collect_in_lan
@@ -51,7 +51,7 @@ def check_harmless(result: LabResult) -> None:
 
 
 def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
-    found = converted(facts, NetworkFacts)
+    found = validate(facts, NetworkFacts)
     context = ReportContext(
         "r1",
         "2026-01-01T00:00:00.000Z",
@@ -178,7 +178,7 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
     assert len(payload.printers) == 64
     assert payload.network_map is not None
     assert payload.network_map.truncated
-    read_json(write_json(payload), NetworkPayload)
+    decode(encode(payload), NetworkPayload)
 
 
 @pytest.mark.needs("user-namespace")

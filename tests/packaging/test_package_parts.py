@@ -70,14 +70,14 @@ def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) ->
     library = tmp_path / "_internal/libssl.so.3"
     library.parent.mkdir()
     library.write_bytes(b"\x7fELF")
-    import msgspec  # noqa: PLC0415 - any installed distribution will do
+    import pydantic_core  # noqa: PLC0415 - any installed distribution will do
 
-    distributions = sbom.bundled_distributions(frozenset({Path(msgspec.__file__)}))
-    assert [each.name for each in distributions] == ["msgspec"]
+    distributions = sbom.bundled_distributions(frozenset({Path(pydantic_core.__file__)}))
+    assert [each.name for each in distributions] == ["pydantic_core"]
     first = sbom.bill(distributions, tmp_path, __version__)
     assert first == sbom.bill(distributions, tmp_path, __version__)
     names = {component["name"] for component in first["components"]}
-    assert names == {"msgspec", "cpython", "libssl.so.3"}
+    assert names == {"pydantic_core", "cpython", "libssl.so.3"}
     library.write_bytes(b"\x7fELF another")
     assert sbom.bill(distributions, tmp_path, __version__)["serialNumber"] != first["serialNumber"]
 

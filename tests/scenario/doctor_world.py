@@ -32,8 +32,8 @@ from agent.doctor.check import Outcome
 from agent.doctor.evidence import Evidence
 from agent.doctor.runner import examine
 from agent.doctor.service_unit import parse_systemctl
+from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.reading import read_json
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
 
@@ -100,7 +100,7 @@ class World:
             "organizationId": "organization-1",
         }
         self.service.device = device
-        record = read_json(json.dumps(device), EnrollmentRecord)
+        record = decode(json.dumps(device), EnrollmentRecord)
         binding = Binding(base_url=self.base_url, location_id="loc-1", record=record)
         DeviceRecordFile(self.state).save(
             DeviceRecord(legacy_install_id="install-1", fingerprint=fingerprint(), binding=binding)

@@ -21,7 +21,7 @@ from agent.reporting import agent_fields, environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.tasks.report_maker import ReportMaker
-from agent.wire.reading import converted
+from agent.wire.codec import validate
 from collectors.contract import Job
 from tests.fakes.quick_collector import _facts as facts_of
 from tests.fakes.strict_service import API_KEY
@@ -110,7 +110,7 @@ def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
         key.chmod(0o600)
     service = {"base_url": base_url, "location_id": "loc-1", "api_key_file": str(key)}
     service |= sections.pop("service", {})
-    return converted(
+    return validate(
         {"service": service, "device": {"state_dir": str(home / "state")}, **sections}, Config
     )
 

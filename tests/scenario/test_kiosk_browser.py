@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.wire.application_payload import BrowserField
-from agent.wire.reading import converted
+from agent.wire.codec import validate
 from tests.lab import namespaces
 from tests.prerequisites import browser
 
@@ -55,7 +55,7 @@ def test_moving_values_lie_between_the_pages_own(stage: dict[str, Any]) -> None:
 
 def test_the_rest_is_classed_as_the_page_sees_it(stage: dict[str, Any]) -> None:
     for field in stage["facts"]["browser_fields"]:
-        converted({k: v for k, v in field.items() if v is not None}, BrowserField)
+        validate({k: v for k, v in field.items() if v is not None}, BrowserField)
         if field["status"] != "available":
             assert stage["before"][field["key"]] is None
             assert field["status"] == "unsupported"

@@ -8,10 +8,10 @@ from pathlib import Path
 from agent.adapters.atomic_file import write_atomically
 from agent.adapters.service_manager.contract import Places, ServiceManagerError
 from agent.config import Service
-from agent.config_problems import in_words
 from agent.credential import ApiKeySource
 from agent.errors import ConfigError, CredentialRefused
-from agent.wire.mistakes import mistakes_in
+from agent.wire.codec import validate
+from agent.wire.validation import ValidationError
 
 _PRIVATE = 0o600
 _DIRECTORY = 0o755
@@ -44,16 +44,13 @@ def config_text(answers: Answers, places: Places) -> str:
     """Return the TOML of a first configuration. Raises ConfigError for a value that is wrong."""
     values = {"base_url": answers.base_url, "location_id": answers.location}
     given = {key: value for key, value in values.items() if value is not None}
-    mistakes = tuple(mistakes_in(Service, given))
-    if mistakes:
+    try:
+        validate(given, Service)
+    except ValidationError as error:
         options = {"base_url": "--base-url", "location_id": "--location"}
         raise ConfigError(
-            tuple(
-                f"{options.get(key, key)} {in_words(mistake.reason)}"
-                for mistake in mistakes
-                for key in map(str, mistake.place)
-            )
-        )
+            tuple(f"{options.get(each.where, each.where)} {each.reason}" for each in error.issues)
+        ) from None
     if places.names_the_key_file:
         values["api_key_file"] = str(places.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]

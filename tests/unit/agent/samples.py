@@ -6,8 +6,8 @@ from uuid import UUID
 
 from agent.config import Config
 from agent.rules.sealing import Report, Sealed, seal
+from agent.wire.codec import decode
 from agent.wire.device_operations import Command, EnrollmentRecord
-from agent.wire.reading import read_json
 from agent.wire.vocabulary import Kind
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -68,4 +68,4 @@ def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: 
         "location_id": location_id,
         "request_timeout_seconds": 1.0,
     }
-    return read_json(json.dumps({**sections, "service": service}), Config)
+    return decode(json.dumps({**sections, "service": service}), Config)

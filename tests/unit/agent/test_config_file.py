@@ -11,7 +11,6 @@ from agent import config_file
 from agent.config import Config, LocalConfig, state_dir
 from agent.config_file import Loaded, load
 from agent.errors import ConfigError
-from agent.wire.model import replaced
 
 SERVICE = """\
 [service]
@@ -318,7 +317,7 @@ def test_where_the_state_lives(monkeypatch: pytest.MonkeyPatch, file: Path) -> N
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
 
     assert state_dir(config.device) == Path("/var/lib/a")
-    named = replaced(config.device, state_dir="/srv/agent")
+    named = config.device.model_copy(update={"state_dir": "/srv/agent"})
     assert state_dir(named) == Path("/srv/agent")
     monkeypatch.delenv("STATE_DIRECTORY")
     monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/.state")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.config import Config
 from agent.config_file import load, review
-from agent.config_review import mistakes_meant_by_nobody
+from agent.config_review import review_of
 
 FORM = "must be host:port, a host, [IPv6]:port or a hardware address"
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "loc-0001"\n'
@@ -30,7 +30,7 @@ def printer(**values: str) -> str:
     return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in known.items())
 
 
-def test_what_the_issue_is_about_is_found_all_at_once(file: Path) -> None:
+def test_all_of_it_is_found_at_once(file: Path) -> None:
     text = SERVICE + printer(id="a b", name="", address="printer kitchen") + printer() + printer()
 
     assert found(file, text) == [
@@ -203,4 +203,4 @@ sections = st.sampled_from(
     )
 )
 def test_no_tree_breaks_it(tree: dict[str, Any]) -> None:
-    assert all(mistake.reason for mistake in mistakes_meant_by_nobody(tree))
+    assert all(mistake.reason for mistake in review_of(tree))

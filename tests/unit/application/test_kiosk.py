@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.wire.application_payload import BrowserField
-from agent.wire.reading import converted
+from agent.wire.codec import validate
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.collector import snapshot
 from collectors.application.kiosk.address import parse_debug_url
@@ -45,7 +45,7 @@ def collected(url: str, max_duration_s: float = 5) -> ApplicationFacts:
 def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:
     assert [field.key for field in fields] == list(BROWSER_KEYS)
     for field in fields:
-        converted({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
+        validate({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
 
 
 def test_the_keys_are_the_contracts() -> None:

@@ -16,7 +16,7 @@ from agent.wire.application_payload import (
     SnapshotField,
     SnapshotInterface,
 )
-from agent.wire.reading import converted
+from agent.wire.codec import validate
 from agent.wire.vocabulary import FieldStatus
 from collectors.application.catalogue import sources_for
 from collectors.application.keys import SNAPSHOT_KEYS
@@ -93,6 +93,7 @@ def test_each_field_has_a_value_or_a_reason(told: dict[str, Any]) -> None:
 def test_it_fits_the_contract(told: dict[str, Any]) -> None:
     facts = facts_of(told)
     Snapshot(
+        version=1,
         collected_at=facts["started_at"],
         duration_ms=facts["duration_ms"],
         fields=tuple(map(wire_field, facts["fields"])),
@@ -108,7 +109,7 @@ def test_it_fits_the_contract(told: dict[str, Any]) -> None:
         truncated=facts["truncated"],
     )
     for field in facts["browser_fields"]:
-        converted({k: v for k, v in field.items() if v is not None}, BrowserField)
+        validate({k: v for k, v in field.items() if v is not None}, BrowserField)
     assert len(facts["browser_fields"]) == 34
 
 

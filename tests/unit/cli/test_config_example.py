@@ -4,20 +4,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict, fields
-
 from agent.cli.config import schema
-from agent.config import Config, LocalConfig
+from agent.config import Config, LocalConfig, sections_of
 from agent.config_example import example
 from agent.config_file import load
-from agent.config_texts import TEXTS
-from agent.wire.mistakes import fields_below
 
 ROOT = Path(__file__).parents[3]
 
 
 def _but(config: LocalConfig, *sections: str) -> dict[str, Any]:
-    return {k: v for k, v in asdict(config).items() if k not in sections}
+    return {k: v for k, v in dict(config).items() if k not in sections}
 
 
 def test_the_file_in_the_repository_is_the_one_the_models_write() -> None:
@@ -39,7 +35,7 @@ def test_what_is_commented_out_is_right_too_and_the_defaults(tmp_path: Path) -> 
         if not line.startswith("# #") and "# key =" not in line
     ]
     text = "\n".join(line.replace("# [[", "[[") for line in lines)
-    assert set(tomllib.loads(text)) == {field.name for field in fields(Config)}
+    assert set(tomllib.loads(text)) == set(Config.model_fields)
     file = tmp_path / "config.toml"
     file.write_text(text)
     loaded = load(Config, file, {})
@@ -68,7 +64,8 @@ def test_the_schema_describes_every_key() -> None:
             assert entry.get("description"), f"{section.get('title')}.{key}"
 
 
-def test_every_text_is_that_of_a_key() -> None:
-    sections = {field.name: field for field in fields(Config)}
-    keys = {f"{name}.{key}" for name in sections for key in fields_below(Config, (name,))}
-    assert set(TEXTS) == keys | set(sections)
+def test_every_key_has_a_text() -> None:
+    for name, section in sections_of(Config).items():
+        assert Config.model_fields[name].description, name
+        for key, field in section.model_fields.items():
+            assert field.description, f"{name}.{key}"

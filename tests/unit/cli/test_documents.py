@@ -4,17 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
-from msgspec.structs import fields
 
 from agent.adapters.history import HistoryRow
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus
 from agent.cli.main import VERBS
-from agent.config import Config
+from agent.config import Config, sections_of
 from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
 from agent.rules.health import CONDITIONS
-from agent.wire.mistakes import fields_below
 
 ROOT = Path(__file__).parents[3]
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
@@ -41,9 +39,9 @@ def test_every_key_of_the_json_is_documented() -> None:
     document = document_of([outcome], made_at="", duration_s=0)
     keys = {*document, *document["checks"][0], *document["counts"]}
     keys |= {
-        field.name
+        name
         for model in (DaemonStatus, BindingStatus, ProblemStatus)
-        for field in fields(model)
+        for name in model.model_fields
     }
     keys |= set(HistoryRow.__dataclass_fields__)
     for key in keys:
@@ -74,13 +72,13 @@ def test_the_other_conditions_are_the_programs() -> None:
 
 def test_every_key_that_is_named_exists() -> None:
     names = {
-        f"{section.name}.{key}"
-        for section in fields(Config)
-        for key in fields_below(Config, (section.name,))
+        f"{name}.{key}"
+        for name, section in sections_of(Config).items()
+        for key in section.model_fields
     }
     for file in ("cli", "troubleshooting", "privacy", "configuration"):
         text = (ROOT / f"docs/{file}.md").read_text("utf-8")
-        sections = "|".join(field.name for field in fields(Config))
+        sections = "|".join(sections_of(Config))
         for name in re.findall(rf"`((?:{sections})\.[a-z_]+)(?:`| =)", text):
             assert name in names, f"docs/{file}.md: {name}"
 

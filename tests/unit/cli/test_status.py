@@ -11,7 +11,6 @@ from agent.adapters.database import Database
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import StatusFile
 from agent.cli.main import main
-from agent.wire.model import replaced
 from tests.unit.cli.running_state import PROBLEM, running, status_of, write_config
 
 
@@ -116,7 +115,7 @@ def test_a_configuration_that_is_not_there_is_an_error(
 def test_what_strangers_wrote_does_not_reach_the_terminal(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hostile = replaced(PROBLEM, detail="\x1b[2J\x07gone\u202e")
+    hostile = PROBLEM.model_copy(update={"detail": "\x1b[2J\x07gone\u202e"})
     with running(config.parent, problems=(hostile,), activity="\x1b]0;x\x07"):
         main(["status", "--config", str(config)])
     output = capsys.readouterr().out

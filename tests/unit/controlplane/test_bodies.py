@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.wire.codec import encode
 from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import write_json
 from controlplane.bodies import ERRORS_MAX, parse_body, parse_json, parse_part
 from controlplane.problems import Refusal
 from tests.fixtures.payloads import small_venue
@@ -74,7 +74,7 @@ def test_types_are_not_converted() -> None:
 
 
 def test_paths_into_a_report_are_dotted_and_free_of_the_models_names() -> None:
-    payload = json.loads(write_json(small_venue()))
+    payload = json.loads(encode(small_venue()))
     payload["endpoints"][2]["port"] = 70000
     payload["discovery"]["mdns"] = {"state": "failed"}
     del payload["networkMap"]["bounds"]["ports"]
@@ -88,7 +88,7 @@ def test_paths_into_a_report_are_dotted_and_free_of_the_models_names() -> None:
 
 
 def test_a_flood_of_errors_is_counted_not_listed() -> None:
-    payload = json.loads(write_json(small_venue()))
+    payload = json.loads(encode(small_venue()))
     payload["limitations"] = [1] * 100
     with pytest.raises(Refusal) as caught:
         parse_part(NetworkPayload, payload, "report")
@@ -97,7 +97,7 @@ def test_a_flood_of_errors_is_counted_not_listed() -> None:
 
 
 def test_a_lone_surrogate_is_refused() -> None:
-    payload = json.loads(write_json(small_venue()))
+    payload = json.loads(encode(small_venue()))
     payload["scope"] = "\ud83d"
     with pytest.raises(Refusal) as caught:
         parse_part(NetworkPayload, payload, "report")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.wire import routes
+from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
-from agent.wire.reading import read_json, write_json
 from controlplane.cli import build_parser, main
 from controlplane.client import (
     DETAIL_MAX,
@@ -147,7 +147,7 @@ def test_paths_follow_the_base_address() -> None:
 
 
 def test_a_listing_without_end_is_cut_and_said() -> None:
-    reply = write_json(ListDevicesReply(devices=(), next_cursor="more")).decode()
+    reply = encode(ListDevicesReply(devices=(), next_cursor="more")).decode()
     calls: list[int] = []
 
     def answer(_: httpx2.Request) -> httpx2.Response:
@@ -178,7 +178,7 @@ def test_an_unreachable_service_is_named() -> None:
         raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 
     with pytest.raises(CommandError, match=r"cannot reach https://ops\.example\.com"):
-        client_of(refuse).report(read_json(f'{{"reportId":"{INSTANCE}"}}', ReportDetailRequest))
+        client_of(refuse).report(decode(f'{{"reportId":"{INSTANCE}"}}', ReportDetailRequest))
 
 
 def test_what_a_service_says_cannot_steer_the_terminal() -> None:

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 from controlplane.http.console import PAGES
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
-REPORT = json.loads(write_json(small_venue()))
-HOSTILE = json.loads(write_json(hostile_network()))
+REPORT = json.loads(encode(small_venue()))
+HOSTILE = json.loads(encode(hostile_network()))
 
 
 def directives(policy: str) -> dict[str, str]:

@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from agent.wire import routes
+from agent.wire.codec import validate
 from agent.wire.device_operations import Command
-from agent.wire.reading import converted
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -15,7 +15,7 @@ async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> 
     device = await service.device().enrolled()
     request = await device.asked_for("application")
     (first,) = await device.commands()
-    command = converted(first, Command)
+    command = validate(first, Command)
     assert (str(command.request_id), command.kind, command.status) == (
         request,
         "application",

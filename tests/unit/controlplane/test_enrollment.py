@@ -7,15 +7,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agent.wire import routes
+from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.reading import read_json
 from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_an_enrolled_device_is_what_it_said(service: RunningService) -> None:
     device = service.device()
     response = await device.enroll(appVersion="9.9", capabilities=["network"])
-    record = read_json(response.content, EnrollmentRecord)
+    record = decode(response.content, EnrollmentRecord)
     assert str(record.instance_id) == device.instance_id
     assert (record.location_id, record.legacy_install_id) == ("loc-0001", "till-01")
     assert (record.app_version, record.capabilities) == ("9.9", ("network",))

@@ -13,8 +13,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent.wire import routes
+from agent.wire.codec import decode
 from agent.wire.problem import MEDIA_TYPE, Problem
-from agent.wire.reading import read_json
 from controlplane import key_store
 from controlplane.core import Core
 from controlplane.database import Database, DatabaseBusyError
@@ -36,7 +36,7 @@ def problem_of(response: httpx2.Response) -> Problem:
     assert set(body) <= {
         "title", "type", "instance", "trace_id", "status", "code", "detail", "errors",
     }  # fmt: skip
-    return read_json(response.content, Problem)
+    return decode(response.content, Problem)
 
 
 def test_all_twelve_operations_are_served() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
+from agent.wire.codec import validate
 from agent.wire.limits import CURSOR_MAX
 from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
-from agent.wire.reading import converted
 from controlplane.settings import Settings
 from controlplane.sweep import sweep
 from tests.unit.controlplane.running_service import RunningService
@@ -75,7 +75,7 @@ async def test_devices_are_listed_page_by_page(service: RunningService) -> None:
     assert [len(page["devices"]) for page in pages] == [2, 2, 1]
     listed = [entry["instanceId"] for page in pages for entry in page["devices"]]
     assert listed == [device.instance_id for device in devices]
-    converted(pages[0], ListDevicesReply)
+    validate(pages[0], ListDevicesReply)
 
 
 async def test_a_full_last_page_has_no_cursor(service: RunningService) -> None:
@@ -91,7 +91,7 @@ async def test_history_is_listed_newest_first_with_one_cursor(service: RunningSe
     assert [entry["id"] for page in pages for entry in page["requests"]] == requests[::-1]
     assert [entry["reportId"] for page in pages for entry in page["reports"]] == reports[::-1]
     assert [len(page["reports"]) for page in pages] == [2, 1, 0]
-    converted(pages[0], DeviceDetailReply)
+    validate(pages[0], DeviceDetailReply)
 
 
 async def test_a_cursor_stays_right_while_new_ones_come(service: RunningService) -> None:

@@ -15,14 +15,14 @@ import httpx2
 import pytest
 
 from agent.wire import routes
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 from controlplane.cli import main
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 TIMEOUT_S = 20
-REPORT = json.loads(write_json(small_venue()))
-SNAPSHOT = json.loads(write_json(application_snapshot()))
+REPORT = json.loads(encode(small_venue()))
+SNAPSHOT = json.loads(encode(application_snapshot()))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
 
 
@@ -246,7 +246,7 @@ def test_help_needs_none_of_the_large_libraries() -> None:
         "from controlplane.cli import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','msgspec') "
+        "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "
         "if n in sys.modules])"
     )
     shown = subprocess.run(

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
+from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ReportDetail
-from agent.wire.reading import read_json, write_json
 from controlplane.canonical import canonical_json
 from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
-NETWORK: dict[str, Any] = json.loads(write_json(small_venue()))
-APPLICATION: dict[str, Any] = json.loads(write_json(application_snapshot()))
-HOSTILE: dict[str, Any] = json.loads(write_json(hostile_network()))
+NETWORK: dict[str, Any] = json.loads(encode(small_venue()))
+APPLICATION: dict[str, Any] = json.loads(encode(application_snapshot()))
+HOSTILE: dict[str, Any] = json.loads(encode(hostile_network()))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ async def test_a_report_comes_back_as_it_was_sent(
         "trackerStatus": "disabled",
     }
     response = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
-    detail = read_json(response.content, ReportDetail)
+    detail = decode(response.content, ReportDetail)
     assert response.json()["payload"] == report
     assert detail.payload_hash == hashlib.sha256(canonical_json(report)).hexdigest()
     assert (str(detail.request_id), detail.tracker_attempts) == (request, 0)

@@ -7,7 +7,6 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.wire.application_payload import SnapshotField
-from agent.wire.model import replaced
 from tests.fixtures.payloads import application_snapshot
 
 
@@ -50,8 +49,8 @@ def test_every_available_field_is_shown_once() -> None:
 def test_a_mount_point_with_dots_keeps_them() -> None:
     payload = application_snapshot()
     field = SnapshotField(key="disk./mnt/v1.2.sizeBytes", source="x", status="available", value=1)
-    snapshot = replaced(payload.snapshot, fields=(field,))
-    (group,) = snapshot_groups(replaced(payload, snapshot=snapshot))
+    snapshot = payload.snapshot.model_copy(update={"fields": (field,)})
+    (group,) = snapshot_groups(payload.model_copy(update={"snapshot": snapshot}))
     assert group.sections[0].rows[0].label == "/mnt/v1.2: size"
 
 
@@ -64,8 +63,8 @@ def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
         reason="this machine has no battery",
     )
     fields = (*payload.snapshot.fields, absent)
-    snapshot = replaced(payload.snapshot, fields=fields)
-    rows = absence_rows(replaced(payload, snapshot=snapshot))
+    snapshot = payload.snapshot.model_copy(update={"fields": fields})
+    rows = absence_rows(payload.model_copy(update={"snapshot": snapshot}))
     assert rows[0].status == "failed"
     assert rows[0].facts == ("disk./mnt/share.sizeBytes",)
     assert rows[-1].facts == ("hardware: batteryPercent, batteryCharging",)
@@ -86,6 +85,6 @@ def test_interfaces_peripherals_and_browser() -> None:
 
 def test_a_cut_snapshot_says_so() -> None:
     payload = application_snapshot()
-    snapshot = replaced(payload.snapshot, truncated=True)
-    lines = snapshot_limitation_lines(replaced(payload, snapshot=snapshot))
+    snapshot = payload.snapshot.model_copy(update={"truncated": True})
+    lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))
     assert lines[-1].startswith("The snapshot was cut")

@@ -1,7 +1,6 @@
 import pytest
 
 from agent.presentation.host_kind import HostKind, kind_of
-from agent.wire.model import replaced
 from tests.fixtures.payloads import host
 
 
@@ -39,6 +38,6 @@ def test_what_is_known_beats_what_is_guessed() -> None:
 
 def test_a_port_that_refused_is_no_evidence() -> None:
     found = host(7, None, 9100)
-    refused = replaced(found.services[0], reachable=False)
-    silent = replaced(found, services=(refused,))
+    refused = found.services[0].model_copy(update={"reachable": False})
+    silent = found.model_copy(update={"services": (refused,)})
     assert kind_of(silent, is_matched=False, is_gateway=False) == "unknown"

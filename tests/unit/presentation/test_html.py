@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from agent.presentation.html import report_page, style_hash
 from agent.presentation.plain_text import plain
 from agent.wire.application_payload import ApplicationPayload
-from agent.wire.model import replaced
 from agent.wire.network_payload import NetworkPayload
 from tests.fixtures.payloads import (
     HOSTILE_STRINGS,
@@ -160,8 +159,8 @@ def test_the_snapshot_shows_values_and_what_is_missing() -> None:
 def test_any_name_stays_text(name: str) -> None:
     payload = small_venue()
     assert payload.printers
-    printer = replaced(payload.printers[0], name=name, id=name, reason=name)
-    page = Page(report_page(replaced(payload, printers=(printer,))))
+    printer = payload.printers[0].model_copy(update={"name": name, "id": name, "reason": name})
+    page = Page(report_page(payload.model_copy(update={"printers": (printer,)})))
     assert page.elements <= ELEMENTS
     assert page.attributes <= ATTRIBUTES
     assert plain(name) in " ".join(" ".join(page.data).split())

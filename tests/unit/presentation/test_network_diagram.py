@@ -8,7 +8,6 @@ from agent.presentation.network_diagram import (
     Node,
     network_diagram,
 )
-from agent.wire.model import replaced
 from agent.wire.network_payload import MapHost, NetworkPayload
 from tests.fixtures.payloads import (
     bare_report,
@@ -27,7 +26,7 @@ def drawn(payload: NetworkPayload) -> Diagram:
 
 
 def with_hosts(*hosts: MapHost) -> NetworkPayload:
-    return replaced(small_venue(), network_map=network_map(hosts), printers=())
+    return small_venue().model_copy(update={"network_map": network_map(hosts), "printers": ()})
 
 
 def by_label(diagram: Diagram) -> dict[str, Node]:

@@ -7,7 +7,6 @@ from agent.presentation.network_rows import (
     printer_rows,
     source_rows,
 )
-from agent.wire.model import replaced
 from agent.wire.network_payload import MapService
 from tests.fixtures.payloads import (
     bare_report,
@@ -33,8 +32,8 @@ def test_printers_that_need_attention_come_first() -> None:
 def test_a_reason_is_never_cut() -> None:
     payload = small_venue()
     long = "word " * 204
-    printer = replaced(payload.printers[0], reason=long)
-    (row,) = printer_rows(replaced(payload, printers=(printer,)))
+    printer = payload.printers[0].model_copy(update={"reason": long})
+    (row,) = printer_rows(payload.model_copy(update={"printers": (printer,)}))
     assert row.reason == long.strip()
 
 
@@ -47,8 +46,8 @@ def test_endpoints_name_their_printers() -> None:
 
 def test_an_ipv6_endpoint_is_bracketed() -> None:
     payload = small_venue()
-    endpoint = replaced(payload.endpoints[0], address="fe80::1", port=631)
-    (row,) = endpoint_rows(replaced(payload, endpoints=(endpoint,)))
+    endpoint = payload.endpoints[0].model_copy(update={"address": "fe80::1", "port": 631})
+    (row,) = endpoint_rows(payload.model_copy(update={"endpoints": (endpoint,)}))
     assert row.address == "[fe80::1]:631"
 
 
@@ -67,8 +66,8 @@ def test_the_sightings_of_one_port_are_one_service() -> None:
 
 def test_services_beyond_the_bound_are_counted() -> None:
     services = tuple(MapService(port=port, source="tcp") for port in range(1, 101))
-    crowded = replaced(host(9, "x"), services=services)
-    payload = replaced(small_venue(), network_map=network_map((crowded,)))
+    crowded = host(9, "x").model_copy(update={"services": services})
+    payload = small_venue().model_copy(update={"network_map": network_map((crowded,))})
     (row,) = host_rows(payload)
     assert len(row.services) == SERVICES_SHOWN_MAX + 1
     assert row.services[-1] == f"and {100 - SERVICES_SHOWN_MAX} more"
@@ -97,7 +96,7 @@ def test_sources_and_their_reasons() -> None:
 
 
 def test_without_a_map_the_discovery_is_shown() -> None:
-    payload = replaced(small_venue(), network_map=None)
+    payload = small_venue().model_copy(update={"network_map": None})
     assert [row.name for row in source_rows(payload)] == ["mDNS", "Scan"]
     assert source_rows(bare_report()) == ()
     assert host_rows(bare_report()) == ()

@@ -11,7 +11,6 @@ from rich.console import Console
 from agent.presentation.plain_text import plain
 from agent.presentation.terminal import report_view
 from agent.wire.application_payload import ApplicationPayload
-from agent.wire.model import replaced
 from agent.wire.network_payload import NetworkPayload
 from tests.fixtures.payloads import (
     application_snapshot,
@@ -92,8 +91,8 @@ def test_the_reason_is_readable_in_full() -> None:
     payload = small_venue()
     assert payload.printers
     reason = " ".join(f"word{number}" for number in range(140))
-    printer = replaced(payload.printers[0], reason=reason)
-    lines = shown(replaced(payload, printers=(printer,))).splitlines()
+    printer = payload.printers[0].model_copy(update={"reason": reason})
+    lines = shown(payload.model_copy(update={"printers": (printer,)})).splitlines()
     header = next(line for line in lines if "Why" in line)
     column = header.index("Why")
     below = lines[lines.index(header) + 2 :]
@@ -123,7 +122,7 @@ def test_the_snapshot_in_its_groups() -> None:
 def test_any_name_keeps_the_table_in_shape(name: str) -> None:
     payload = small_venue()
     assert payload.printers
-    printer = replaced(payload.printers[0], name=name, reason=name)
-    output = shown(replaced(payload, printers=(printer,)))
+    printer = payload.printers[0].model_copy(update={"name": name, "reason": name})
+    output = shown(payload.model_copy(update={"printers": (printer,)}))
     assert max(cell_len(line) for line in output.splitlines()) <= 80
     assert plain(output) == " ".join(output.split())

@@ -87,7 +87,7 @@ async def test_nothing_after_the_result_counts(caplog: pytest.LogCaptureFixture)
     [
         ("crash", "ValueError: broken"),
         ("be_killed", "it ended without a result"),
-        ("talk_garbage", "an event cannot be read: JSON is malformed"),
+        ("talk_garbage", "an event cannot be read: it is not JSON"),
     ],
 )
 async def test_what_was_told_before_the_end_counts(behaviour: str, reason: str) -> None:

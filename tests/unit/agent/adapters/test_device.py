@@ -15,7 +15,6 @@ from agent.adapters.identity import Identity
 from agent.adapters.state import StateDirectory
 from agent.device_setup import DeviceAtStart, device_at_start
 from agent.errors import StateError
-from agent.wire.model import replaced
 from tests.unit.agent.samples import BASE_URL, config, record
 
 HERE, THERE = "fingerprint-here", "fingerprint-there"
@@ -99,7 +98,7 @@ def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFil
 def test_a_record_from_before_fingerprints_gets_one(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
-    file.save(replaced(BOUND, fingerprint=None))
+    file.save(BOUND.model_copy(update={"fingerprint": None}))
 
     begun, _ = start(state)
 
@@ -142,7 +141,7 @@ def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
 def test_another_place_in_the_configuration_ends_the_binding(
     state: StateDirectory, file: DeviceRecordFile, change: dict[str, str]
 ) -> None:
-    file.save(replaced(BOUND, is_revoked=True))
+    file.save(BOUND.model_copy(update={"is_revoked": True}))
 
     begun, _ = start(state, **change)
 

@@ -27,14 +27,13 @@ from agent.errors import (
     Unavailable,
 )
 from agent.rules.command_frames import FRAME_MAX_BYTES, Frame
+from agent.wire.codec import decode, encode
 from agent.wire.device_operations import (
     AcknowledgeRequest,
     ChallengeRequest,
     EnrollRequest,
     HeartbeatRequest,
 )
-from agent.wire.model import replaced
-from agent.wire.reading import read_json, write_json
 from tests.contract import golden
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.scripted_server import ScriptedServer, head, running_server
@@ -73,9 +72,9 @@ async def frames(facade: Facade, *, stream: bool = True) -> tuple[bool, list[Fra
         return answer.is_lasting, [frame async for frame in answer.frames]
 
 
-CHALLENGE = read_json(golden.text_of("challenge/request"), ChallengeRequest)
-ENROLL = read_json(golden.text_of("enroll/request"), EnrollRequest)
-ACKNOWLEDGE = read_json(golden.text_of("acknowledge/request-received"), AcknowledgeRequest)
+CHALLENGE = decode(golden.text_of("challenge/request"), ChallengeRequest)
+ENROLL = decode(golden.text_of("enroll/request"), EnrollRequest)
+ACKNOWLEDGE = decode(golden.text_of("acknowledge/request-received"), AcknowledgeRequest)
 SUBMIT = golden.text_of("submitResult/request-failed").encode()
 Call = Callable[[Facade], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, str, str]] = {
@@ -83,7 +82,7 @@ CALLS: dict[str, tuple[Call, str, str]] = {
     "enroll": (lambda f: f.enroll(ENROLL), "enroll/request", "enroll/reply"),
     "current": (lambda f: f.current(), "current/request", "current/reply"),
     "heartbeat": (
-        lambda f: f.heartbeat(read_json(golden.text_of("heartbeat/request"), HeartbeatRequest)),
+        lambda f: f.heartbeat(decode(golden.text_of("heartbeat/request"), HeartbeatRequest)),
         "heartbeat/request",
         "heartbeat/reply",
     ),
@@ -116,7 +115,7 @@ async def test_an_operation_as_the_contract_shows_it(
     assert heard.headers["content-type"] == "application/json"
     assert heard.headers["accept-encoding"] == "identity"
     assert heard.headers["user-agent"] == f"venue-agent/{__version__}"
-    assert json.loads(write_json(answer)) == golden.document_of(reply)
+    assert json.loads(encode(answer)) == golden.document_of(reply)
     assert facade.last_contact_at == clock.now()
 
 
@@ -363,7 +362,7 @@ async def test_a_port_without_tls_is_said_and_left(
 
 @pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
 def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, proxy: str) -> None:
-    service = replaced(config("https://ops.example.com").service, proxy=proxy)
+    service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
         Facade(service, KEY, clock)
@@ -382,7 +381,7 @@ async def test_a_proxy_never_hears_of_a_service_on_this_machine(
         proxy.answer(b"", 502)
         service = config(server.base_url).service
         if variable == "service.proxy":
-            service = replaced(service, proxy=proxy.base_url)
+            service = service.model_copy(update={"proxy": proxy.base_url})
         else:
             monkeypatch.setenv(variable, proxy.base_url)
         facade = Facade(service, KEY, clock)
@@ -401,7 +400,7 @@ def test_trust_anchors_that_cannot_be_read_are_said(
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_bytes(content)
-    service = replaced(config("https://localhost:9").service, ca_file=str(file))
+    service = config("https://localhost:9").service.model_copy(update={"ca_file": str(file)})
 
     with pytest.raises(ConfigError, match=r"service\.ca_file .*ca\.pem: "):
         Facade(service, KEY, clock)

@@ -6,7 +6,7 @@ import pytest
 from agent.adapters.notify import Notifier
 from agent.adapters.state import StateDirectory
 from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
-from agent.wire.reading import write_json
+from agent.wire.codec import encode
 
 STATUS = DaemonStatus(
     version="0.1.0",
@@ -45,7 +45,7 @@ def test_a_broken_status_is_none(state: StateDirectory, content: bytes) -> None:
 
 
 def test_keys_of_a_later_agent_are_ignored(state: StateDirectory) -> None:
-    text = write_json(STATUS).decode().replace('"pid":7', '"pid":7,"mood":"good"')
+    text = encode(STATUS).decode().replace('"pid":7', '"pid":7,"mood":"good"')
     (state.path / "status.json").write_text(text)
 
     assert StatusFile(state).read() == STATUS

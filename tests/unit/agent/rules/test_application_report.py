@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.rules.application_report import application_report, completeness
 from agent.wire.application_payload import ApplicationPayload
-from agent.wire.reading import plain_values, read_json, write_json
+from agent.wire.codec import decode, encode, to_plain
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors import contract as facts
 from tests.unit.agent import hostile
@@ -26,10 +26,10 @@ def test_any_facts_become_a_payload(
 ) -> None:
     payload = application_report(found, of_the_agent, CONTEXT)
 
-    assert read_json(write_json(payload), ApplicationPayload) == payload
+    assert decode(encode(payload), ApplicationPayload) == payload
     assert len(payload.snapshot.fields) == len(found.fields) + len(of_the_agent)
     assert payload.completeness == completeness(found)
-    assert "\u202e" not in write_json(payload).decode()
+    assert "\u202e" not in encode(payload).decode()
 
 
 def test_facts_stand_in_the_payload_as_they_were_told() -> None:
@@ -47,7 +47,7 @@ def test_facts_stand_in_the_payload_as_they_were_told() -> None:
     assert [f.key for f in payload.snapshot.fields] == ["os.name", "agent.version"]
     assert payload.snapshot.interfaces[0].fields[0].value == 1500
     assert payload.snapshot.peripherals[0].kind == "usb"
-    assert plain_values(payload.browser_fields[0]) == {
+    assert to_plain(payload.browser_fields[0]) == {
         "key": "browser.online",
         "source": "devtools",
         "status": "available",
@@ -105,9 +105,9 @@ def test_a_browser_field_keeps_its_own_limits() -> None:
         ),
     )
 
-    agent, languages, online, platform, language = plain_values(
-        application_report(found, (), CONTEXT)
-    )["browserFields"]
+    agent, languages, online, platform, language = to_plain(application_report(found, (), CONTEXT))[
+        "browserFields"
+    ]
 
     assert len(agent["source"]) == len(agent["value"]) == 256
     assert languages["source"] == "unknown"

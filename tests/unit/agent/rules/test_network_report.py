@@ -7,8 +7,8 @@ from hypothesis import given
 
 from agent.rules.network_report import completeness, network_report, outcome_of
 from agent.rules.report_context import ReportContext, environment_of, identity_of
+from agent.wire.codec import decode, encode, to_plain
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import plain_values, read_json, write_json
 from agent.wire.text import utf16_length
 from collectors import contract as facts
 from tests.unit.agent.hostile import network_facts
@@ -52,11 +52,11 @@ def printer(number: int) -> facts.Printer:
 def test_any_facts_become_a_payload(found: facts.NetworkFacts) -> None:
     payload = network_report(found, JOB, CONTEXT)
 
-    again = read_json(write_json(payload), NetworkPayload)
+    again = decode(encode(payload), NetworkPayload)
     assert again == payload
     assert len(payload.endpoints) + payload.endpoints_omitted == len(found.endpoints)
     assert payload.completeness == completeness(found)
-    strings = write_json(payload).decode()
+    strings = encode(payload).decode()
     assert "\\u001b" not in strings
     assert "\u202e" not in strings
 
@@ -192,12 +192,12 @@ def test_how_a_source_ended_stands_in_both_places() -> None:
 
     assert payload.discovery is not None
     assert payload.network_map is not None
-    assert plain_values(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
-    assert plain_values(payload.network_map.sources.mdns) == {
+    assert to_plain(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+    assert to_plain(payload.network_map.sources.mdns) == {
         "state": "unsupported",
         "reason": "not here",
     }
-    assert plain_values(payload.discovery.scan) == {
+    assert to_plain(payload.discovery.scan) == {
         "state": "failed",
         "reason": "no reason was given",
     }
@@ -212,7 +212,7 @@ def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
     assert payload.failures == ()
     assert payload.completeness == "limited"
     assert payload.network_map is not None
-    assert plain_values(payload.network_map.sources.scan) == {
+    assert to_plain(payload.network_map.sources.scan) == {
         "state": "unsupported",
         "reason": "not here",
     }
@@ -235,7 +235,7 @@ def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
 
     assert payload.failures == ()
     assert payload.discovery is not None
-    assert plain_values(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+    assert to_plain(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
 
 
 @pytest.mark.parametrize("latency", [float("nan"), float("inf"), -float("inf")])
@@ -245,7 +245,7 @@ def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
     payload = network_report(found, JOB, CONTEXT)
 
     assert payload.network_map is not None
-    assert "latencyMs" not in plain_values(payload.network_map.hosts[0])
+    assert "latencyMs" not in to_plain(payload.network_map.hosts[0])
 
 
 def test_an_id_is_never_empty_and_a_name_may_be() -> None:

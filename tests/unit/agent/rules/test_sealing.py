@@ -22,9 +22,9 @@ from agent.rules.sealing import (
     seal_smaller,
     shrink,
 )
+from agent.wire.codec import decode, encode, to_plain
 from agent.wire.device_operations import SubmitResultRequest
-from agent.wire.model import replaced
-from agent.wire.reading import Mismatch, plain_values, read_json, write_json
+from agent.wire.validation import ValidationError
 from collectors import contract as facts
 from tests.fixtures import payloads
 from tests.unit.agent.hostile import application_facts, network_facts
@@ -100,7 +100,7 @@ def test_a_report_that_fits_is_sealed_whole(large: Payload) -> None:
 
     assert sealed.tier == 0
     assert sealed.outcome == "completed"
-    assert message(sealed)["report"] == json.loads(write_json(large))
+    assert message(sealed)["report"] == json.loads(encode(large))
     assert report_of(sealed.body) == report(large)
 
 
@@ -118,7 +118,7 @@ def test_each_tier_is_smaller_and_says_so(large: Payload) -> None:
         smaller = shrink(large, tier)
         assert smaller.limitations[0].startswith("the report was too large for the service")
         assert smaller.completeness != "complete"
-        read_json(write_json(smaller), type(smaller))
+        decode(encode(smaller), type(smaller))
     assert shrink(large, 0) is large
 
 
@@ -177,9 +177,9 @@ def test_what_the_application_tiers_drop_is_counted() -> None:
 
 
 def test_a_report_without_a_map_can_be_shrunk() -> None:
-    whole = replaced(payloads.small_venue(), network_map=None)
+    whole = payloads.small_venue().model_copy(update={"network_map": None})
 
-    assert plain_values(shrink(whole, 3))["networkMap"] is None
+    assert to_plain(shrink(whole, 3))["networkMap"] is None
 
 
 def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: Payload) -> None:
@@ -189,7 +189,7 @@ def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: Payload) -> None:
     while (smaller := seal_smaller(sealed.body, 10**9, tier=sealed.tier)) is not None:
         assert len(smaller.body) < len(sealed.body)
         assert {key: message(smaller)[key] for key in IDS} == ids
-        read_json(smaller.body, SubmitResultRequest)
+        decode(smaller.body, SubmitResultRequest)
         sealed = smaller
         tiers.append(sealed.tier)
 
@@ -240,9 +240,9 @@ def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: Payload) ->
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"report": 1}'])
 def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         seal_smaller(body, 1000, tier=0)
-    with pytest.raises(Mismatch):
+    with pytest.raises(ValidationError):
         seal_as_failed(body)
 
 
@@ -258,6 +258,6 @@ def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes:
     sealed = seal(report(payload), max_bytes)
 
     assert len(sealed.body) <= max_bytes or sealed.tier == LAST_TIER
-    assert read_json(sealed.body, SubmitResultRequest).report_id == REPORT_ID
+    assert decode(sealed.body, SubmitResultRequest).report_id == REPORT_ID
     if sealed.tier == 0:
         assert report_of(sealed.body).payload == payload

@@ -26,9 +26,8 @@ from agent.tasks.link import Link
 from agent.tasks.receive import Receiver
 from agent.tasks.standing import Standing
 from agent.tasks.submit import Submitter
+from agent.wire.codec import validate
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.model import replaced
-from agent.wire.reading import converted
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.fake_facade import FakeFacade
 from tests.unit.agent.samples import BASE_URL, command, record
@@ -61,7 +60,7 @@ class House:
         if bound:
             instance = self.identity.load_or_create().instance_id
             self.facade.record = record(instance_id=instance)
-            device = replaced(device, binding=self.binding(self.facade.record))
+            device = device.model_copy(update={"binding": self.binding(self.facade.record)})
         self.standing = Standing(self.record_file, device, base_url=BASE_URL)
         if bound:
             self.standing.confirm()
@@ -69,7 +68,7 @@ class House:
             place=Place(
                 "loc-0001",
                 ("network",),
-                converted({"on_revoked": on_revoked}, EnrollmentConfig),
+                validate({"on_revoked": on_revoked}, EnrollmentConfig),
             ),
             identity=self.identity,
             facade=self.facade,

@@ -10,7 +10,6 @@ from agent.rules import retry
 from agent.tasks.enroll import explain, sign_up
 from agent.tasks.link import DirectCaller
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
-from agent.wire.model import replaced
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.house import House, house, running, settle, until
 
@@ -126,7 +125,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: House) -> None:
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with house(tmp_path, bound=False) as home:
-        odd = replaced(home.enrollment._place.config, nonce_encoding="hex")
+        odd = home.enrollment._place.config.model_copy(update={"nonce_encoding": "hex"})
         object.__setattr__(home.enrollment._place, "config", odd)
         home.facade.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
@@ -164,7 +163,7 @@ async def test_a_known_binding_is_confirmed_first(home: House) -> None:
 async def test_a_new_binding_of_this_device_is_adopted(home: House) -> None:
     await restarted(home)
     assert home.facade.record is not None
-    home.facade.record = replaced(home.facade.record, binding_id=OTHER_BINDING)
+    home.facade.record = home.facade.record.model_copy(update={"binding_id": OTHER_BINDING})
 
     async with running(home.enrollment.run):
         await home.standing.wait_to_work()
@@ -204,7 +203,7 @@ async def test_a_name_longer_than_a_report_may_carry_is_said(
 ) -> None:
     def with_a_name(request: EnrollRequest) -> EnrollmentRecord:
         assert stranger.facade.record is not None
-        return replaced(stranger.facade.record, organization_id="x" * length)
+        return stranger.facade.record.model_copy(update={"organization_id": "x" * length})
 
     stranger.facade.always["enroll"] = with_a_name
     async with running(stranger.enrollment.run):

@@ -23,9 +23,8 @@ from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
 from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
 from agent.wire.application_payload import ApplicationPayload
-from agent.wire.model import replaced
+from agent.wire.codec import decode
 from agent.wire.network_payload import NetworkPayload
-from agent.wire.reading import read_json
 from collectors.contract import Failure, Field, Job
 from tests.fakes.fake_collectors import FakeCollectors, good_facts, nothing_told
 from tests.unit.agent.rules.test_network_report import CONTEXT
@@ -122,7 +121,7 @@ async def test_a_request_is_run_and_reported(workshop: Workshop) -> None:
     }
     assert workshop.told() == ["running"]
     assert workshop.collectors.jobs == [network_job(config())]
-    read_json(json.dumps(report["report"]), NetworkPayload)
+    decode(json.dumps(report["report"]), NetworkPayload)
 
 
 async def test_what_is_done_is_said(workshop: Workshop) -> None:
@@ -259,7 +258,9 @@ async def test_a_stop_among_many_reports_begins_anew_with_the_rest(workshop: Wor
 async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
     with house(tmp_path) as home:
         assert home.facade.record is not None
-        home.standing.adopt(replaced(home.facade.record, organization_id="ü" * 2000), "loc-0001")
+        home.standing.adopt(
+            home.facade.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
+        )
         workshop = workshop_in(home, config())
         home.requested(Event.ACCEPTED)
         async with running(workshop.executor.run):
@@ -281,7 +282,7 @@ async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
     assert "requestId" not in report
     assert report["kind"] == "application"
     assert len(workshop.collectors.jobs) == 1, "one that waits is enough"
-    payload = read_json(json.dumps(report["report"]), ApplicationPayload)
+    payload = decode(json.dumps(report["report"]), ApplicationPayload)
     assert payload.snapshot.fields[0].key == "agent.version"
 
 

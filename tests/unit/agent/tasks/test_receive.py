@@ -24,7 +24,6 @@ from agent.tasks.receive import (
     WAITING_MAX,
 )
 from agent.wire.device_operations import Command
-from agent.wire.model import replaced
 from tests.fakes.fake_facade import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
 from tests.unit.agent.tasks.house import House, house, running, settle, until
@@ -107,13 +106,13 @@ async def test_a_known_request_is_acknowledged_again_and_never_run_again(
     before = home.requested(*events)
 
     if before.state is State.RECEIVED:
-        home.receiver.take(frame(replaced(command(1), status=status)))
+        home.receiver.take(frame(command(1).model_copy(update={"status": status})))
         assert home.entry() == before
         return
     async with running(home.acknowledger.run):
         await settle()
         for _ in range(5):
-            home.receiver.take(frame(replaced(command(1), status=status)))
+            home.receiver.take(frame(command(1).model_copy(update={"status": status})))
             await settle()
 
     assert home.entry() == before

@@ -14,7 +14,6 @@ from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
 from agent.tasks.status import StatusWriter, in_words
 from agent.tasks.timekeeper import Timekeeper
-from agent.wire.model import replaced
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
 from tests.unit.agent.tasks.house import House, running, settle, until
@@ -97,7 +96,7 @@ async def test_after_a_jump_everything_is_planned_anew() -> None:
     ],
 )
 def test_a_status_in_words(changes: dict[str, object], words: str) -> None:
-    assert in_words(replaced(STATUS, **changes)) == words
+    assert in_words(STATUS.model_copy(update={**changes})) == words
 
 
 async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:

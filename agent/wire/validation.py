@@ -1,0 +1,150 @@
+"""What does not fit a model, in plain words: every mistake with its path and what was expected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError as NotFitting
+from pydantic_core import ErrorDetails
+
+Path = tuple[str | int, ...]
+Fault = Literal["syntax", "missing", "unknown", "value"]
+
+MESSAGE_MAX: Final = 160
+"""Characters of what a stranger wrote that are repeated to somebody."""
+
+_FAULTS: Final[Mapping[str, Fault]] = {
+    "json_invalid": "syntax",
+    "missing": "missing",
+    "extra_forbidden": "unknown",
+    "union_tag_not_found": "missing",
+}
+
+_REASONS: Final[Mapping[str, str]] = {
+    "json_invalid": "it is not JSON: {error}",
+    "missing": "is required",
+    "extra_forbidden": "is not known",
+    "string_type": "must be a text",
+    "string_unicode": "must not hold a lone surrogate",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "dataclass_type": "must be an object",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} entries",
+    "literal_error": "must be {expected}",
+    "union_tag_invalid": "must be {expected_tags}",
+    "union_tag_not_found": "is required",
+    "value_error": "{error}",
+}
+"""By pydantic's types of errors, which are part of its interface; its sentences are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One mistake. ``path`` leads to it by names on the wire and indices.
+
+    ``choices`` are the words that would have been right, where only some are; ``value`` is what
+    stands there instead.
+    """
+
+    path: Path
+    reason: str
+    fault: Fault = "value"
+    value: Any = None
+    choices: tuple[str, ...] = ()
+    is_table: bool = False
+
+    @property
+    def where(self) -> str:
+        return ".".join(str(part) for part in self.path)
+
+
+class ValidationError(ValueError):
+    """Not what the model says. ``issues`` are all mistakes; the first speaks for them."""
+
+    def __init__(self, issues: tuple[Issue, ...]) -> None:
+        self.issues = issues
+        where = issues[0].where
+        super().__init__(f"{where}: {issues[0].reason}" if where else issues[0].reason)
+
+    @property
+    def path(self) -> Path:
+        return self.issues[0].path
+
+    @property
+    def where(self) -> str:
+        return self.issues[0].where
+
+    @property
+    def reason(self) -> str:
+        return self.issues[0].reason
+
+    @property
+    def fault(self) -> Fault:
+        return self.issues[0].fault
+
+
+def issues_of(error: NotFitting, value: Any) -> tuple[Issue, ...]:
+    """Return what pydantic found wrong in ``value``, one issue a path and reason."""
+    issues = (_issue(details, value) for details in error.errors(include_url=False))
+    return tuple({(issue.path, issue.reason): issue for issue in issues}.values())
+
+
+def _issue(details: ErrorDetails, value: Any) -> Issue:
+    kind, context = details["type"], details.get("ctx", {})
+    path = _path(details["loc"], value, is_missing=kind == "missing")
+    if kind.startswith("union_tag"):
+        path = (*path, str(context["discriminator"]).strip("'"))
+    given = {name: _shown(bound) for name, bound in context.items()}
+    template = _REASONS.get(kind)
+    reason = details["msg"] if template is None else template.format(**given)
+    return Issue(
+        path,
+        reason[:MESSAGE_MAX],
+        _FAULTS.get(kind, "value"),
+        details["input"],
+        _choices(context) if kind == "literal_error" else (),
+        kind in {"model_type", "dataclass_type"},
+    )
+
+
+def _shown(bound: Any) -> str:
+    return str(bound).removesuffix(".0") if isinstance(bound, float) else str(bound)
+
+
+def _choices(context: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the words of a Literal, which the context holds as ``'a', 'b' or 'c'``."""
+    return tuple(str(context["expected"]).split("'")[1::2])
+
+
+def _path(location: Path, value: Any, *, is_missing: bool) -> Path:
+    """Return ``location`` without the names that pydantic gives to the branches of a union.
+
+    A part that leads nowhere in the value is such a name, unless it is the key that is missing.
+    """
+    path: list[str | int] = []
+    for number, part in enumerate(location, start=1):
+        if _leads_on(value, part):
+            value = value[part]
+        elif not (is_missing and number == len(location)):
+            continue
+        path.append(part)
+    return tuple(str(part)[:MESSAGE_MAX] if isinstance(part, str) else part for part in path)
+
+
+def _leads_on(value: Any, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list | tuple) and isinstance(part, int) and part < len(value)
