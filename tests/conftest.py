@@ -116,7 +116,6 @@ def _nothing_left_to_the_collector() -> Iterator[None]:
     """Have what leaked in a reference cycle told by the last test: what is found after it would
     end a worker of pytest-xdist unheard."""
     yield
-    gc.unfreeze()
     for _ in range(3):
         gc.collect()
 
@@ -136,6 +135,14 @@ def _same_logging() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.fixture(autouse=True)
+def _same_garbage_collector() -> Iterator[None]:
+    """A daemon run inside a test freezes the garbage collector, which then does not tell who holds
+    an object: hypothesis asks that for its own generator of random numbers."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
