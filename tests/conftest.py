@@ -117,7 +117,6 @@ def _nothing_left_to_the_collector() -> Iterator[None]:
     """Have what leaked in a reference cycle told by the last test: what is found after it would
     end a worker of pytest-xdist unheard."""
     yield
-    gc.unfreeze()
     for _ in range(3):
         gc.collect()
 
@@ -144,6 +143,14 @@ def _no_known_secrets() -> Iterator[None]:
     """A key that one test reads would be masked in what the next one writes."""
     yield
     forget()
+
+
+@pytest.fixture(autouse=True)
+def _same_garbage_collector() -> Iterator[None]:
+    """A daemon run inside a test freezes the garbage collector, which then does not tell who holds
+    an object: hypothesis asks that for its own generator of random numbers."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

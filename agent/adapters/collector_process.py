@@ -135,7 +135,7 @@ class CollectorProcess:
             await asyncio.wait((read, stderr), timeout=self._patience.gone_s)
             if not stderr.done():
                 stderr.cancel()
-                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+                _leave_alone(process)
             if not read.cancelled():
                 read.exception()  # it was looked at, or the child was ended for another reason
         complaint = complaints.decode("utf-8", "replace").strip()
@@ -313,8 +313,13 @@ async def _end(process: Process, within_s: float) -> None:
         async with asyncio.timeout(within_s):
             await process.wait()
     except TimeoutError:
-        log.warning("collector process %d or one it started is not gone: left alone", process.pid)
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+        # Up to Python 3.13 it waits for whoever holds the pipes, too (cpython, gh-119710).
+        _leave_alone(process)
+
+
+def _leave_alone(process: Process) -> None:
+    log.warning("collector process %d or one it started is not gone: left alone", process.pid)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
 
 
 def _windows_flags() -> int:

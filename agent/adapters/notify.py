@@ -30,7 +30,7 @@ class Notifier:
         self._send("STOPPING=1")
 
     def status(self, text: str) -> None:
-        self._send(f"STATUS={without_controls(text)}")
+        self._send(f"STATUS={without_controls(text.partition(chr(10))[0])}")
 
     def alive(self) -> None:
         self._send("WATCHDOG=1")

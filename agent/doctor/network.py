@@ -97,7 +97,10 @@ def gateway(evidence: Evidence) -> Finding:
 
 def neighbours(evidence: Evidence) -> Finding:
     """Can the table of neighbours be read, which names the devices' hardware addresses?"""
-    reason = _facts(evidence).unavailable.mac_address
+    facts = _facts(evidence)
+    reason = facts.unavailable.mac_address
+    if not facts.interfaces:
+        return skipped("there is no network interface whose neighbours it could name")
     if reason is not None:
         return warn(
             f"the neighbour table cannot be read: {reason}",

@@ -68,6 +68,23 @@ def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None
     assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", said.splitlines()[-1]), said
 
 
+FREEZES = """
+import gc
+
+def test_freezes():
+    gc.freeze()
+
+def test_starts_anew():
+    assert gc.get_freeze_count() == 0
+"""
+
+
+def test_a_frozen_garbage_collector_is_no_affair_of_the_next_test(tmp_path: Path) -> None:
+    (tmp_path / "test_freezes.py").write_text(FREEZES)
+    code, said = outcomes(tmp_path)
+    assert code == 0, said
+
+
 def test_who_asks_for_calm_is_alone_and_is_not_kept_waiting_by_newcomers(tmp_path: Path) -> None:
     order: list[str] = []
     first, calm, newcomer = (Room(tmp_path) for _ in range(3))

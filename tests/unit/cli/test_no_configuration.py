@@ -1,5 +1,6 @@
 """Without a configuration: one sentence that says where it was looked for and what makes one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,17 +34,18 @@ def test_it_is_said_in_one_sentence(
 
 def test_what_a_collection_by_hand_takes_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show"]) == 2
-    assert "max_duration_seconds   default" in capsys.readouterr().out
+    assert re.search(r"max_duration_seconds +default", capsys.readouterr().out)
 
 
 def test_status_gives_no_advice_that_cannot_work(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status"]) == 2
-    output = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr().out
+    output = " ".join(printed.split())
     assert output.startswith("not running")
     assert "start it" not in output
-    assert f"there is no configuration at {place}" in output
+    assert f"there is no configuration at {place}".replace(" ", "") in "".join(printed.split())
 
 
 def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +68,7 @@ def test_a_broken_one_is_corrected_before_anything_is_started(
     place.parent.mkdir()
     place.write_text("[service\n")
     assert main(["status"]) == 2
-    output = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr().out
+    output = " ".join(printed.split())
     assert "start it" not in output
     assert "correct the configuration first: `venue-agent config check`" in output
