@@ -12,7 +12,7 @@ import pytest
 
 from tests.scenario.agent_process import environment, write_config
 
-pytestmark = [pytest.mark.lab]
+pytestmark = [pytest.mark.lab, pytest.mark.needs("network-namespace")]
 
 MODULES: Final = (
     "agent", "collectors", "controlplane", "psutil", "zeroconf", "netifaces", "websockets",
