@@ -13,11 +13,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from collectors import landlock
 from tests.lab import namespaces
 from tests.lab.peers import peer_lan
 
@@ -90,6 +91,24 @@ def _peers() -> None:
             lan.wait_for_printers(machine)
 
 
+def _ordinary_user() -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        raise LookupError("root may do everything")
+
+
+def _systemctl() -> None:
+    """Put another program in the place of the system's, as the tests do."""
+    replace = ("mount", "--bind", "/bin/true", "/usr/bin/systemctl")
+    namespaces.entering("--mount", probe=replace)
+
+
+def _shared_python() -> None:
+    # The tests' own module imports what only the environment has, so not at the top.
+    from tests.scenario.shared_python import shared_python  # noqa: PLC0415
+
+    shared_python()
+
+
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "microsoft-edge")
 
 
@@ -139,6 +158,16 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "clock-state": Prerequisite(
         _clock_state, "allow adjtimex(2): a container's seccomp profile refuses it"
     ),
+    "landlock": Prerequisite(
+        landlock.abi_version,
+        "run Linux 5.13 or later with Landlock; in a container its seccomp profile must allow it",
+    ),
+    "systemctl": Prerequisite(_systemctl, f"install systemd; {_ALLOW}"),
+    "shared-python": Prerequisite(
+        _shared_python,
+        "run the tests as root, in a directory and with a Python that every user may read",
+    ),
+    "ordinary-user": Prerequisite(_ordinary_user, "run the tests as an ordinary user"),
     "other-user": Prerequisite(_other_user, "run the tests as root, where it is no mapped user"),
 }
 
@@ -196,3 +225,13 @@ def untrue(
 ) -> tuple[str, ...]:
     """Return what a run says to go without though it can be had."""
     return tuple(name for name in sorted(goes_without(environment)) if reason_of(name) is None)
+
+
+def main(names: Sequence[str]) -> int:
+    """Print those of the named prerequisites that this machine lacks, separated by blanks."""
+    sys.stdout.write(" ".join(name for name in names if missing(name) is not None) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -12,7 +12,6 @@ import pytest
 
 from agent.wire.codec import decode, encode
 from agent.wire.network_payload import NetworkPayload
-from tests.lab.namespaces import why_not
 from tests.lab.tap_collect import ChildRun, collect_in_lan
 from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, LanService
 from tests.lab.test_tap_lan import payload_of
@@ -20,7 +19,7 @@ from tests.lab.test_tap_lan import payload_of
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.calm,
-    pytest.mark.skipif(why_not() is not None, reason=f"no TAP LAN here: {why_not()}"),
+    pytest.mark.needs("tap"),
 ]
 
 LIES = int(os.environ.get("LIES", "6000"))

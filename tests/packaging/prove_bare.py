@@ -68,24 +68,31 @@ class Hands:
     is_long: bool = False
 
 
-NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze")
-NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount")
+NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze", "systemctl")
+NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
+NOT_ROOTS: Final = ("other-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
 # What the filters of other containers refuse, too.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
 HANDS: Final = (
-    Hands("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, "other-user")),
+    Hands("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS)),
     Hands(
         "user without namespaces",
         USER_ID,
-        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", "other-user"),
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *NOT_ROOTS),
         (FORBIDDEN,),
     ),
-    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER)),
+    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, "ordinary-user")),
     Hands(
         "root of an ordinary container",
         0,
-        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces"),
+        (
+            *NOT_INSTALLED,
+            *NOT_IN_A_CONTAINER,
+            *NO_NAMESPACES,
+            "all-namespaces",
+            "ordinary-user",
+        ),
         (FORBIDDEN, "--drop-capability=CAP_SYS_ADMIN,CAP_NET_ADMIN,CAP_SYS_PTRACE"),
         is_long=True,
     ),

@@ -15,10 +15,7 @@ import pytest
 from collectors import landlock
 from tests.fakes.collector_command import ROOT
 
-try:
-    ABI = landlock.abi_version()
-except OSError as error:
-    pytestmark = pytest.mark.skip(reason=f"nothing is confined here: {error.strerror}")
+pytestmark = pytest.mark.needs("landlock")
 
 # What somebody would try who has taken the collector over. Each line of the outcome is what was
 # done in spite of the confinement; the program imports as the real child does, and reports last.
@@ -118,7 +115,7 @@ def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
             ],
             "program": str(program),
             "port": listener.getsockname()[1],
-            "abi": ABI,
+            "abi": landlock.abi_version(),
         }  # fmt: skip
         told = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
     assert told["confinement"] == "confined"
@@ -129,9 +126,7 @@ def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
     assert all(path.read_text() == "secret" for path in planted)
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root may read /etc/shadow otherwise: run as root"
-)
+@pytest.mark.needs("other-user")
 def test_not_even_root_reads_the_passwords() -> None:
     look = (
         "from collectors.sandbox import confine_this_process as c; import json\n"
@@ -159,6 +154,7 @@ os._exit(child.main())
 
 
 @pytest.mark.lab
+@pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
 def test_a_confined_collector_tells_what_a_free_one_does(kind: str) -> None:
     job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}

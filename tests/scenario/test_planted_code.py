@@ -12,11 +12,11 @@ import pytest
 
 from tests.scenario.agent_process import environment, write_config
 
-pytestmark = [pytest.mark.lab]
+pytestmark = [pytest.mark.lab, pytest.mark.needs("network-namespace")]
 
 MODULES: Final = (
     "agent", "collectors", "controlplane", "psutil", "zeroconf", "netifaces", "websockets",
-    "httpx2", "msgspec", "rich", "jinja2", "apscheduler", "cryptography", "sqlalchemy", "uvicorn",
+    "httpx2", "pydantic", "rich", "jinja2", "apscheduler", "cryptography", "sqlalchemy", "uvicorn",
     "starlette", "json", "re", "ssl", "socket", "argparse", "logging", "asyncio", "subprocess",
     "ctypes", "sysconfig", "sitecustomize", "usercustomize",
 )  # fmt: skip

@@ -19,7 +19,6 @@ from tests.scenario.verb_world import (
     LOOKING,
     ONLY_AS_USER,
     SITUATIONS,
-    SYSTEMCTL,
     USERS,
     Cell,
 )
@@ -27,11 +26,7 @@ from tests.scenario.verb_world import (
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        sys.platform != "linux" or os.geteuid() != 0,
-        reason="only root can be two users, in namespaces of its own",
-    ),
-    pytest.mark.skipif(not SYSTEMCTL.exists(), reason=f"{SYSTEMCTL} has to be replaced by a fake"),
+    pytest.mark.needs("other-user", "all-namespaces", "systemctl"),
 ]
 
 NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")

@@ -18,7 +18,7 @@ from agent.adapters.privileges import replace_file, step_down, writer_of
 from agent.errors import StateError
 
 OWNER = 4711
-for_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can step down")
+for_root = pytest.mark.needs("other-user")
 
 
 @pytest.fixture

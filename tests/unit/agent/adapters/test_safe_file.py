@@ -90,7 +90,7 @@ def test_a_second_name_is_refused(place: Path, outside: Path) -> None:
         open_safely(place, os.O_RDWR)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.needs("other-user")
 @pytest.mark.parametrize(("directory", "file"), [(0, 4711), (4711, 4712), (4711, 0)])
 def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file: int) -> None:
     place.write_text("")
