@@ -119,6 +119,10 @@ screenshots: $(STAMP) ## take the pictures of the documents from real runs
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.lab.bench_network $(ARGS)
 
+.PHONY: bench-bodies
+bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
+	@$(BIN)/python -m tests.scenario.bench_bodies $(ARGS)
+
 clean: ## remove what the targets made
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def parse_json(content: bytes | str) -> Any:
     """Read one JSON document strictly (RFC 8259). Raises ValidationError."""
     try:
-        return from_json(content, allow_inf_nan=False, cache_strings="keys")
+        return from_json(content, allow_inf_nan=False)
     except ValueError as error:  # no JSON, no UTF-8, or nested too deeply
         raise ValidationError((Issue((), str(error)[:MESSAGE_MAX], "syntax"),)) from None
 

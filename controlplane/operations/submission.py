@@ -15,7 +15,7 @@ from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads import PAYLOADS
 from controlplane import lifecycle
-from controlplane.bodies import parse_body, parse_part
+from controlplane.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.canonical import canonical_json, sha256_hex
 from controlplane.operations.delivery import refusal_of, request_of
 from controlplane.operations.desk import Desk
@@ -34,9 +34,10 @@ class Submission:
 
 
 def parse_submission(content: bytes) -> Submission:
-    body = parse_body(SubmitResultRequest, content)
-    whole = canonical_json(to_plain(body))
-    return Submission(body, sha256_hex(whole), canonical_json(_payload(body)))
+    body = parse_part(SubmitResultRequest, parse_json(content))
+    payload = canonical_json(_payload(body))
+    require_unique_keys(content)
+    return Submission(body, sha256_hex(canonical_json(to_plain(body))), payload)
 
 
 def submit_result(desk: Desk, submission: Submission) -> SubmitResultReply:
