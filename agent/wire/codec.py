@@ -18,7 +18,9 @@ def parse_json(content: bytes | str) -> Any:
     try:
         return from_json(content, allow_inf_nan=False)
     except ValueError as error:  # no JSON, no UTF-8, or nested too deeply
-        raise ValidationError((Issue((), str(error)[:MESSAGE_MAX], "syntax"),)) from None
+        is_deep = "recursion limit" in str(error)
+        reason = "it is nested too deeply" if is_deep else str(error)[:MESSAGE_MAX]
+        raise ValidationError((Issue((), reason, "syntax"),)) from None
 
 
 def decode(content: bytes | str, kind: type[T]) -> T:
@@ -36,7 +38,7 @@ def validate(value: Any, kind: type[T]) -> T:
     except NotFitting as error:
         raise ValidationError(issues_of(error, value)) from None
     except RecursionError:
-        raise ValidationError((Issue((), "is nested too deeply"),)) from None
+        raise ValidationError((Issue((), "it is nested too deeply"),)) from None
     return made
 
 
