@@ -56,6 +56,7 @@ class _Read:
     path: Path | None
     text: str
     origins: Mapping[str, str]
+    environment: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -66,7 +67,7 @@ class _Read:
         from agent.config_problems import problems_of  # noqa: PLC0415 - for what is wrong only
 
         # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
-        remember(*secrets_here(self.path or default_config_path(), os.environ))
+        remember(*secrets_here(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.name, self.text, self.origins)
 
 
@@ -136,7 +137,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
             raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
         values[key] = value
         origins[f"{section}.{key}"] = variable
-    return _Read(tree, source, text, origins)
+    return _Read(tree, source, text, origins, environment)
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:

@@ -72,6 +72,7 @@ class RedactFilter(logging.Filter):
             message = record.getMessage()
         except (TypeError, ValueError):  # arguments that do not fit the message
             message = f"{record.msg} {record.args}"
+        record.template = record.msg  # by which repetitions are known
         record.msg, record.args = redact(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMATTER.formatException(record.exc_info)
@@ -111,7 +112,7 @@ class RepeatFilter(logging.Filter):
         return passes
 
     def _passes(self, record: logging.LogRecord, now: float) -> bool:
-        kind = (record.name, f"={record.msg}")
+        kind = (record.name, f"={getattr(record, 'template', record.msg)}")
         if record.levelno < logging.WARNING:
             return self._count(record, kind, ALLOWED_ALIKE, now)
         same = (record.name, _NUMBER.sub("#", record.getMessage()))

@@ -3,8 +3,18 @@
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from agent.config import is_privileged
+
+STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
+"""Set in the environment of a verb that root started and that goes on as another user: what it
+says is for root."""
+
+
+def is_for_root() -> bool:
+    """Tell whether root, or an administrator's process, typed this."""
+    return is_privileged() or STEPPED_DOWN in os.environ
 
 
 def has_service_manager() -> bool:
@@ -14,14 +24,14 @@ def has_service_manager() -> bool:
 
 def by_root(command: str) -> str:
     """Return a command that needs rights as this user has to type it."""
-    return f"`{command}`" if is_privileged() else f"`sudo {command}`"
+    return f"`{command}`" if is_for_root() else f"`sudo {command}`"
 
 
 def as_root(words: str) -> str:
     """Say how ``venue-agent words`` gets at what is closed to this user."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
-    if is_privileged():
+    if is_for_root():
         return "it is closed to root as well: look at the mount and the access rules"
     # sudo(8) passes no variables on.
     named = os.environ.get("VENUE_AGENT_CONFIG")

@@ -20,6 +20,7 @@ from agent.adapters.atomic_file import write_atomically
 from agent.config import default_config_path
 from agent.errors import StateError
 from agent.regular_file import kind_of
+from agent.rights import STEPPED_DOWN
 
 _LENGTH_BYTES: Final = 8
 _REPLY_MAX: Final = 1000
@@ -54,6 +55,7 @@ def step_down(directory: Path) -> bool:
         LOGNAME=user_name(status.st_uid),
         STATE_DIRECTORY=str(directory),
         VENUE_AGENT_CONFIG=str(config),
+        **{STEPPED_DOWN: "1"},
     )
     _require_a_program(directory, status.st_uid)
     return True

@@ -14,8 +14,10 @@ def is_closed(directory: Path) -> bool:
     try:
         # Read, since on Windows os.access knows nothing of rights.
         next(directory.iterdir(), None)
+        if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
+            return False  # a foreign file in a directory of one's own is wrong, not closed
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
-        return not all(os.access(file, os.R_OK) for file in files if file.exists())
+        return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
     except PermissionError:
         return True
     except OSError:

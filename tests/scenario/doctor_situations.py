@@ -142,7 +142,7 @@ async def a_file_in_place_of_the_state_directory(world: World) -> Outcomes:
 @situation("disk-space", says="MiB free", fix="free space")
 async def a_full_disk(world: World) -> Outcomes:
     world.state.path.mkdir()
-    run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(world.state.path))
+    run("mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(world.state.path))
     world.enroll()
     with contextlib.suppress(OSError), (world.state.path / "filling").open("wb") as file:
         while True:

@@ -145,7 +145,7 @@ import os, sys
 from dataclasses import replace
 from collectors import __main__ as child
 from collectors.contract import Confinement
-from tests.fakes.devtools_browser import raise_loopback
+from tests.lab.loopback import raise_loopback
 raise_loopback()
 if sys.argv.pop(1) == "free":
     child.confine_this_process = lambda: Confinement("refused", "the test's")
