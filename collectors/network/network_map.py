@@ -116,6 +116,8 @@ def by_worth(
     comes after what the others have. ``announcers`` tells who announced an address.
     """
     printers = frozenset(announced_printers)
+    endpoints = tuple(endpoints)
+    is_long = len(endpoints) > LONG_LIST
 
     def worth(endpoint: Endpoint) -> tuple[int, int, int, int]:
         is_printer = endpoint.port in PRINT_PORTS or (endpoint.address, endpoint.port) in printers
@@ -125,11 +127,11 @@ def by_worth(
             rank = 1
         else:
             rank = 2 if "mdns" in endpoint.discovered_by else 3
+        if is_long and endpoint.status != "reachable" and not endpoint.matched_printer_ids:
+            rank += 4  # anybody may announce a port of a device: what answers comes first
         return (rank, *_numeric(endpoint.address), endpoint.port)
 
     counts: Counter[str] = Counter()
-    endpoints = tuple(endpoints)
-    is_long = len(endpoints) > LONG_LIST
 
     def turn(endpoint: Endpoint) -> int:
         """Return how often its device has had all that it may have at once."""

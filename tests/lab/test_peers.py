@@ -195,7 +195,7 @@ def test_every_source_succeeded(facts: dict[str, Any]):
     for source in ("interfaces_source", "mdns_source", "scan_source"):
         assert facts[source] == {"state": "succeeded", "reason": None}
     assert facts["failures"] == []
-    assert facts["truncated"] is False
+    assert facts["truncated"] is False, facts["limitations"]
 
 
 @pytest.mark.parametrize("name", ["Kitchen", "Bar"])

@@ -229,3 +229,13 @@ def test_a_host_has_the_name_it_gives_itself() -> None:
     assert host.hostname == "till.local"
     (host,) = assemble_hosts(Sighted(services=(lie,)))
     assert host.hostname == "lie.local"
+
+
+def test_in_a_long_list_what_answers_comes_before_what_was_announced_of_the_same_device() -> None:
+    mac = "aa:aa:aa:aa:aa:aa"
+    announced = tuple(
+        Endpoint("10.0.0.9", "p", 1000 + n, "lie", ("mdns",), "discovered", mac_address=mac)
+        for n in range(300)
+    )
+    real = Endpoint("10.0.0.9", "p", 80, "http", ("scan",), "reachable", mac_address=mac)
+    assert by_worth((*announced, real))[0] == real
