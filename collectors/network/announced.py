@@ -188,8 +188,9 @@ class _List:
         self._listed: Counter[str] = Counter()
         self._at: Counter[str] = Counter()
         self._total = 0
+        # One whose host has not told its addresses yet is listed nowhere, and not cut.
         self._announced = Counter(
-            who.announcer(each.announcer) for each in services if each.announcer
+            who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
         wants: list[_Pair] = []
         own: list[_Pair] = []

@@ -196,3 +196,9 @@ def test_no_lie_changes_what_the_devices_say(lies: list[MdnsService], is_first: 
         if each.announcer == LIAR:
             assert (HONEST, 631) not in {(a, each.port) for a in each.addresses}
             assert not ({HONEST, OTHER} & set(each.addresses)) or each.is_hearsay
+
+
+def test_a_service_whose_host_has_told_no_address_is_not_cut() -> None:
+    told = tell(KITCHEN, service("Half", HONEST))
+    assert {each.instance for each in told.services} == {"Kitchen", "Half"}
+    assert (told.is_cut, told.limitations) == (False, ())
