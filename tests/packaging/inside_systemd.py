@@ -252,7 +252,7 @@ class Proof:
         say("a wrong configuration: not started again and again, and the status says it")
 
     def be_ended_by_the_watchdog(self) -> None:
-        """Hang the loop in a read that never ends: the configuration becomes a pipe."""
+        """Hang the loop in a read that never ends: the file of certificates is a pipe."""
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(SHORT_WATCHDOG)
@@ -260,12 +260,16 @@ class Proof:
         run("systemctl", "restart", UNIT)
         self.wait_for_life()
         pid, restarts = int(shown("MainPID")), int(shown("NRestarts"))
-        kept = CONFIG.rename(CONFIG.with_name("kept.toml"))
-        os.mkfifo(CONFIG)
+        right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
+        os.mkfifo(pipe)
+        # Over https, since otherwise no certificates are read.
+        section = f'[service]\nca_file = "{pipe}"\n'
+        CONFIG.write_text(right.replace("[service]\n", section).replace("http:", "https:"))
         began = time.monotonic()
         os.kill(pid, signal.SIGHUP)
         until(lambda: not Path(f"/proc/{pid}").exists(), 20)
-        kept.replace(CONFIG)
+        CONFIG.write_text(right)
+        pipe.unlink()
         ended = time.monotonic() - began
         until(lambda: int(shown("NRestarts")) > restarts, 20)
         self.wait_for_life()
