@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 
 from agent import daemon
@@ -23,7 +24,20 @@ def run(options: argparse.Namespace) -> int:
         if is_service():
             raise _for_its_manager(error) from None
         raise NotVisible(str(error), _advice()) from None
+    finally:
+        _let_go_of_a_dead_terminal()
     return 0
+
+
+def _let_go_of_a_dead_terminal() -> None:
+    """Forget what a terminal that is gone did not take: Python would try again, and exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _for_its_manager(error: NotVisible) -> AgentError:

@@ -34,8 +34,10 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The test's environment without anything that would configure an agent."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
+    """The test's environment without anything that would configure an agent, and without what a
+    service manager or a container has told the one who runs the tests."""
+    strange = ("VENUE_AGENT_", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "WATCHDOG_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
 
 
 class AgentProcess:

@@ -27,6 +27,7 @@ async def start_on_a_terminal(
 
     def take_the_terminal() -> None:
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may be run by nohup
         before()
 
     process = await asyncio.create_subprocess_exec(

@@ -213,8 +213,13 @@ def test_the_words_are_the_same_everywhere() -> None:
     ],
 )
 def test_what_does_not_run_says_what_to_do(
-    tmp_path: Path, state: ServiceState, has_config: bool, advice: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    state: ServiceState,
+    has_config: bool,
+    advice: str | None,
 ) -> None:
+    monkeypatch.setattr("agent.rights.is_privileged", lambda: True)
     config = tmp_path / "config.toml"
     if has_config:
         config.touch()
