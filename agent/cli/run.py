@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _let_go_of_a_dead_terminal() -> None:
-    """Forget what a terminal that is gone did not take: Python would try again, and exit with 120."""
+    """Forget what a terminal that is gone did not take: Python would try again, and exit by 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
