@@ -82,6 +82,7 @@ class Hands:
 NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze", "systemctl")
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")
+NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
 # What the filters of other containers refuse, too.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
@@ -93,7 +94,7 @@ HANDS: Final = (
         (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *NOT_ROOTS),
         (FORBIDDEN,),
     ),
-    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, "ordinary-user")),
+    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME)),
     Hands(
         "root of an ordinary container",
         0,
@@ -102,7 +103,7 @@ HANDS: Final = (
             *NOT_IN_A_CONTAINER,
             *NO_NAMESPACES,
             "all-namespaces",
-            "ordinary-user",
+            *NOT_IN_ROOTS_HOME,
         ),
         (FORBIDDEN, "--drop-capability=CAP_SYS_ADMIN,CAP_NET_ADMIN,CAP_SYS_PTRACE"),
         is_long=True,
@@ -211,7 +212,8 @@ def copy_of_the_tree(place: Path) -> Path:
 def prove(bare: Bare, hands: Hands, tree: Path, log: Path, *, is_short: bool) -> bool:
     """Run both commands in a container; print how they went."""
     run("chown", "--recursive", f"{hands.user_id}:{hands.user_id}", tree)
-    place = f"{HOME}/venue-agent"
+    # In a home of its own: root keeps no state where another user could exchange it.
+    place = f"{HOME if hands.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": "/wheels",
