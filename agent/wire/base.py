@@ -148,7 +148,6 @@ Timestamp = Annotated[datetime, BeforeValidator(_read_moment)]
 
 # ---------------------------------------------------------------------------- numbers
 
-Integer = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
 Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX)]
 Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
 
