@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.wire.codec import encode
 from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
 from agent.wire.network_payload import NetworkPayload
-from controlplane.bodies import ERRORS_MAX, parse_body, parse_json, parse_part
+from controlplane.bodies import CONTAINERS_MAX, ERRORS_MAX, parse_body, parse_json, parse_part
 from controlplane.problems import Refusal
 from tests.fixtures.payloads import small_venue
 
@@ -60,6 +60,12 @@ def test_malformed_json_is_an_invalid_request(body: bytes, word: str) -> None:
     refusal = refused(body)
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert word in refusal.detail
+
+
+def test_a_body_of_nothing_but_lists_is_refused_before_it_is_read() -> None:
+    refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
+    assert (refusal.status, refusal.code) == (400, "invalid_request")
+    assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
 
 
 def test_fields_are_named_as_on_the_wire() -> None:
