@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Self
 
-from tests.fakes.http_server import Reply, Request
+from tests.fakes.http_server import Connections, Reply, Request
 from tests.fakes.http_server import _read as read_request
 from tests.fakes.strict_service import PREFIX, Json, StrictService
 
@@ -200,8 +200,7 @@ class HostileService(StrictService):
         self.now = now
         self.faults: dict[str, Fault] = {}
         self.called_at: list[tuple[float, str]] = []
-        self._listener: asyncio.Server | None = None
-        self._open: set[asyncio.Task[None]] = set()
+        self._open = Connections(self._serve)
         self._port = 0
 
     async def _on_enroll(self, body: Json) -> Reply:
@@ -223,21 +222,11 @@ class HostileService(StrictService):
 
     async def come_back(self) -> None:
         """Listen, on the same port as before."""
-        self._listener = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
-        self._port = self._listener.sockets[0].getsockname()[1]
+        self._port = await self._open.listen(self._port)
 
     async def go_away(self) -> None:
         """Stop listening and drop every connection: the address refuses from now on."""
-        if self._listener is not None:
-            self._listener.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
+        await self._open.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

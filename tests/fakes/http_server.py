@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Self
@@ -29,6 +29,63 @@ class Reply:
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
+
+
+class Connections:
+    """The connections of one fake server: each has a task, and none outlives ``close``.
+
+    A task that is cancelled before its first step never reaches its own ``finally``, and a
+    connection can be accepted while the listener is already closing: both are closed here.
+    """
+
+    def __init__(self, serve: Callable[[Reader, Writer], Coroutine[None, None, None]]) -> None:
+        self._serve = serve
+        self._tasks: dict[asyncio.Task[None], Writer] = {}
+        self._closing = True
+        self.made = 0
+
+    async def listen(self, port: int = 0) -> int:
+        """Listen on loopback; return the port."""
+        self._closing = False
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port)
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    def _connected(self, reader: Reader, writer: Writer) -> None:
+        if self._closing:
+            writer.transport.abort()
+            return
+        self.made += 1
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks[task] = writer
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task).close()
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection."""
+        if self._closing:
+            return
+        self._closing = True
+        # asyncio finishes an accepted connection two turns later, and before 3.12 loses its socket
+        # if the server was closed meanwhile.
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        self._server.close()
+        open_now = dict(self._tasks)
+        for task in open_now:
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
+        for writer in open_now.values():
+            writer.transport.abort()
+        # A task that was already waiting for the end took the waiter with it when it was cancelled.
+        await asyncio.gather(*(w.wait_closed() for w in open_now.values()), return_exceptions=True)
+        await self._server.wait_closed()
 
 
 class HttpServer:
@@ -36,29 +93,21 @@ class HttpServer:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections = Connections(self._serve)
         self.base_url = ""
-        self.connections_made = 0
+
+    @property
+    def connections_made(self) -> int:
+        return self._connections.made
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.base_url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.base_url = f"http://127.0.0.1:{await self._connections.listen()}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-        await self._server.wait_closed()
+        await self._connections.close()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections_made += 1
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: Reader, writer: Writer) -> None:
         try:
             while (request := await _read(reader)) is not None:
                 if not await self._answer(await self._handler(request), writer):
@@ -70,7 +119,7 @@ class HttpServer:
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    async def _answer(self, reply: Reply, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, reply: Reply, writer: Writer) -> bool:
         """Write a reply; return whether the connection may be used again."""
         headers = {"Date": reply.date or formatdate(usegmt=True), **reply.headers}
         if reply.media_type is not None:
@@ -91,7 +140,7 @@ class HttpServer:
         return False
 
 
-async def _read(reader: asyncio.StreamReader) -> Request | None:
+async def _read(reader: Reader) -> Request | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
