@@ -1,10 +1,11 @@
 """Golden messages: literal JSON files, one a message, as they stand on the wire."""
 
 import json
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent / "fixtures" / "golden"
+from tests.paths import FIXTURES
+
+ROOT = FIXTURES / "golden"
 
 
 def text_of(name: str) -> str:

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 _RUN: Final = """
 import runpy, sys
 sys.path.insert(0, sys.argv.pop(1))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from uuid import UUID
 
 from agent.adapters.collector_process import event_of
@@ -47,8 +46,8 @@ from collectors.network.neighbours_windows import parse_ip_net_table
 from collectors.network.printers.cups import parse_cups_reply
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.scan_network import parse_rtt_ms
+from tests.paths import FIXTURES
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 COMMAND = json.dumps(
     {

@@ -7,14 +7,13 @@ import functools
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.lab import loopback
+from tests.paths import ROOT
 
 LOOPBACK = (sys.executable, "-I", loopback.__file__)
 """The words before a command line that raise the loopback device of a new network namespace."""
 
-_ROOT = Path(__file__).parents[2]
 _WITHIN_S = 60
 _AS_ROOT = ("unshare",)
 _AS_ANYBODY = ("unshare", "--map-root-user")
@@ -69,7 +68,7 @@ def failure_of(*command: str) -> str | None:
     """Run a command; return None if it succeeded, otherwise what it said."""
     try:
         done = subprocess.run(
-            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=_ROOT,
+            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=ROOT,
             timeout=_WITHIN_S,
         )  # fmt: skip
     except OSError as error:

@@ -20,8 +20,8 @@ from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap_counters import LanCounters, counters_from_json, counters_to_json
 from tests.lab.tap_lan import read_counters
 from tests.lab.tap_plan import LanPlan, save_plan
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 120.0
 
 

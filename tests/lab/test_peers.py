@@ -14,6 +14,7 @@ import pytest
 
 from tests.lab.peers import Peer, PeerLan, peer_lan
 from tests.lab.peers_listener import FORBIDDEN_PORTS
+from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.lab,
@@ -21,7 +22,6 @@ pytestmark = [
     pytest.mark.needs("peers"),
 ]
 
-ROOT = Path(__file__).parents[2]
 JOB = {
     "ports": [22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101],
     "max_hosts": 256,

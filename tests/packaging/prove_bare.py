@@ -29,9 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.paths import ROOT
 from tests.prerequisites import IN_CI, WITHOUT
 
-TREE: Final = Path(__file__).resolve().parents[2]
+TREE: Final = ROOT
 CACHE: Final = TREE / "build/bare"
 RELEASE: Final = "bookworm"
 SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")

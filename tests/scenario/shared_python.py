@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
+from tests.paths import ROOT
 from tests.scenario.hostile_state import SERVICE
 
-REPOSITORY: Final = Path(__file__).parents[2]
 LIBRARIES: Final = Path(pytest.__file__).parents[1]
 ENVIRONMENT: Final = {
     "PATH": os.defpath,
-    "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{LIBRARIES}",
+    "PYTHONPATH": f"{ROOT}{os.pathsep}{LIBRARIES}",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 

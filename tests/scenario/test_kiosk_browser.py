@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from agent.wire.application_payload import BrowserField
 from agent.wire.codec import validate
 from tests.lab import namespaces
+from tests.paths import ROOT
 from tests.prerequisites import browser
 
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
@@ -24,7 +24,7 @@ def stage() -> dict[str, Any]:
     stage = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
     finished = subprocess.run(
         (*namespaces.entering(), *stage),
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         timeout=60,
         check=False,

@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tests.scenario.verb_world import (
     ACTING,
     BY_HAND,
@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-DOCUMENT = Path(__file__).parents[2] / "docs/cli.md"
+DOCUMENT = ROOT / "docs/cli.md"
 
 NOWHERE = {
     "root": "there is no configuration at /etc/venue-agent/config.toml:"

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.fakes.strict_service import API_KEY, StrictService
+from tests.paths import ROOT
 
-REPOSITORY: Final = Path(__file__).parents[2]
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 KEY: Final = CONFIG.parent / "api-key"
 STATE: Final = Path("/var/lib/venue-agent")
@@ -128,7 +128,7 @@ async def start(uid: int, *words: str, **variables: str) -> asyncio.subprocess.P
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "agent", *words,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=REPOSITORY,
+        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=ROOT,
         env={**environment, **variables}, umask=0o022,
     )  # fmt: skip
 
@@ -271,7 +271,7 @@ def make_the_machine() -> None:
     run("mount", "--bind", str(copy), "/etc")
     for place in ("/home", "/var/lib"):
         run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", place)
-    let_everybody_reach((Path(sys.base_prefix).resolve(), Path(sys.prefix), REPOSITORY))
+    let_everybody_reach((Path(sys.base_prefix).resolve(), Path(sys.prefix), ROOT))
     for name, uid in (("venue-agent", SERVICE_USER), ("till", ORDINARY_USER)):
         _append("/etc/passwd", f"{name}:x:{uid}:{uid}::{HOMES[uid]}:/bin/sh\n")
         _append("/etc/group", f"{name}:x:{uid}:\n")

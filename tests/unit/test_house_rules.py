@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tests.calm import Room
 from tests.packaging.local_service import until
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 BAD_TESTS = """
 import asyncio, socket, threading, time, warnings
 import pytest

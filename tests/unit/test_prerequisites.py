@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.lab.namespaces import entering, failure_of
+from tests.paths import ROOT
 from tests.prerequisites import Lost, Skipped, demand, goes_without, missing, untrue
 
-ROOT = Path(__file__).resolve().parents[2]
 NEEDY_TEST = """
 import pytest
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from collectors.application.source import Reading
 from collectors.contract import ApplicationFacts, Facts, Field
+from tests.paths import FIXTURES as ALL_FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "application"
+FIXTURES = ALL_FIXTURES / "application"
 
 
 def fixture(name: str) -> bytes:

@@ -22,11 +22,10 @@ from collectors.application.catalogue import sources_for
 from collectors.application.keys import SNAPSHOT_KEYS
 from collectors.contract import ApplicationJob
 from tests.lab.namespaces import entering
+from tests.paths import ROOT
 from tests.prerequisites import missing
 
 pytestmark = pytest.mark.calm
-
-ROOT = Path(__file__).parents[3]
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from agent.cli.config import schema
 from agent.config import Config, LocalConfig, sections_of
 from agent.config_example import example
 from agent.config_file import load
-
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
 
 
 def _but(config: LocalConfig, *sections: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The operators' documents say what the program does."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
 from agent.rules.health import CONDITIONS
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
 TROUBLE = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
 SOURCES = "\n".join(

@@ -5,7 +5,6 @@ The fixture holds the datagrams of the kernel as hex (x86-64, little endian).
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,8 +19,9 @@ from collectors.network.interfaces_linux import (
 )
 from collectors.network.local_network import LocalInterface
 from collectors.network.rtnetlink import LinkNeighbour, Message
+from tests.paths import FIXTURES
 
-DUMPS = Path(__file__).parents[2] / "fixtures" / "network" / "rtnetlink_dumps.json"
+DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
 
 pytestmark = pytest.mark.skipif(sys.byteorder != "little", reason="the dumps are little endian")
 

@@ -1,14 +1,14 @@
 import struct
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.network import ipp
+from tests.paths import FIXTURES
 
-CAPTURED = Path(__file__).parents[2] / "fixtures/network/ipp"
+CAPTURED = FIXTURES / "network/ipp"
 PRINTER = (CAPTURED / "ippeveprinter_attributes.bin").read_bytes()
 QUEUES = (CAPTURED / "cups_get_printers.bin").read_bytes()
 

@@ -17,8 +17,9 @@ from agent.adapters import collector_process
 from agent.adapters.collector_process import Collected, CollectorProcess, Patience
 from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, ApplicationJob, Job, NetworkJob, Progress
+from tests.paths import ROOT
 
-CHILD = Path(__file__).parents[3] / "fakes" / "collector_child.py"
+CHILD = ROOT / "tests/fakes/collector_child.py"
 JOB = ApplicationJob(max_duration_s=30)
 
 
