@@ -100,15 +100,15 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 	@$(BIN)/python -m tests.packaging.prove_wheel $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
-	@$(BIN)/python -m tests.scenario.bench_footprint $(ARGS)
+	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
 soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
-	@$(BIN)/python -m tests.scenario.bench_day $(ARGS)
+	@$(BIN)/python -m tests.bench.day $(ARGS)
 
 # ---------------------------------------------------------------------------- proofs and pictures
 
 test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds (some minutes)
-	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/test_crash.py $(ARGS)
+	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
 test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
@@ -117,23 +117,23 @@ screenshots: $(STAMP) ## take the pictures of the documents from real runs
 	@$(BIN)/python -m tests.scenario.screenshots
 
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
-	@$(BIN)/python -m tests.lab.bench_network $(ARGS)
+	@$(BIN)/python -m tests.bench.network $(ARGS)
 
 .PHONY: bench-bodies
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
-	@$(BIN)/python -m tests.scenario.bench_bodies $(ARGS)
+	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time (a minute or two)
-	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/test_hostile.py $(ARGS)
+	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
 
 test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
-	@$(BIN)/python -m tests.scenario.soak $(ARGS)
+	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 
 FUZZ_TOOLS := build/fuzz-tools
 fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")

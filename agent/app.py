@@ -13,37 +13,42 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
-from agent.adapters.database import Database, set_database_aside
-from agent.adapters.device_record import DeviceRecordFile
-from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
-from agent.adapters.journal import Journal
-from agent.adapters.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.notify import Notifier
-from agent.adapters.outbox import Outbox
+from agent.adapters.service_client import Facade
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
-from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
-from agent.agent_facts import AgentFacts
-from agent.capabilities import capabilities_of
-from agent.config import Config, LocalConfig
-from agent.config_file import Loaded
-from agent.credential import ApiKeySource, key_place
+from agent.adapters.storage.database import Database, set_database_aside
+from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.journal import Journal
+from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
+from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import (
+    BindingStatus,
+    DaemonStatus,
+    ProblemStatus,
+    StatusFile,
+)
+from agent.config.capabilities import capabilities_of
+from agent.config.credential import ApiKeySource, key_place
+from agent.config.file import Loaded
+from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
-from agent.rules.fit import clip
+from agent.rules.reports.agent_facts import AgentFacts
+from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.disk_floor import DiskFloor
-from agent.tasks.enroll import Enrollment, Place
 from agent.tasks.execute import IDLE, Executor
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
-from agent.tasks.link import Link
 from agent.tasks.receive import Receiver
 from agent.tasks.schedule import Scheduler
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.enrollment import Enrollment, Place
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper

@@ -15,20 +15,20 @@ from random import SystemRandom
 from typing import Any, Final
 
 from agent import __version__
+from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.database import is_damaged
 from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
-from agent.adapters.privileges import step_down
-from agent.adapters.sight import require_sight
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.database import is_damaged
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.visibility import require_sight
 from agent.adapters.terminal import Hangup
 from agent.app import App, Surroundings
-from agent.config import Config, default_config_path
-from agent.config_file import Loaded, load
-from agent.credential import ApiKeySource, key_place
+from agent.config.credential import ApiKeySource, key_place
+from agent.config.file import Loaded, load
+from agent.config.model import Config, default_config_path
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
-from agent.logging_setup import set_up_logging
+from agent.logs.setup import set_up_logging
 from agent.redaction.known import remember
 from agent.redaction.places import secrets_here
 from agent.rules.retry import Backoff

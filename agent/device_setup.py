@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.adapters import machine
-from agent.adapters.device_record import DeviceRecord, DeviceRecordFile, new_install_id
 from agent.adapters.identity import Identity
-from agent.config import Config
+from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile, new_install_id
+from agent.config.model import Config
 
 log = logging.getLogger(__name__)
 

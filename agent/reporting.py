@@ -7,14 +7,14 @@ from agent import __version__
 from agent.adapters import machine
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess, default_command
-from agent.agent_facts import AgentFacts
-from agent.config import LocalConfig
-from agent.rules.report_context import environment_of
+from agent.config.model import LocalConfig
+from agent.rules.reports.agent_facts import AgentFacts
+from agent.rules.reports.context import environment_of
 from agent.tasks.collection import Collection
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import ReportMaker
-from agent.tasks.standing import Standing
-from agent.wire.payload import Environment
+from agent.tasks.session.binding_state import Standing
+from agent.wire.payloads.common import Environment
 from collectors.contract import Field
 
 SOURCE = "agent"

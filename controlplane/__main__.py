@@ -2,7 +2,7 @@
 
 import sys
 
-from controlplane.cli import main
+from controlplane.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from controlplane.core import Core
-from controlplane.sweep import sweep
-from controlplane.tracker import report_due, tracker_client
+from controlplane.remote_control.sweep import sweep
+from controlplane.remote_control.tracker import report_due, tracker_client
 
 log = logging.getLogger("controlplane.background")
 

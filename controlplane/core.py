@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from controlplane.bell import Bell
 from controlplane.clock import Clock
-from controlplane.database import Database, DatabaseBusyError
-from controlplane.problems import unavailable
-from controlplane.rate_limit import RateLimit
+from controlplane.http.errors import unavailable
+from controlplane.http.rate_limit import RateLimit
 from controlplane.settings import Settings
+from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.storage.notifications import Bell
 
 Result = TypeVar("Result")
 

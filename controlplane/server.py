@@ -9,9 +9,9 @@ import uvicorn
 
 from controlplane.clock import system_clock
 from controlplane.core import Core
-from controlplane.database import Database
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
+from controlplane.storage.database import Database
 
 GRACE_S = 5
 BACKLOG = 512

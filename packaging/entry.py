@@ -21,7 +21,7 @@ def main() -> int:
         # The watchdog ends a hung daemon by SIGABRT: the log then names the place that hung.
         faulthandler.enable()
     if word == WINDOWS_SERVICE:
-        from agent.adapters.service_manager.windows_host import main as host  # noqa: PLC0415
+        from agent.adapters.service_manager.windows.host import main as host  # noqa: PLC0415
 
         return host()
     if word == "demo":

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from agent.redaction.known import forget
 from tests import prerequisites
-from tests.calm import Room
+from tests.exclusive import Room
 
 # How long an example takes is the machine's affair: tests that measure time do it by themselves.
 settings.register_profile(

@@ -53,7 +53,8 @@ VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip li
 
 
 def _dead_mount() -> None:
-    stage = "from tests.unit.application.snapshot_stage import mount_dead; mount_dead('/mnt')"
+    module = "tests.unit.collectors.application.snapshot_stage"
+    stage = f"from {module} import mount_dead; mount_dead('/mnt')"
     namespaces.entering("--mount", probe=(sys.executable, "-c", stage))
 
 
@@ -104,7 +105,7 @@ def _systemctl() -> None:
 
 def _shared_python() -> None:
     # The tests' own module imports what only the environment has, so not at the top.
-    from tests.scenario.shared_python import shared_python  # noqa: PLC0415
+    from tests.scenario.security.shared_python import shared_python  # noqa: PLC0415
 
     shared_python()
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from agent.adapters import moments
-from agent.adapters.moments import Moment
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
 from agent.errors import CollectorError
 from agent.redaction.environment import without_secrets
 from agent.wire.codec import decode_strictly

@@ -16,7 +16,7 @@ import httpx2
 
 from agent import __version__
 from agent.adapters.pace import Pace
-from agent.config import Service, is_loopback_url
+from agent.config.model import Service, is_loopback_url
 from agent.errors import ConfigError, Unavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 

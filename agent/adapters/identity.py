@@ -10,10 +10,10 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from agent.adapters import moments
-from agent.adapters.atomic_file import write_atomically
-from agent.adapters.moments import Moment
-from agent.adapters.state import StateDirectory
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
 
 if TYPE_CHECKING:

@@ -17,22 +17,22 @@ from rich.console import Console
 
 from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
-from agent.adapters.device_record import DeviceRecordFile
-from agent.adapters.state import StateDirectory
-from agent.capabilities import capabilities_of
+from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
-from agent.config import LocalConfig
-from agent.config_file import Loaded, load
+from agent.config.capabilities import capabilities_of
+from agent.config.file import Loaded, load
+from agent.config.model import LocalConfig
 from agent.errors import AgentError
-from agent.presentation.html import report_page
+from agent.presentation.page.html import report_page
 from agent.presentation.progress import RunProgress
-from agent.presentation.terminal import report_view
+from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
-from agent.rules.report_context import ReportContext, identity_of
-from agent.rules.sealing import Payload
+from agent.rules.reports.context import ReportContext, identity_of
+from agent.rules.reports.sealing import Payload
 from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
-from agent.wire.payload import Identity
+from agent.wire.payloads.common import Identity
 from agent.wire.vocabulary import Kind
 from collectors.contract import Job, Progress
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 from agent.adapters.http_client import check_service
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
-from agent.config import Config, LocalConfig, Section
-from agent.config_file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
-from agent.config_missing import no_configuration
-from agent.credential import ApiKeySource, key_place
+from agent.config.credential import ApiKeySource, key_place
+from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
+from agent.config.missing import no_configuration
+from agent.config.model import Config, LocalConfig, Section
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
 from agent.wire.codec import to_plain
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "schema":
         sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
     elif options.action == "example":
-        from agent.config_example import example  # noqa: PLC0415
+        from agent.config.example import example  # noqa: PLC0415
 
         sys.stdout.write(example())
     elif options.action == "check":

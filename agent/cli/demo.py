@@ -22,13 +22,13 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import BindingStatus, StatusFile
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import BindingStatus, StatusFile
 from agent.errors import AgentError
-from agent.presentation.html import report_page
-from agent.presentation.terminal import report_view
+from agent.presentation.page.html import report_page
+from agent.presentation.terminal.report import report_view
 from agent.wire.codec import validate
-from agent.wire.payloads import PAYLOADS
+from agent.wire.payloads.by_kind import PAYLOADS
 
 LOCATION: Final = "demo-venue"
 KINDS: Final = ("network", "application")

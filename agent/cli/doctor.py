@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.adapters.privileges import step_down, writer_of
+from agent.adapters.accounts.privileges import step_down, writer_of
 from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
+from agent.config.rights import as_root
 from agent.doctor.catalogue import AS_CALLER, CHECKS
 from agent.doctor.check import Outcome
+from agent.doctor.context import Evidence
 from agent.doctor.document import document_of
-from agent.doctor.evidence import Evidence
 from agent.doctor.judgement import is_well, is_whole
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, examine
-from agent.rights import as_root
 
 WELL, UNWELL, NOT_VISIBLE = 0, 1, 3
 

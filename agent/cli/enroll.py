@@ -8,24 +8,24 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.device_record import DeviceRecordFile
-from agent.adapters.facade import Facade
 from agent.adapters.identity import Identity
-from agent.adapters.privileges import step_down
-from agent.adapters.sight import require_sight
-from agent.adapters.state import StateDirectory
-from agent.capabilities import capabilities_of
+from agent.adapters.service_client import Facade
+from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.visibility import require_sight
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
-from agent.config import Config
-from agent.config_file import load
-from agent.credential import ApiKeySource, key_place
+from agent.config.capabilities import capabilities_of
+from agent.config.credential import ApiKeySource, key_place
+from agent.config.file import load
+from agent.config.model import Config
 from agent.device_setup import device_at_start
 from agent.errors import ServiceError, StateError
-from agent.tasks.enroll import Place, explain, sign_up
-from agent.tasks.link import DirectCaller
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import DirectCaller
+from agent.tasks.session.enrollment import Place, explain, sign_up
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
 

@@ -6,10 +6,10 @@ import sys
 from dataclasses import asdict
 from typing import Final
 
-from agent.adapters.history import LIMIT, HistoryRow, read_history
+from agent.adapters.storage.history import LIMIT, HistoryRow, read_history
 from agent.cli.options import add_config_option, add_json_option
+from agent.cli.resolve_state import state_here
 from agent.cli.screen import Screen, Style
-from agent.cli.state_here import state_here
 from agent.errors import ConfigMissing
 
 SHOWN: Final = 20

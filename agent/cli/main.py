@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from agent import __version__
+from agent.config.rights import as_root
 from agent.errors import AgentError, ConfigError, NotVisible
 from agent.redaction.known import redact, remember
-from agent.rights import as_root
 from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
 
@@ -81,7 +81,7 @@ def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int
 
 def _know_the_secrets(config: Path | None) -> None:
     """Find what must not be told before anything is, also where the configuration is broken."""
-    from agent.config import default_config_path  # noqa: PLC0415 - the verb needs it, --help not
+    from agent.config.model import default_config_path  # noqa: PLC0415 - the verb needs it, --help not
     from agent.redaction.places import secrets_here  # noqa: PLC0415
 
     remember(*secrets_here(config or default_config_path(), os.environ))

@@ -8,8 +8,8 @@ import sys
 from agent import daemon
 from agent.adapters.terminal import is_service, meaning_of_hangup
 from agent.cli.options import add_config_option
+from agent.config.rights import by_root, has_service_manager
 from agent.errors import AgentError, ConfigError, ConfigNotVisible, NotVisible, StateError
-from agent.rights import by_root, has_service_manager
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from agent.adapters.service_manager.contract import Activity, ServiceManager, ServiceState
+from agent.adapters.service_manager.detect import service_manager_here
 from agent.adapters.service_manager.first_config import Answers, write_first_config
-from agent.adapters.service_manager.here import service_manager_here
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.screen import Screen, Style
-from agent.config import is_there
-from agent.config_missing import no_configuration
+from agent.config.missing import no_configuration
+from agent.config.model import is_there
+from agent.config.rights import by_root
 from agent.errors import ConfigMissing, StateError
-from agent.rights import by_root
 
 RUNNING, NOT_RUNNING = 0, 1
 _STYLES: Final[dict[Activity, Style]] = {"running": "good", "failed": "bad", "stopped": "warn"}

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import DaemonStatus, ProblemStatus, StatusFile
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
+from agent.cli.resolve_state import StateHere, state_here
 from agent.cli.screen import Screen, Style
-from agent.cli.state_here import StateHere, state_here
-from agent.config import default_config_path, system_config
+from agent.config.model import default_config_path, system_config
+from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.moments import ago
 from agent.redaction.known import redact
-from agent.rights import as_root, how_to_start
 from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
-    from agent.doctor.sighting import in_words, sighting_here  # noqa: PLC0415 - rarely wanted
+    from agent.doctor.without_rights import in_words, sighting_here  # noqa: PLC0415 - rarely wanted
 
     sighting = sighting_here()
     if options.json:
@@ -96,7 +96,7 @@ def _judge(status: DaemonStatus | None) -> int:
 
 def _recent(state: StateDirectory) -> list[str]:
     """Say what became of the last requests."""
-    from agent.adapters.history import read_history  # noqa: PLC0415 - for people only
+    from agent.adapters.storage.history import read_history  # noqa: PLC0415 - for people only
     from agent.cli.history import result_of  # noqa: PLC0415
 
     try:

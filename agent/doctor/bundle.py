@@ -14,15 +14,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from agent.adapters.database import connect_to_read
-from agent.adapters.history import read_history
+from agent.adapters.accounts.privileges import replace_file
 from agent.adapters.identity import KEY_MAX_BYTES, KEY_NAME
-from agent.adapters.privileges import replace_file
-from agent.adapters.safe_file import read_start_safely
-from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import StatusFile
-from agent.config import default_config_path
-from agent.doctor.evidence import Evidence
+from agent.adapters.storage.database import connect_to_read
+from agent.adapters.storage.history import read_history
+from agent.adapters.storage.safe_file import read_start_safely
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import StatusFile
+from agent.config.model import default_config_path
+from agent.doctor.context import Evidence
 from agent.doctor.logs import read_logs
 from agent.errors import AgentError, StateError
 from agent.redaction.configuration import redact_configuration

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from agent.doctor import (
+from agent.doctor.check import Check
+from agent.doctor.checks import (
     application,
     configuration,
     connection,
@@ -11,7 +12,6 @@ from agent.doctor import (
     service,
     storage,
 )
-from agent.doctor.check import Check
 
 AS_CALLER: Final = ("configuration", "api-key")
 """Checks of what only root may be able to read, made before its rights are given up."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.doctor.evidence import Evidence
+from agent.doctor.context import Evidence
 
 Status = Literal["ok", "warn", "fail", "skipped", "unseen"]
 Group = Literal["configuration", "this machine", "the agent", "network", "service", "application"]

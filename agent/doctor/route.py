@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agent.config import is_loopback_host
+from agent.config.model import is_loopback_host
 
 _PORTS = {"https": 443, "http": 80}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent.doctor.check import Check, Finding, Outcome, fail, unseen
-from agent.doctor.evidence import Evidence
+from agent.doctor.context import Evidence
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
 from agent.redaction.known import redact, redactor

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.adapters.service_manager.here import service_manager_here
+from agent.adapters.service_manager.detect import service_manager_here
 from agent.errors import AgentError
 from collectors.programs import find_program, program_environment
 

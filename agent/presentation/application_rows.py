@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from agent.presentation.humanize import label_of, value_in_words
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
-from agent.presentation.quantity import label_of, value_in_words
 from agent.presentation.tone import Tone
-from agent.wire.application_payload import (
+from agent.wire.payloads.application import (
     ApplicationPayload,
     BrowserField,
     SnapshotField,

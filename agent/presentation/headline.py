@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from agent.presentation.humanize import duration_between, moment_in_words
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.printer_status import verdict_on
-from agent.presentation.quantity import duration_between, moment_in_words
 from agent.presentation.tone import Tone
-from agent.wire.application_payload import ApplicationPayload
-from agent.wire.network_payload import NetworkPayload
-from agent.wire.payload import Payload
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.common import Payload
+from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Completeness, FieldStatus
 
 _OUTCOMES: Final[dict[Completeness, tuple[str, Tone]]] = {

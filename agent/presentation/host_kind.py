@@ -7,7 +7,7 @@ then announced services (DNS-SD types, RFC 6763), then open ports, then the host
 import re
 from typing import Final, Literal, get_args
 
-from agent.wire.network_payload import MapHost
+from agent.wire.payloads.network import MapHost
 
 HostKind = Literal["machine", "router", "printer", "screen", "camera", "server", "phone", "unknown"]
 HOST_KINDS: Final[tuple[HostKind, ...]] = get_args(HostKind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.presentation.host_kind import HostKind, kind_of
+from agent.presentation.humanize import milliseconds_in_words
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (
     STATUS_ORDER,
@@ -15,9 +16,8 @@ from agent.presentation.printer_status import (
     host_of,
     status_of,
 )
-from agent.presentation.quantity import milliseconds_in_words
 from agent.presentation.tone import Tone
-from agent.wire.network_payload import (
+from agent.wire.payloads.network import (
     Endpoint,
     MapHost,
     MapInterface,

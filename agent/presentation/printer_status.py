@@ -4,7 +4,7 @@ import ipaddress
 from typing import Final, Literal
 
 from agent.presentation.tone import Tone
-from agent.wire.network_payload import Printer
+from agent.wire.payloads.network import Printer
 
 StatusWord = Literal["unreachable", "moved", "unknown", "reachable"]
 

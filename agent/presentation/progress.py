@@ -20,8 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import shorten
-from agent.presentation.quantity import seconds_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import Final
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.facade import Facade
-from agent.adapters.journal import Entry, Journal
+from agent.adapters.service_client import Facade
+from agent.adapters.storage.journal import Entry, Journal
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
@@ -20,9 +20,9 @@ from agent.errors import (
     Unavailable,
 )
 from agent.rules.lifecycle import Event, State
-from agent.tasks.enroll import Enrollment
-from agent.tasks.link import Link
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import AcknowledgeRequest
 from agent.wire.vocabulary import AcknowledgedStatus
 

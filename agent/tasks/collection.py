@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess
-from agent.adapters.journal import Entry
+from agent.adapters.storage.journal import Entry
 from agent.errors import CollectorError
-from agent.rules.sealing import Report, Sealed
+from agent.rules.reports.sealing import Report, Sealed
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import Draft, ReportMaker
 from agent.wire.vocabulary import Kind

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.state import StateDirectory
 from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 

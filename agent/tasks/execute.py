@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
-from agent.adapters.journal import Entry, Journal
-from agent.adapters.ledger import Ledger
+from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.ledger import Ledger
 from agent.errors import CredentialRefused, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.tasks.acknowledge import Acknowledger
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:

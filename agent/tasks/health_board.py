@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection
 
 from agent.adapters.clock import Clock
 from agent.redaction.known import redact
-from agent.rules.fit import clip
 from agent.rules.health import CONDITIONS, Problem, to_show
+from agent.rules.reports.fit import clip
 
 log = logging.getLogger(__name__)
 

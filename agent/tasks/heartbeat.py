@@ -3,13 +3,13 @@
 import logging
 from datetime import datetime
 
-from agent.adapters.facade import Facade
+from agent.adapters.service_client import Facade
 from agent.errors import BodyRejected, BodyTooLarge, Refused
 from agent.rules.clock_skew import ClockSkew
-from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.link import Link
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import HeartbeatRequest
 
 log = logging.getLogger(__name__)

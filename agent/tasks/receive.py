@@ -15,8 +15,8 @@ from typing import Final, Literal
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.facade import CommandStream, Facade
-from agent.adapters.journal import Entry, Journal
+from agent.adapters.service_client import CommandStream, Facade
+from agent.adapters.storage.journal import Entry, Journal
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
@@ -28,10 +28,10 @@ from agent.errors import (
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State, acknowledgement_owed
 from agent.rules.retry import Backoff
-from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.link import Link, Operation
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link, Operation
+from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import Command
 from agent.wire.vocabulary import AcknowledgedStatus
 

@@ -10,17 +10,17 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from agent.adapters.clock import Clock
-from agent.adapters.journal import Entry
-from agent.config import LocalConfig, Printer
+from agent.adapters.storage.journal import Entry
+from agent.config.model import LocalConfig, Printer
 from agent.redaction.known import redact
 from agent.redaction.userinfo import address_of
-from agent.rules.application_report import application_report
-from agent.rules.network_report import network_report, outcome_of, switched_off_report
-from agent.rules.redacted_facts import redacted
-from agent.rules.report_context import ReportContext, identity_of
-from agent.rules.sealing import Payload, Report, Sealed, seal
-from agent.tasks.standing import Standing
-from agent.wire.payload import Environment
+from agent.rules.reports.application import application_report
+from agent.rules.reports.context import ReportContext, identity_of
+from agent.rules.reports.network import network_report, outcome_of, switched_off_report
+from agent.rules.reports.redacted_facts import redacted
+from agent.rules.reports.sealing import Payload, Report, Sealed, seal
+from agent.tasks.session.binding_state import Standing
+from agent.wire.payloads.common import Environment
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 from collectors.contract import (
     ApplicationFacts,

@@ -13,7 +13,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from agent.config import Schedule
+from agent.config.model import Schedule
 from agent.wire.vocabulary import Kind
 
 JITTER_FRACTION: Final = 0.1

@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.adapters.clock import Clock
 from agent.adapters.notify import Notifier
-from agent.adapters.status_file import DaemonStatus, StatusFile
+from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 
 log = logging.getLogger(__name__)
 

@@ -9,20 +9,20 @@ from typing import Final
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.facade import Facade
-from agent.adapters.journal import Journal
-from agent.adapters.ledger import Ledger
-from agent.adapters.outbox import Item, Outbox
-from agent.adapters.state import StateDirectory
-from agent.config import Limits
+from agent.adapters.service_client import Facade
+from agent.adapters.storage.journal import Journal
+from agent.adapters.storage.ledger import Ledger
+from agent.adapters.storage.outbox import Item, Outbox
+from agent.adapters.storage.state import StateDirectory
+from agent.config.model import Limits
 from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
 from agent.rules.lifecycle import State
 from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
-from agent.tasks.enroll import Enrollment
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.link import Link
-from agent.tasks.standing import Standing
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import SubmitResultReply
 from agent.wire.validation import ValidationError
 
@@ -176,7 +176,7 @@ class Submitter:
 
     def _shrink(self, item: Item, why: str) -> None:
         """Put a smaller seal of the same report in the place of one that is too large."""
-        from agent.rules.sealing import seal_smaller  # noqa: PLC0415 - rare, and costs memory
+        from agent.rules.reports.sealing import seal_smaller  # noqa: PLC0415 - rare, and costs memory
 
         try:
             smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
@@ -190,7 +190,7 @@ class Submitter:
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Keep the body for support and send a small failed report in its place."""
-        from agent.rules.sealing import LAST_TIER, seal_as_failed  # noqa: PLC0415 - as above
+        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # noqa: PLC0415 - as above
 
         if item.tier >= LAST_TIER:
             self._give_up(item, why)

@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from agent.wire import limits
-from agent.wire.moments import moment_of
+from agent.wire.timestamps import moment_of
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agent.wire.base import Absent, Array, Count, Exact, Timestamp, Tolerant, Uuid
 from agent.wire.device_operations import EnrollmentRecord
-from agent.wire.payloads import ReportPayload
+from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.text import Cursor, NonEmptyText
 from agent.wire.vocabulary import (
     FailureReason,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from collectors.application.catalogue import sources_before_confinement
 from collectors.application.deadline import Deadline
-from collectors.application.isolation import Outcome, Outcomes, read_all
+from collectors.application.registry import sources_before_confinement
+from collectors.application.runner import Outcome, Outcomes, read_all
 from collectors.application.source import Reading, Source, all_absent, status_of
 from collectors.contract import ApplicationFacts, ApplicationJob, Failure, Run
 

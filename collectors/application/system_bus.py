@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
 from collectors.application.text import clean, decode
+from collectors.shared.run_command import run_command
 
 SOURCE: Final = "D-Bus"
 _NOBODY = re.compile(

@@ -12,21 +12,26 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
-from collectors.network.announced import wanted_by
 from collectors.network.background import Background
-from collectors.network.evidence import (
+from collectors.network.host.local_network import LocalNetwork
+from collectors.network.mdns.announced import wanted_by
+from collectors.network.observations import (
     NOTHING_WANTED,
     Enrichment,
     KnownPrinters,
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.gathered import NO_NETWORK, Gathered, facts_of, join
-from collectors.network.local_network import LocalNetwork
-from collectors.network.printer_contacts import printer_host, printer_targets
-from collectors.network.scan import ScanFindings, late_answers_by_s, merge, with_neighbour_table
+from collectors.network.printers.contacts import printer_host, printer_targets
+from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
+from collectors.network.scan.scan import (
+    ScanFindings,
+    late_answers_by_s,
+    merge,
+    with_neighbour_table,
+)
+from collectors.network.scan.targets import TargetSelection, select_own_addresses, select_targets
 from collectors.network.sources import Sources
-from collectors.network.targets import TargetSelection, select_own_addresses, select_targets
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0

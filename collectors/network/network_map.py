@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from collectors.contract import Endpoint, Host, HostSource, Service
-from collectors.network.evidence import (
+from collectors.network.fair_share import in_turns
+from collectors.network.host.local_network import LocalInterface
+from collectors.network.matching.correlate import PRINT_SERVICES
+from collectors.network.observations import (
     HostName,
     Identification,
     MdnsService,
     PrinterMatches,
 )
-from collectors.network.fair_share import in_turns
-from collectors.network.host_probes import PRINT_PORTS
-from collectors.network.local_network import LocalInterface
-from collectors.network.matching_sight import PRINT_SERVICES
-from collectors.network.port_names import port_name
-from collectors.network.scan import ScannedHost
+from collectors.network.scan.host_probes import PRINT_PORTS
+from collectors.network.scan.port_names import port_name
+from collectors.network.scan.scan import ScannedHost
 
 ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from collectors.contract import ConfiguredPrinter, Interface, Run
-from collectors.network.evidence import (
+from collectors.network.host.local_network import LocalNetwork, read_local_network
+from collectors.network.host.neighbours import read_neighbour_table
+from collectors.network.host.operating_system import read_os_version
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.observations import (
     Enrichment,
     KnownPrinter,
     KnownPrinters,
@@ -17,12 +21,8 @@ from collectors.network.evidence import (
     OpenPort,
     Wanted,
 )
-from collectors.network.local_network import LocalNetwork, read_local_network
-from collectors.network.neighbours import read_neighbour_table
-from collectors.network.operating_system import read_os_version
-from collectors.network.rtnetlink import LinkNeighbour
-from collectors.network.scan import ScanFindings, look_again, scan, take_late
-from collectors.network.targets import Target
+from collectors.network.scan.scan import ScanFindings, look_again, scan, take_late
+from collectors.network.scan.targets import Target
 
 
 class Browse(Protocol):
@@ -78,7 +78,7 @@ def _browse(
     wanted: Callable[[], Wanted],
     exclude: Sequence[str],
 ) -> MdnsFindings:
-    from collectors.network.mdns import browse  # noqa: PLC0415
+    from collectors.network.mdns.browse import browse  # noqa: PLC0415
 
     return browse(
         interfaces,
@@ -114,7 +114,7 @@ def _enrich(
     interfaces: Sequence[Interface] = (),
     nameless: Sequence[str] = (),
 ) -> Enrichment:
-    from collectors.network.enrichment import enrich  # noqa: PLC0415
+    from collectors.network.questions.questions import enrich  # noqa: PLC0415
 
     return enrich(
         open_ports, deadline_s, run, device_only, interfaces=interfaces, nameless=nameless

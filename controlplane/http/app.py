@@ -16,10 +16,10 @@ from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.console import console_routes
+from controlplane.http.errors import Refusal
 from controlplane.http.facade import OperationEndpoint
-from controlplane.http.guard import Guard
-from controlplane.operations.registry import OPERATIONS
-from controlplane.problems import Refusal
+from controlplane.http.middleware import Guard
+from controlplane.remote_control.registry import OPERATIONS
 
 
 def build_app(core: Core) -> Starlette:

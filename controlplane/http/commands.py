@@ -18,13 +18,13 @@ from starlette.types import Receive, Scope, Send
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
-from controlplane.api_keys import Caller
-from controlplane.bodies import parse_body
+from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.key_store import is_live
 from controlplane.core import Core
-from controlplane.http.entrance import admit, read_body
-from controlplane.key_store import is_live
-from controlplane.operations.delivery import waiting_commands
-from controlplane.problems import unavailable
+from controlplane.http.auth import admit, read_body
+from controlplane.http.bodies import parse_body
+from controlplane.http.errors import unavailable
+from controlplane.remote_control.delivery import waiting_commands
 
 RECONNECT_MS = 3000
 OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()

@@ -11,14 +11,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agent.presentation.html import report_page, style_hash
+from agent.presentation.page.html import report_page, style_hash
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.bodies import parse_body
 from controlplane.core import Core
-from controlplane.http.entrance import admit, read_body, require_method
-from controlplane.operations.desk import Desk
-from controlplane.operations.operator import read_report
-from controlplane.problems import Refusal
+from controlplane.http.auth import admit, read_body, require_method
+from controlplane.http.bodies import parse_body
+from controlplane.http.errors import Refusal
+from controlplane.remote_control.context import Desk
+from controlplane.remote_control.operator import read_report
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGES = {

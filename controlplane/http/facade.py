@@ -7,12 +7,12 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.api_keys import Caller
+from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
-from controlplane.database import Database
-from controlplane.http.entrance import admit, read_body
-from controlplane.operations.desk import Desk
-from controlplane.operations.registry import Operation
+from controlplane.http.auth import admit, read_body
+from controlplane.remote_control.context import Desk
+from controlplane.remote_control.registry import Operation
+from controlplane.storage.database import Database
 
 
 class OperationEndpoint:

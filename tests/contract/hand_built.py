@@ -3,13 +3,13 @@
 from typing import Final
 from uuid import UUID
 
-from agent.wire import application_payload as app
 from agent.wire import device_operations as device
-from agent.wire import network_payload as net
 from agent.wire import operator_operations as operator
 from agent.wire.base import Message
 from agent.wire.codec import validate
-from agent.wire.payload import Environment, Failure, Identity
+from agent.wire.payloads import application as app
+from agent.wire.payloads import network as net
+from agent.wire.payloads.common import Environment, Failure, Identity
 
 INSTANCE: Final = UUID("5d0c7c1e-1d0f-5a7e-9d0b-0a4c1a7f3e11")
 BINDING: Final = UUID("8f14e45f-ceea-467f-a0e6-5a1b2c3d4e5f")

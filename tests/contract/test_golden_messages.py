@@ -7,10 +7,10 @@ import pytest
 
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operator
-from agent.wire.application_payload import ApplicationPayload
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
 from tests.contract import golden

@@ -8,9 +8,9 @@ import pytest
 from agent.wire import base, limits
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operator
-from agent.wire.application_payload import ApplicationPayload, BrowserField
 from agent.wire.codec import decode, validate
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads.application import ApplicationPayload, BrowserField
+from agent.wire.payloads.network import NetworkPayload
 from agent.wire.text import utf16_length
 from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import BrowserFieldKey

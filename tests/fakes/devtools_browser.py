@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.collector import snapshot
-from collectors.application.portable import kiosk_source
+from collectors.application.cross_platform import kiosk_source
 from collectors.contract import ApplicationFacts, ApplicationJob
-from tests.unit.application.fixtures import RecordingRun
+from tests.unit.collectors.application.fixtures import RecordingRun
 
 FLAGS: Final = (
     "--headless",

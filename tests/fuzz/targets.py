@@ -14,7 +14,7 @@ from uuid import UUID
 from agent.adapters.collector_process import event_of
 from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
-from agent.rules.sealing import seal_smaller
+from agent.rules.reports.sealing import seal_smaller
 from agent.wire.base import Message
 from agent.wire.codec import decode
 from agent.wire.device_operations import (
@@ -25,8 +25,6 @@ from agent.wire.device_operations import (
 )
 from agent.wire.validation import ValidationError
 from collectors.application import ipp as queue_ipp
-from collectors.application.certificate import parse_certificate
-from collectors.application.disk_space import parse_df
 from collectors.application.http_reply import parse_response as parse_kiosk_reply
 from collectors.application.kiosk.browser_fields import parse_values
 from collectors.application.kiosk.session import parse_answer
@@ -34,18 +32,20 @@ from collectors.application.kiosk.targets import parse_page_ids
 from collectors.application.linux.edid import parse_edid
 from collectors.application.linux.mounts import parse_mountinfo
 from collectors.application.linux.usb import parse_usage_page
-from collectors.application.print_queues import parse_jobs, parse_queues
+from collectors.application.readers.certificate import parse_certificate
+from collectors.application.readers.disk_space import parse_df
+from collectors.application.readers.print_queues import parse_jobs, parse_queues
 from collectors.application.windows.script import parse_sections
-from collectors.network import rtnetlink
-from collectors.network.enrichment_ipp import parse_attributes
-from collectors.network.http_exchange import HttpError, parse_reply
-from collectors.network.mdns_records import parse_txt
-from collectors.network.mdns_wire import parse_response as parse_mdns
-from collectors.network.neighbours import parse_arp, parse_ndp, parse_proc_arp
-from collectors.network.neighbours_windows import parse_ip_net_table
+from collectors.network.host import rtnetlink
+from collectors.network.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
+from collectors.network.host.neighbours_windows import parse_ip_net_table
+from collectors.network.mdns.records import parse_txt
+from collectors.network.mdns.wire import parse_response as parse_mdns
 from collectors.network.printers.cups import parse_cups_reply
 from collectors.network.printers.device_uri import parse_device_uri
-from collectors.network.scan_network import parse_rtt_ms
+from collectors.network.questions.ipp import parse_attributes
+from collectors.network.scan.sockets import parse_rtt_ms
+from collectors.shared.http import HttpError, parse_reply
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)

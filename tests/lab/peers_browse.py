@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from collectors.contract import Facts, Interface, InterfaceAddress
-from collectors.network.mdns import browse
+from collectors.network.mdns.browse import browse
 
 
 class _Run:

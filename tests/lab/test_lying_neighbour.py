@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from agent.wire.codec import decode, encode
-from agent.wire.network_payload import NetworkPayload
-from tests.lab.tap_collect import ChildRun, collect_in_lan
-from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, LanService
+from agent.wire.payloads.network import NetworkPayload
+from tests.lab.tap.collect import ChildRun, collect_in_lan
+from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, LanService
 from tests.lab.test_tap_lan import payload_of
 
 pytestmark = [

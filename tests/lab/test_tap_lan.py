@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent.rules.network_report import network_report
-from agent.rules.report_context import ReportContext, environment_of, identity_of
+from agent.rules.reports.context import ReportContext, environment_of, identity_of
+from agent.rules.reports.network import network_report
 from agent.wire.codec import decode, encode, validate
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import NetworkFacts, NetworkJob
 from tests.lab.namespaces import entering_as_anybody
-from tests.lab.tap_collect import ChildRun, LabResult, collect_in_lan
-from tests.lab.tap_hostile import HOSTILE_NAMES, hostile_lan
-from tests.lab.tap_plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
+from tests.lab.tap.collect import ChildRun, LabResult, collect_in_lan
+from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
+from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
 
 pytestmark = [
     pytest.mark.lab,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import agent
 import collectors
-from agent.adapters.atomic_file import write_atomically
+from agent.adapters.storage.atomic_file import write_atomically
 
 
 def import_all() -> None:

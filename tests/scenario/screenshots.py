@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
 
-from tests.lab.tap_plan import LanHost, LanPlan, LanService, save_plan
+from tests.lab.tap.plan import LanHost, LanPlan, LanService, save_plan
 from tests.paths import ROOT
 
 COLUMNS: Final = 80
@@ -300,7 +300,7 @@ def main() -> int:
         plan = Path(name) / "plan.json"
         save_plan(venue(), plan)
         again = [sys.executable, "-m", "tests.scenario.screenshots", *sys.argv[1:], "--inside"]
-        played = [sys.executable, "-m", "tests.lab.tap_lan", str(plan), *again]
+        played = [sys.executable, "-m", "tests.lab.tap.lan", str(plan), *again]
         return subprocess.run(["unshare", *as_root, *spaces, *played], check=False).returncode
 
 

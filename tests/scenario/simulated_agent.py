@@ -10,20 +10,20 @@ from uuid import UUID
 
 from agent import daemon
 from agent.adapters.collector_process import Collected, OnProgress
-from agent.adapters.journal import Entry
 from agent.adapters.notify import Notifier
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.journal import Entry
+from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Surroundings
-from agent.capabilities import capabilities_of
-from agent.config import Config
-from agent.config_file import Loaded
+from agent.config.capabilities import capabilities_of
+from agent.config.file import Loaded
+from agent.config.model import Config
 from agent.reporting import agent_fields, environment_here
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.tasks.report_maker import ReportMaker
 from agent.wire.codec import validate
 from collectors.contract import Job
-from tests.fakes.quick_collector import _facts as facts_of
+from tests.fakes.collectors.quick import _facts as facts_of
 from tests.fakes.strict_service import API_KEY
 from tests.fakes.virtual_clock import VirtualClock
 

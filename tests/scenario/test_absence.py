@@ -16,10 +16,10 @@ from random import Random
 
 import pytest
 
-from agent.adapters import moments
-from agent.adapters.moments import Moment
-from agent.adapters.outbox import Item
-from agent.config import Schedule
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.outbox import Item
+from agent.config.model import Schedule
 from agent.errors import Unavailable
 from agent.rules.lifecycle import State
 from agent.tasks.schedule import HEARTBEAT, Scheduler

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.collector_process import CollectorProcess
-from agent.adapters.state import QUARANTINE_MAX_BYTES, QUARANTINE_MAX_FILES, StateDirectory
+from agent.adapters.storage.state import QUARANTINE_MAX_BYTES, QUARANTINE_MAX_FILES, StateDirectory
 from agent.rules.lifecycle import State
 from agent.tasks import receive
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
@@ -18,7 +18,7 @@ from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 from collectors.bounds import MEMORY_MAX_BYTES, NICENESS
 from collectors.contract import ApplicationFacts, ApplicationJob
-from tests.fakes.collector_command import command_of
+from tests.fakes.collectors.command import command_of
 from tests.fakes.hostile_service import HostileService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
@@ -31,7 +31,7 @@ ON_LINUX = sys.platform == "linux"
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
 async def test_a_child_that_wants_too_much_memory_ends_and_what_it_told_counts() -> None:
-    collected = await CollectorProcess(command_of("hungry_collector")).collect(
+    collected = await CollectorProcess(command_of("hungry")).collect(
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
     assert isinstance(collected.facts, ApplicationFacts)

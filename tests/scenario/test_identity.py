@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.adapters.database import NAME as DATABASE
+from agent.adapters.storage.database import NAME as DATABASE
 from agent.rules.lifecycle import State
 from tests.fakes.hostile_service import HostileService, hang, status
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
@@ -237,7 +237,7 @@ async def test_a_state_directory_that_cannot_be_is_one_plain_line(
 AS_SOMEBODY_ELSE = """
 import os, sys
 from pathlib import Path
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 if os.geteuid() == 0:
     os.setuid(65534)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.wire.application_payload import BrowserField
 from agent.wire.codec import validate
+from agent.wire.payloads.application import BrowserField
 from tests.lab import namespaces
 from tests.paths import ROOT
 from tests.prerequisites import browser

@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.calm import Room
+from tests.exclusive import Room
 from tests.packaging.local_service import until
 from tests.paths import ROOT
 

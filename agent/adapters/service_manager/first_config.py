@@ -5,10 +5,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.adapters.atomic_file import write_atomically
 from agent.adapters.service_manager.contract import Places, ServiceManagerError
-from agent.config import Service
-from agent.credential import ApiKeySource
+from agent.adapters.storage.atomic_file import write_atomically
+from agent.config.credential import ApiKeySource
+from agent.config.model import Service
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError

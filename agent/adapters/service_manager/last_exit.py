@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.state import StateDirectory
 
 NAME: Final = "last-exit"
 _LONGEST: Final = 200

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.atomic_file import write_atomically
 from agent.adapters.service_manager.commands import Commands, checked
 from agent.adapters.service_manager.contract import (
     NotPermitted,
@@ -25,6 +24,7 @@ from agent.adapters.service_manager.places_on_posix import (
     require_safe_program,
 )
 from agent.adapters.service_manager.plist import LABEL, daemon_plist, lint
+from agent.adapters.storage.atomic_file import write_atomically
 
 TARGET: Final = f"system/{LABEL}"
 GONE_WITHIN_S: Final = 20.0

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.safe_file import require_own
+from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_below, weakness_of
 from agent.adapters.service_manager.contract import Places, ServiceManagerError
-from agent.adapters.trusted_path import ROOT, Weakness, weakness_below, weakness_of
+from agent.adapters.storage.safe_file import require_own
 from agent.errors import StateError
 
 ROOTS: Final = frozenset({ROOT})

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.atomic_file import write_atomically
 from agent.adapters.service_manager.commands import Commands, checked
 from agent.adapters.service_manager.contract import (
     Activity,
@@ -26,6 +25,7 @@ from agent.adapters.service_manager.places_on_posix import (
     require_safe_program,
 )
 from agent.adapters.service_manager.program import reachable_by_a_service
+from agent.adapters.storage.atomic_file import write_atomically
 from agent.presentation.plain_text import plain
 
 UNIT: Final = "venue-agent.service"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.keys import BLUETOOTH_KEYS
-from collectors.application.peripherals import (
+from collectors.application.readers.peripherals import (
     USB_MAX,
     BluetoothDevice,
     bluetooth_fields,

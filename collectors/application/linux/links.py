@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.interfaces import Links, Wireless
 from collectors.application.linux.files import read_line, read_text
+from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.application.text import clean, decode

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from collectors.application.disk_space import Mount
 from collectors.application.linux.files import read_bytes
+from collectors.application.readers.disk_space import Mount
 from collectors.application.text import decode
 
 _OCTAL = re.compile(r"\\([0-7]{3})")

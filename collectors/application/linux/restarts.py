@@ -7,7 +7,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.linux.files import read_text
 from collectors.application.linux.services import Unit, read_unit
-from collectors.application.processes import Restarts
+from collectors.application.readers.processes import Restarts
 from collectors.application.source import status_of
 
 _SERVICE = re.compile(r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE)

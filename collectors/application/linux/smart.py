@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from collectors.application.command import OUTPUT_MAX_BYTES, output_of, run_command, start_command
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, load_object, objects, text
 from collectors.application.source import Unreadable
+from collectors.shared.run_command import OUTPUT_MAX_BYTES, output_of, run_command, start_command
 
 SOURCE: Final = "smartctl"
 

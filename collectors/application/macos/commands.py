@@ -4,10 +4,10 @@ import ipaddress
 import re
 from typing import Final
 
-from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
-from collectors.application.resolver import SERVERS_MAX
+from collectors.application.readers.resolver import SERVERS_MAX
 from collectors.application.text import decode
+from collectors.shared.run_command import run_command
 
 _NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)

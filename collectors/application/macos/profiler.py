@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import (
     Object,
@@ -17,8 +16,9 @@ from collectors.application.foreign_json import (
     objects,
     text,
 )
-from collectors.application.interfaces import Wireless
-from collectors.application.peripherals import BluetoothDevice, UsbDevice
+from collectors.application.readers.interfaces import Wireless
+from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
+from collectors.shared.run_command import run_command
 
 SOURCE: Final = "system_profiler"
 DEPTH_MAX: Final = 16

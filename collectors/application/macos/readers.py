@@ -13,10 +13,10 @@ import psutil
 from collectors.application import keys
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
-from collectors.application.interfaces import Links
 from collectors.application.linux.operating_system import time_zone
 from collectors.application.macos import commands, profiler
-from collectors.application.peripherals import USB_MAX, bluetooth_fields, listed, usb_fields
+from collectors.application.readers.interfaces import Links
+from collectors.application.readers.peripherals import USB_MAX, bluetooth_fields, listed, usb_fields
 from collectors.application.source import (
     Reading,
     all_absent,

@@ -6,7 +6,7 @@ from typing import Final
 
 from collectors.application import keys
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.peripherals import (
+from collectors.application.readers.peripherals import (
     USB_MAX,
     BluetoothDevice,
     UsbDevice,
@@ -14,7 +14,7 @@ from collectors.application.peripherals import (
     listed,
     usb_fields,
 )
-from collectors.application.print_queues import Job, Queue, queue_reading
+from collectors.application.readers.print_queues import Job, Queue, queue_reading
 from collectors.application.source import Reading, Unreadable, all_absent, available, either
 from collectors.application.text import clean
 from collectors.application.windows.script import SOURCE, Section, Sections, section

@@ -9,7 +9,7 @@ from typing import Final
 
 from collectors.application import keys
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.resolver import SERVERS_MAX, proxy_field
+from collectors.application.readers.resolver import SERVERS_MAX, proxy_field
 from collectors.application.source import (
     Reading,
     all_absent,

@@ -4,11 +4,11 @@ import base64
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.command import run_command
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, load_object, objects, text
 from collectors.application.source import Unreadable
 from collectors.contract import FieldStatus
+from collectors.shared.run_command import run_command
 
 SOURCE: Final = "CIM"
 ROWS_MAX: Final = 1024

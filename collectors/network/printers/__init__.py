@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from collectors.contract import ConfiguredPrinter
-from collectors.network.evidence import KnownPrinters
+from collectors.network.observations import KnownPrinters
 from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.cups import read_cups_printers
 from collectors.network.printers.names import resolve_hosts, with_literal_addresses

@@ -3,9 +3,9 @@
 import ipaddress
 
 from collectors.contract import ConfiguredPrinter
-from collectors.network.evidence import KnownPrinter
-from collectors.network.identity import normal_mac
-from collectors.network.text import clean_text
+from collectors.network.matching.identity import normal_mac
+from collectors.network.observations import KnownPrinter
+from collectors.shared.text import clean_text
 from collectors.userinfo import without_userinfo
 
 _PORT_MAX = 65535

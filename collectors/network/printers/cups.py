@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from collectors.contract import Failure
-from collectors.network import ipp
-from collectors.network.evidence import KnownPrinter, KnownPrinters
-from collectors.network.http_exchange import HttpError, HttpReply, exchange, post_request
+from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 from collectors.network.printers.lpstat import read_lpstat
-from collectors.network.text import clean_text
+from collectors.shared import ipp
+from collectors.shared.http import HttpError, HttpReply, exchange, post_request
+from collectors.shared.text import clean_text
 
 QUEUES_MAX = 512
 STEP = "printers: CUPS"

@@ -6,8 +6,8 @@ from typing import Literal
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from collectors.contract import TEXT_MAX, Transport
-from collectors.network.identity import normal_mac, normal_uuid
-from collectors.network.text import clean_text
+from collectors.network.matching.identity import normal_mac, normal_uuid
+from collectors.shared.text import clean_text
 from collectors.userinfo import without_userinfo
 
 IPP_OVER_USB_PORT = 60000

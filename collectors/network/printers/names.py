@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from collectors.network.evidence import KnownPrinter
+from collectors.network.observations import KnownPrinter
 
 NAMES_MAX = 512
 LOOKUPS_AT_ONCE = 8

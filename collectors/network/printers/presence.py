@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from collectors.network.evidence import KnownPrinter
+from collectors.network.observations import KnownPrinter
 from collectors.network.printers.serial_ports import SerialPrinter
 from collectors.network.printers.usb import UsbPrinter
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from collectors.network.text import clean_text
+from collectors.shared.text import clean_text
 
 PORTS_MAX = 256
 _ATTRIBUTE_MAX = 512

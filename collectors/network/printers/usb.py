@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from collectors.network.text import clean_text
+from collectors.shared.text import clean_text
 
 DEVICES_MAX = 256
 _PRINTER_CLASS = "07"

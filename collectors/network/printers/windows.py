@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from collectors.contract import Failure
-from collectors.network.evidence import KnownPrinter, KnownPrinters
+from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.windows_registry import (
     SERIAL_PORTS,
     LocalMachineRegistry,
@@ -13,7 +13,7 @@ from collectors.network.printers.windows_registry import (
     find_print_port,
 )
 from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
-from collectors.network.text import clean_text
+from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
 STEP = "printers: Windows spooler"

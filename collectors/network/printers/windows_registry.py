@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from collectors.network.identity import normal_uuid
-from collectors.network.text import clean_text
+from collectors.network.matching.identity import normal_uuid
+from collectors.shared.text import clean_text
 
 MONITORS = r"SYSTEM\CurrentControlSet\Control\Print\Monitors"
 TCP_PORTS = MONITORS + r"\Standard TCP/IP Port\Ports"

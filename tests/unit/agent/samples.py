@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from agent.config import Config
-from agent.rules.sealing import Report, Sealed, seal
+from agent.config.model import Config
+from agent.rules.reports.sealing import Report, Sealed, seal
 from agent.wire.codec import decode
 from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.vocabulary import Kind

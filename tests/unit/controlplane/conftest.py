@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from controlplane.database import Database
 from controlplane.settings import Settings
+from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 

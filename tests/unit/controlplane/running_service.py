@@ -9,14 +9,14 @@ import httpx2
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from controlplane import key_store
-from controlplane.api_keys import Caller
+from controlplane.accounts import key_store
+from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.core import Core
-from controlplane.database import Database
 from controlplane.http.app import build_app
-from controlplane.key_store import DEFAULT_ORGANIZATION
 from controlplane.settings import Settings
-from controlplane.tables import Base, Schema
+from controlplane.storage.database import Database
+from controlplane.storage.tables import Base, Schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 

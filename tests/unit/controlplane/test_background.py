@@ -11,8 +11,8 @@ import pytest
 from agent.wire import routes
 from controlplane.background import background
 from controlplane.core import Core
-from controlplane.database import Database
 from controlplane.settings import Settings
+from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock, running_service
 
 TIMEOUT_S = 10

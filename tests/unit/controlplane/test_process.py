@@ -16,7 +16,7 @@ import pytest
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.cli import main
+from controlplane.cli.main import main
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -243,7 +243,7 @@ def test_an_address_in_use_is_a_plain_line(process: Process) -> None:
 def test_help_needs_none_of_the_large_libraries() -> None:
     code = (
         "import sys\n"
-        "from controlplane.cli import main\n"
+        "from controlplane.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "

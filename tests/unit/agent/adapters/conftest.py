@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.database import Database
-from agent.adapters.journal import Journal
-from agent.adapters.ledger import Ledger
-from agent.adapters.outbox import Outbox
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.journal import Journal
+from agent.adapters.storage.ledger import Ledger
+from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.state import StateDirectory
 
 
 @pytest.fixture

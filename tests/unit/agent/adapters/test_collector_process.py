@@ -19,7 +19,7 @@ from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, ApplicationJob, Job, NetworkJob, Progress
 from tests.paths import ROOT
 
-CHILD = ROOT / "tests/fakes/collector_child.py"
+CHILD = ROOT / "tests/fakes/collectors/child.py"
 JOB = ApplicationJob(max_duration_s=30)
 
 

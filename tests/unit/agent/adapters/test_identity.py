@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from agent.adapters.identity import Identity, NonceError, SigningKey
-from agent.adapters.state import StateDirectory
+from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
 from agent.wire.device_operations import EnrollRequest
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.cli.main import main, told
-from agent.config import Config, LocalConfig, Logging
-from agent.config_file import load
+from agent.config.file import load
+from agent.config.model import Config, LocalConfig, Logging
 from agent.errors import ConfigError
-from agent.logging_setup import set_up_logging
+from agent.logs.setup import set_up_logging
 from agent.redaction import known
 from agent.redaction.redactor import Redactor
-from agent.rules.redacted_facts import redacted
+from agent.rules.reports.redacted_facts import redacted
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import network_job
 from collectors.contract import (

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.tasks.house import House, house
+from tests.unit.agent.tasks.harness import House, house
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest
 from tests.unit.agent.samples import BINDING, NOW, command
-from tests.unit.agent.tasks.house import House, running, settle, until
+from tests.unit.agent.tasks.harness import House, running, settle, until
 
 
 def told(home: House) -> list[tuple[int, str]]:

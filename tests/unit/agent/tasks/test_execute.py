@@ -13,23 +13,23 @@ from uuid import UUID
 import pytest
 
 from agent.adapters.collector_process import Collected
-from agent.adapters.moments import Moment
-from agent.config import LocalConfig
+from agent.adapters.failpoints import Moment
+from agent.config.model import LocalConfig
 from agent.errors import Refused, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
-from agent.rules.report_context import environment_of
+from agent.rules.reports.context import environment_of
 from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
 from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
-from agent.wire.application_payload import ApplicationPayload
 from agent.wire.codec import decode
-from agent.wire.network_payload import NetworkPayload
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import Failure, Field, Job
-from tests.fakes.fake_collectors import FakeCollectors, good_facts, nothing_told
-from tests.unit.agent.rules.test_network_report import CONTEXT
+from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, nothing_told
+from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
-from tests.unit.agent.tasks.house import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import House, house, running, settle, until
 
 ENVIRONMENT = environment_of(
     agent_version="0.1.0",

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.facade import CommandStream
-from agent.adapters.moments import Moment
+from agent.adapters.failpoints import Moment
+from agent.adapters.service_client import CommandStream
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
@@ -24,9 +24,9 @@ from agent.tasks.receive import (
     WAITING_MAX,
 )
 from agent.wire.device_operations import Command
-from tests.fakes.fake_facade import at_once, for_ever
+from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
-from tests.unit.agent.tasks.house import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import House, house, running, settle, until
 
 
 def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:

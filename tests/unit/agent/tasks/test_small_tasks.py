@@ -10,7 +10,7 @@ import pytest
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, StateError, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
-from tests.unit.agent.tasks.house import House, running, settle, until
+from tests.unit.agent.tasks.harness import House, running, settle, until
 
 
 async def test_a_heartbeat_is_sent_for_the_binding(home: House) -> None:

@@ -7,15 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.outbox import Item
-from agent.config import Limits
+from agent.adapters.storage.outbox import Item
+from agent.config.model import Limits
 from agent.errors import BodyRejected, BodyTooLarge, Refused, Throttled, Unavailable
 from agent.rules.lifecycle import Event, State
-from agent.rules.sealing import LAST_TIER, Report, Sealed, report_of, seal
+from agent.rules.reports.sealing import LAST_TIER, Report, Sealed, report_of, seal
 from agent.wire.device_operations import SubmitResultReply
 from tests.fixtures import payloads
 from tests.unit.agent.samples import BINDING, report
-from tests.unit.agent.tasks.house import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import House, house, running, settle, until
 
 REPORT_ID = UUID(payloads.REPORT_ID)
 

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.notify import Notifier
-from agent.adapters.state import StateDirectory
-from agent.adapters.status_file import BindingStatus, DaemonStatus, ProblemStatus, StatusFile
-from agent.config import Schedule
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import (
+    BindingStatus,
+    DaemonStatus,
+    ProblemStatus,
+    StatusFile,
+)
+from agent.config.model import Schedule
 from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
 from agent.tasks.schedule import Scheduler
@@ -16,7 +21,7 @@ from agent.tasks.status import StatusWriter, in_words
 from agent.tasks.timekeeper import Timekeeper
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
-from tests.unit.agent.tasks.house import House, running, settle, until
+from tests.unit.agent.tasks.harness import House, running, settle, until
 
 STATUS = DaemonStatus(
     version="0.1.0", pid=1, phase="running", started_at="", written_at="", config_path=None

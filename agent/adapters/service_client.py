@@ -1,0 +1,213 @@
+"""The service's device operations over HTTPS.
+
+Each call either returns what the contract promises, in bounded time, or raises a ServiceError that
+says what to do.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+from agent.adapters import failpoints as moments
+from agent.adapters.clock import Clock
+from agent.adapters.failpoints import Moment
+from agent.adapters.http_client import (
+    Response,
+    as_unavailable,
+    body_of,
+    client_for,
+    lines_of,
+    paced,
+    server_sent,
+    stream_timeout,
+)
+from agent.adapters.pace import Pace
+from agent.config.credential import ApiKeySource
+from agent.config.model import Service
+from agent.errors import Unavailable
+from agent.rules.clock_skew import ClockSkew, ServiceClock
+from agent.rules.command_frames import Frame, parse_frame
+from agent.rules.replies import error_of, http_date
+from agent.wire import routes
+from agent.wire.base import Message
+from agent.wire.codec import decode, encode
+from agent.wire.device_operations import (
+    AcknowledgeReply,
+    AcknowledgeRequest,
+    ChallengeReply,
+    ChallengeRequest,
+    EmptyRequest,
+    EnrollmentRecord,
+    EnrollRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
+    SubmitResultReply,
+)
+from agent.wire.validation import ValidationError
+
+ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
+NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+_PATHS: Final = {
+    Moment.CHALLENGE_CALLED: routes.CHALLENGE,
+    Moment.ENROLL_CALLED: routes.ENROLL,
+    Moment.CURRENT_CALLED: routes.CURRENT,
+    Moment.HEARTBEAT_CALLED: routes.HEARTBEAT,
+    Moment.ACKNOWLEDGE_CALLED: routes.ACKNOWLEDGE,
+    Moment.SUBMIT_CALLED: routes.SUBMIT_RESULT,
+}
+
+Reply = TypeVar("Reply", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStream:
+    """An answer of `onCommands`. ``is_lasting`` tells a stream from an answer given at once."""
+
+    is_lasting: bool
+    frames: AsyncIterator[Frame]
+
+
+class Facade:
+    """The device's side of remoteControl. Its Date headers tell the service's time, except those
+    of answers that are not the service's own (portals, proxies, gateways)."""
+
+    def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
+        self.last_contact_at: datetime | None = None
+        self._service_clock: ServiceClock | None = None
+        self._api_key = api_key
+        self._clock = clock
+        self._timeout_s = service.request_timeout_seconds
+        self._base_url = service.base_url
+        self._client = client_for(service)
+        self._pace = Pace(clock)
+
+    @property
+    def skew(self) -> ClockSkew:
+        """The service's clock against this machine's, as both are now; none before a reply."""
+        if self._service_clock is None:
+            return ClockSkew()
+        return self._service_clock.skew(
+            local_time=self._clock.now(), monotonic_s=self._clock.monotonic()
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
+        return await self._ask(Moment.CHALLENGE_CALLED, request, ChallengeReply)
+
+    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+        return await self._ask(Moment.ENROLL_CALLED, request, EnrollmentRecord)
+
+    async def current(self) -> EnrollmentRecord | None:
+        body = await self._post(Moment.CURRENT_CALLED, encode(EmptyRequest()))
+        # Only null says that there is no binding; an empty answer says nothing about it.
+        if body.strip() == b"null":
+            return None
+        return _read(EnrollmentRecord, body)
+
+    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
+        return await self._ask(Moment.HEARTBEAT_CALLED, request, HeartbeatReply)
+
+    async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
+        return await self._ask(Moment.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
+
+    async def submit_result(self, body: bytes) -> SubmitResultReply:
+        """Send a sealed body as it is."""
+        return _read(SubmitResultReply, await self._post(Moment.SUBMIT_CALLED, body))
+
+    @contextlib.asynccontextmanager
+    async def commands(
+        self, *, stream: bool, patience_s: float | None = None
+    ) -> AsyncIterator[CommandStream]:
+        """Ask for commands; yields once the service has begun to answer.
+
+        Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
+        ``patience_s`` is how long the answer may take to begin, where that is not as for any
+        other call: a service may hold the question until it has a command.
+        """
+        accept = ACCEPT_STREAM if stream else "application/json"
+        async with contextlib.AsyncExitStack() as stack:
+            moments.before(Moment.COMMANDS_OPENED)
+            with as_unavailable():
+                async with asyncio.timeout(patience_s or self._timeout_s):
+                    response = await stack.enter_async_context(
+                        self._client.stream(
+                            "POST",
+                            self._base_url + routes.ON_COMMANDS,
+                            content=encode(EmptyRequest()),
+                            headers=self._headers(accept),
+                            timeout=stream_timeout(self._timeout_s),
+                        )
+                    )
+                    await self._check(response)
+            moments.after(Moment.COMMANDS_OPENED)
+            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type == "text/event-stream":
+                yield CommandStream(True, server_sent(paced(response, self._pace)))
+            elif media_type in NDJSON_TYPES:
+                yield CommandStream(True, lines_of(paced(response, self._pace)))
+            else:
+                yield CommandStream(False, self._single(response))
+
+    async def _ask(self, moment: Moment, request: Message, reply: type[Reply]) -> Reply:
+        return _read(reply, await self._post(moment, encode(request)))
+
+    async def _post(self, moment: Moment, body: bytes) -> bytes:
+        moments.before(moment)
+        answer = await self._exchange(_PATHS[moment], body)
+        moments.after(moment)
+        return answer
+
+    async def _exchange(self, path: str, body: bytes) -> bytes:
+        with as_unavailable():
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._client.stream(
+                    "POST",
+                    self._base_url + path,
+                    content=body,
+                    headers=self._headers("application/json"),
+                ) as response,
+            ):
+                await self._check(response)
+                return await body_of(response)
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        return {
+            "Authorization": f"Bearer {self._api_key.read()}",
+            "Content-Type": "application/json",
+            "Accept": accept,
+        }
+
+    async def _check(self, response: Response) -> None:
+        """Raise the error that the status stands for; note the service's time, if it was it."""
+        shown = http_date(response.headers.get("date"))
+        if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
+            raise Unavailable("bad-reply", "the answer is compressed, which was not asked for")
+        body = b"" if response.is_success else await body_of(response)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        # A date in Retry-After is one of the service's clock, like the one in Date.
+        error = error_of(response.status_code, headers, body, shown or self._clock.now())
+        if shown is not None and not isinstance(error, Unavailable):
+            self._service_clock = ServiceClock(shown, self._clock.monotonic())
+        if error is not None:
+            raise error
+        self.last_contact_at = self._clock.now()
+
+    async def _single(self, response: Response) -> AsyncIterator[Frame]:
+        with as_unavailable():
+            async with asyncio.timeout(self._timeout_s):
+                body = await body_of(response)
+        yield parse_frame(body)
+
+
+def _read(model: type[Reply], body: bytes) -> Reply:
+    try:
+        return decode(body, model)
+    except ValidationError as error:
+        raise Unavailable("bad-reply", f"{error.where or 'the answer'}: {error.reason}") from None

@@ -1,0 +1,35 @@
+"""The service manager of this machine."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from agent.adapters.service_manager.contract import ServiceManager, ServiceManagerError
+from agent.adapters.service_manager.program import agent_command
+
+
+def service_manager_here() -> ServiceManager:
+    """Return it. Raises ServiceManagerError where there is none that this agent knows."""
+    if sys.platform == "win32":
+        from agent.adapters.service_manager.windows.api import (  # noqa: PLC0415
+            Win32ServiceControl,
+        )
+        from agent.adapters.service_manager.windows.service import WindowsService  # noqa: PLC0415
+
+        program_data = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData"))
+        return WindowsService(Win32ServiceControl(), agent_command(), program_data, time.sleep)
+    from agent.adapters.service_manager.commands import SystemCommands  # noqa: PLC0415
+
+    if sys.platform == "darwin":
+        from agent.adapters.service_manager.launchd import LaunchdService  # noqa: PLC0415
+
+        return LaunchdService(SystemCommands(), agent_command(), time.sleep)
+    # sd_booted(3): this directory exists exactly when systemd is the init system.
+    if not Path("/run/systemd/system").is_dir():
+        raise ServiceManagerError(
+            "this machine was not started by systemd: have your init system run `venue-agent run`"
+        )
+    from agent.adapters.service_manager.systemd import SystemdService  # noqa: PLC0415
+
+    return SystemdService(SystemCommands(), agent_command())

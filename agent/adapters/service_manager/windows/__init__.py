@@ -1,0 +1,1 @@
+"""The agent under the Windows service control manager."""

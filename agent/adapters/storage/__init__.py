@@ -1,0 +1,1 @@
+"""What the agent keeps: its state directory, journal, outbox and small files."""

@@ -1,0 +1,214 @@
+"""The one SQLite file behind journal and outbox.
+
+WAL with synchronous=FULL: a committed transaction survives a power loss
+(sqlite.org/pragma.html#pragma_synchronous). A file that cannot be read is set aside and a new one
+is begun: a machine nobody visits must start.
+"""
+
+import contextlib
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+
+log = logging.getLogger(__name__)
+
+NAME: Final = "agent.db"
+FILES: Final = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
+"""What SQLite opens by itself (sqlite.org/tempfiles.html)."""
+SCHEMA_VERSION: Final = 1
+BUSY_TIMEOUT_S: Final = 5.0
+
+_NOT_THE_FILES_FAULT: Final = frozenset(
+    {
+        sqlite3.SQLITE_AUTH, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
+    }
+)  # fmt: skip
+"""Errors of opening that a new file would meet as well: the old one must not be given up."""
+
+_ROW_NAMES: Final = {"requests": "journal", "outbox": "outbox"}
+
+_SCHEMA: Final = """
+CREATE TABLE requests (
+    request_id TEXT PRIMARY KEY,
+    binding_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    running_acknowledged INTEGER NOT NULL DEFAULT 0,
+    received_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    report_id TEXT,
+    outcome TEXT,
+    detail TEXT
+) STRICT;
+CREATE INDEX requests_by_state ON requests (state, received_at);
+CREATE TABLE outbox (
+    report_id TEXT PRIMARY KEY,
+    request_id TEXT,
+    binding_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    tier INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE INDEX outbox_by_age ON outbox (created_at);
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT;
+"""
+
+
+class Database:
+    """A connection with explicit transactions. Raises StateError when no file can be had."""
+
+    def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self._path = state.path / NAME
+        self._busy_timeout_s = busy_timeout_s
+        self._state = state
+        self.on_row_set_aside: Callable[[], None] = lambda: None
+        """Called after a row that could not be read was put into the quarantine."""
+        self.was_quarantined = False
+        try:
+            state.require_own(*FILES)
+            self._connection = self._open()
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
+        except sqlite3.DatabaseError as error:
+            if _primary_code(error) in _NOT_THE_FILES_FAULT:
+                raise StateError(f"{self._path} cannot be opened: {error}") from None
+            log.error("the journal cannot be read (%s): it is set aside", error)
+            self._connection = self._begin_anew(state)
+            self.was_quarantined = True
+
+    def _begin_anew(self, state: StateDirectory) -> sqlite3.Connection:
+        try:
+            state.set_aside(self._path, *self._side_files())
+            return self._open()
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise StateError(f"{self._path} cannot be made anew: {error}") from None
+
+    def _side_files(self) -> tuple[Path, ...]:
+        return tuple(self._path.with_name(NAME + suffix) for suffix in ("-wal", "-shm"))
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=self._busy_timeout_s, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA cache_size=-256")
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise sqlite3.DatabaseError("the file is damaged")
+            self._migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StateError(f"{self._path} was made by a newer version of the agent")
+        if version < SCHEMA_VERSION:
+            connection.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;"
+            )
+
+    @contextlib.contextmanager
+    def transaction(self, moment: Moment) -> Iterator[sqlite3.Connection]:
+        """Commit what the body did, all of it or nothing."""
+        moments.before(moment)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # SQLite ends some failed transactions by itself (sqlite.org/lang_transaction.html).
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        moments.after(moment)
+
+    def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        """Read outside a transaction."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def set_row_aside(
+        self, table: Literal["requests", "outbox"], key: str, row: sqlite3.Row
+    ) -> None:
+        """Keep a row that cannot be read in the quarantine; ``key`` names its column of ids."""
+        wreck = json.dumps(dict(row), default=repr).encode()
+        self._state.keep_wreck(f"{_ROW_NAMES[table]}-row.json", wreck)
+        with self.transaction(Moment.ROW_SET_ASIDE) as connection:
+            connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
+        self.count("rows_quarantined")
+        self.on_row_set_aside()
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a lasting counter."""
+        with self.transaction(Moment.COUNTED) as connection:
+            connection.execute(
+                "INSERT INTO counters VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+                (name, by),
+            )
+
+    def counters(self) -> dict[str, int]:
+        """Return every lasting counter."""
+        return {row["name"]: row["value"] for row in self.query("SELECT * FROM counters")}
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def is_damaged(error: Exception) -> bool:
+    """Tell whether an error says that the file itself is broken."""
+    codes = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in codes
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's own code (sqlite.org/rescode.html); None for an error raised here."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def connect_to_read(
+    state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
+) -> sqlite3.Connection:
+    """Open the file beside a running daemon, to read only. Raises sqlite3.Error, and StateError
+    for what is no file of the agent's own."""
+    state.require_own(*FILES)
+    uri = f"{(state.path / NAME).absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=timeout_s)
+
+
+def set_database_aside(state: StateDirectory) -> int:
+    """Put the whole file into the quarantine: what is in it belongs to another device or service.
+
+    Returns how many reports in it were not sent. Raises StateError.
+    """
+    path = state.path / NAME
+    state.require_own(*FILES)
+    if not path.exists():
+        return 0
+    database = Database(state)
+    unsent = int(database.query("SELECT count(*) FROM outbox")[0][0])
+    database.close()
+    try:
+        state.set_aside(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
+    except OSError as error:
+        raise StateError(f"{path} cannot be set aside: {error.strerror}") from None
+    return unsent

@@ -1,0 +1,86 @@
+"""What this device is and where it is bound: `device.json` in the state directory."""
+
+import logging
+import uuid
+from pathlib import Path
+
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+from agent.wire.base import Model
+from agent.wire.codec import decode, encode_indented
+from agent.wire.device_operations import EnrollmentRecord
+from agent.wire.text import LegacyInstallId
+from agent.wire.validation import ValidationError
+
+log = logging.getLogger(__name__)
+
+NAME = "device.json"
+MAX_BYTES = 1_000_000
+
+
+class Binding(Model):
+    """An enrollment at one service for one location."""
+
+    base_url: str
+    location_id: str
+    record: EnrollmentRecord
+
+
+class DeviceRecord(Model):
+    """``fingerprint`` is that of the machine this was written on (adapters.machine)."""
+
+    legacy_install_id: LegacyInstallId
+    fingerprint: str | None = None
+    is_revoked: bool = False
+    binding: Binding | None = None
+
+
+class DeviceRecordFile:
+    def __init__(self, state: StateDirectory) -> None:
+        self._state = state
+        self._path: Path = state.path / NAME
+        self.was_quarantined = False
+
+    def load(self) -> DeviceRecord | None:
+        """Return the record, or None when there is none that can be read.
+
+        An unreadable one is set aside. Raises StateError when the file may not be read.
+        """
+        try:
+            content = self._state.read(NAME, MAX_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be read: {error.strerror}") from None
+        try:
+            return decode(content, DeviceRecord)
+        except ValidationError:
+            log.error("%s cannot be read: it is set aside and made anew", self._path)
+            self._state.set_aside(self._path)
+            self.was_quarantined = True
+            return None
+
+    def peek(self) -> DeviceRecord | None:
+        """Return the record if it can be read, and touch nothing. Raises StateError for what is
+        no file of the agent's own."""
+        try:
+            return decode(self._state.read(NAME, MAX_BYTES), DeviceRecord)
+        except (OSError, ValidationError):
+            return None
+
+    def save(self, record: DeviceRecord) -> None:
+        """Write the record durably. Raises StateError."""
+        moments.before(Moment.DEVICE_RECORD_WRITTEN)
+        try:
+            write_atomically(self._path, encode_indented(record).encode() + b"\n")
+        except OSError as error:
+            raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
+        moments.after(Moment.DEVICE_RECORD_WRITTEN)
+
+
+def new_install_id() -> str:
+    """Return a name for an installation that has none."""
+    return f"install-{uuid.uuid4()}"

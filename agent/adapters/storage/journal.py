@@ -1,0 +1,202 @@
+"""The journal: every request ever taken, and how far it is (rules.lifecycle).
+
+A finished row stays as a tombstone, so that a request delivered again is known. Every write moves
+a row by one step of the table, inside the caller's transaction or one of its own.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, cast
+from uuid import UUID
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.state import StateDirectory
+from agent.rules.lifecycle import FINAL, Event, State, advance
+from agent.wire.device_operations import Command
+from agent.wire.vocabulary import Kind, Outcome
+
+log = logging.getLogger(__name__)
+
+TOMBSTONE_AGE: Final = timedelta(days=90)
+TOMBSTONES_MAX: Final = 10_000
+PRUNED_EVERY: Final = 500
+"""Requests taken between two prunings: the journal's size is bounded, however long it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One request. ``attempt`` counts the collections begun and not cleanly stopped."""
+
+    request_id: UUID
+    binding_id: UUID
+    kind: Kind
+    expires_at: datetime
+    state: State
+    attempt: int
+    running_acknowledged: bool
+    received_at: datetime
+    updated_at: datetime
+    report_id: UUID | None = None
+    outcome: Outcome | None = None
+    detail: str | None = None
+
+
+class Journal:
+    def __init__(self, database: Database, state: StateDirectory) -> None:
+        self._database = database
+        self._taken = 0
+
+    def add(self, command: Command, now: datetime) -> bool:
+        """Write a new request down. Returns False, and changes nothing, when it is known."""
+        with self._database.transaction(Moment.REQUEST_ADDED) as connection:
+            cursor = connection.execute(
+                "INSERT INTO requests"
+                " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (
+                    str(command.request_id),
+                    str(command.binding_id),
+                    command.kind,
+                    command.expires_at.isoformat(),
+                    State.RECEIVED,
+                    now.isoformat(),
+                    now.isoformat(),
+                ),
+            )
+            is_new = cursor.rowcount == 1
+        self._taken += is_new
+        if is_new and self._taken % PRUNED_EVERY == 0:
+            self.prune(now)
+        return is_new
+
+    def get(self, request_id: UUID) -> Entry | None:
+        rows = self._select("WHERE request_id = ?", (str(request_id),))
+        return next(rows, None)
+
+    def in_state(self, state: State) -> tuple[Entry, ...]:
+        """Return the entries in ``state``, oldest first."""
+        return tuple(self._select("WHERE state = ? ORDER BY received_at", (state,)))
+
+    def kinds_in(self, state: State) -> tuple[Kind, ...]:
+        """Return the kinds of the requests in ``state``, that of the oldest first."""
+        rows = self._database.query(
+            "SELECT kind FROM requests WHERE state = ? AND kind IN ('network', 'application')"
+            " GROUP BY kind ORDER BY min(received_at)",
+            (state,),
+        )
+        return tuple(cast("Kind", row["kind"]) for row in rows)
+
+    def unfinished(self) -> tuple[Entry, ...]:
+        """Return every entry that has not ended, oldest first; rows of unknown states are set
+        aside on the way."""
+        marks = ", ".join("?" for _ in FINAL)
+        return tuple(
+            self._select(f"WHERE state NOT IN ({marks}) ORDER BY received_at", tuple(sorted(FINAL)))
+        )
+
+    def waiting(self) -> int:
+        """Return how many requests have not ended."""
+        marks = ", ".join("?" for _ in FINAL)
+        sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({marks})"  # noqa: S608
+        return int(self._database.query(sql, tuple(sorted(FINAL)))[0][0])
+
+    def move(self, entry: Entry, event: Event, now: datetime, detail: str | None = None) -> Entry:
+        """Move a request by one step of its own transaction and return it as it is then."""
+        return self.move_all((entry,), event, now, detail)[0]
+
+    def move_all(
+        self, entries: Sequence[Entry], event: Event, now: datetime, detail: str | None = None
+    ) -> tuple[Entry, ...]:
+        """Move requests by the same step, all of them or none."""
+        if not entries:
+            return ()
+        with self._database.transaction(Moment.REQUEST_MOVED) as connection:
+            return tuple(
+                self.move_within(connection, entry, event, now, detail=detail) for entry in entries
+            )
+
+    def move_within(
+        self,
+        connection: sqlite3.Connection,
+        entry: Entry,
+        event: Event,
+        now: datetime,
+        *,
+        report_id: UUID | None = None,
+        outcome: Outcome | None = None,
+        detail: str | None = None,
+    ) -> Entry:
+        """Like `move`, inside the caller's transaction."""
+        attempt = entry.attempt + {Event.STARTED: 1, Event.STOPPED: -1}.get(event, 0)
+        connection.execute(
+            "UPDATE requests SET state = ?, attempt = ?, updated_at = ?,"
+            " report_id = coalesce(?, report_id), outcome = coalesce(?, outcome),"
+            " detail = coalesce(?, detail) WHERE request_id = ?",
+            (
+                advance(entry.state, event),
+                attempt,
+                now.isoformat(),
+                None if report_id is None else str(report_id),
+                outcome,
+                detail,
+                str(entry.request_id),
+            ),
+        )
+        row = connection.execute(
+            "SELECT * FROM requests WHERE request_id = ?", (str(entry.request_id),)
+        ).fetchone()
+        return _entry(row)
+
+    def note_running_acknowledged(self, request_id: UUID) -> None:
+        """Remember that the service knows the request to be running."""
+        with self._database.transaction(Moment.RUNNING_NOTED) as connection:
+            connection.execute(
+                "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
+                (str(request_id),),
+            )
+
+    def prune(self, now: datetime) -> None:
+        """Drop tombstones that no redelivery can reach any more."""
+        marks = ", ".join("?" for _ in FINAL)
+        oldest = (now - TOMBSTONE_AGE).isoformat()
+        with self._database.transaction(Moment.JOURNAL_PRUNED) as connection:
+            connection.execute(
+                f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
+                f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
+                (*sorted(FINAL), oldest, TOMBSTONES_MAX),
+            )
+
+    def _select(self, rest: str, parameters: tuple[object, ...]) -> Iterator[Entry]:
+        for row in self._database.query(f"SELECT * FROM requests {rest}", parameters):  # noqa: S608
+            try:
+                yield _entry(row)
+            except ValueError as error:
+                self._set_aside(row, error)
+
+    def _set_aside(self, row: sqlite3.Row, error: ValueError) -> None:
+        log.error("a journal row cannot be read (%s): it is set aside", error)
+        self._database.set_row_aside("requests", "request_id", row)
+
+
+def _entry(row: sqlite3.Row) -> Entry:
+    """Read a row. Raises ValueError."""
+    if row["kind"] not in {"network", "application"}:
+        raise ValueError(f"unknown kind {row['kind']!r}")
+    return Entry(
+        request_id=UUID(row["request_id"]),
+        binding_id=UUID(row["binding_id"]),
+        kind=cast("Kind", row["kind"]),
+        expires_at=datetime.fromisoformat(row["expires_at"]),
+        state=State(row["state"]),
+        attempt=row["attempt"],
+        running_acknowledged=bool(row["running_acknowledged"]),
+        received_at=datetime.fromisoformat(row["received_at"]),
+        updated_at=datetime.fromisoformat(row["updated_at"]),
+        report_id=UUID(row["report_id"]) if row["report_id"] else None,
+        outcome=cast("Outcome | None", row["outcome"]),
+        detail=row["detail"],
+    )

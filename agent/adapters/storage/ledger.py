@@ -1,0 +1,67 @@
+"""The transactions that move a request and its report together: both happen or neither."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.outbox import Item, Outbox
+from agent.rules.lifecycle import FINAL, Event
+
+if TYPE_CHECKING:
+    from agent.rules.reports.sealing import Report, Sealed
+
+DROPPED_COUNTER = "reports_dropped"
+
+
+class Ledger:
+    def __init__(self, database: Database, journal: Journal, outbox: Outbox) -> None:
+        self._database = database
+        self._journal = journal
+        self._outbox = outbox
+
+    def hand_over(
+        self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
+    ) -> None:
+        """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
+        with self._database.transaction(Moment.REPORT_HANDED_OVER) as connection:
+            if entry is not None:
+                self._journal.move_within(
+                    connection,
+                    entry,
+                    Event.REPORT_SEALED,
+                    now,
+                    report_id=report.report_id,
+                    outcome=sealed.outcome,
+                )
+            self._outbox.add_within(connection, report, sealed, now)
+
+    def settle(self, item: Item, now: datetime) -> None:
+        """The service has the report: forget the body, close the request."""
+        self._close(item, Event.REPORT_TAKEN, Moment.REPORT_SETTLED, now)
+
+    def give_up(self, item: Item, now: datetime, why: str) -> None:
+        """The report will never be taken: drop it, say why in the journal, and count it."""
+        self._close(item, Event.REFUSED, Moment.REPORT_GIVEN_UP, now, why)
+        self._database.count(DROPPED_COUNTER)
+
+    def drop_over_bounds(
+        self, max_bytes: int, max_age: timedelta, now: datetime
+    ) -> tuple[Item, ...]:
+        """Give up what the outbox has no room for, and return it."""
+        leaving = self._outbox.over_bounds(max_bytes, max_age, now)
+        for item in leaving:
+            self.give_up(item, now, "given up: no room or too old")
+        return leaving
+
+    def _close(
+        self, item: Item, event: Event, moment: Moment, now: datetime, detail: str | None = None
+    ) -> None:
+        entry = None if item.request_id is None else self._journal.get(item.request_id)
+        with self._database.transaction(moment) as connection:
+            if entry is not None and entry.state not in FINAL:
+                self._journal.move_within(
+                    connection, entry, event, now, outcome=item.outcome, detail=detail
+                )
+            self._outbox.remove_within(connection, item.report_id)

@@ -1,0 +1,156 @@
+"""The outbox: sealed reports until the service has them. Bounded by bytes and age."""
+
+import logging
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, cast
+from uuid import UUID
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import Database
+from agent.wire.vocabulary import Kind, Outcome
+
+if TYPE_CHECKING:
+    from agent.rules.reports.sealing import Report, Sealed
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sealed report. ``request_id`` is None for a scheduled one."""
+
+    report_id: UUID
+    request_id: UUID | None
+    binding_id: UUID
+    kind: Kind
+    outcome: Outcome
+    tier: int
+    created_at: datetime
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How much waits, and since when the oldest does."""
+
+    reports: int
+    size_bytes: int
+    oldest_at: datetime | None
+
+
+class Outbox:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_within(
+        self, connection: sqlite3.Connection, report: "Report", sealed: "Sealed", now: datetime
+    ) -> None:
+        """Queue a report inside the caller's transaction. A known report id changes nothing."""
+        connection.execute(
+            "INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (
+                str(report.report_id),
+                None if report.request_id is None else str(report.request_id),
+                str(report.binding_id),
+                report.kind,
+                sealed.outcome,
+                sealed.tier,
+                now.isoformat(),
+                sealed.body,
+            ),
+        )
+
+    def set_unreadable_aside(self) -> None:
+        """Put every row that cannot be read into the quarantine."""
+        for row in self._database.query("SELECT report_id FROM outbox"):
+            self._get(row["report_id"])
+
+    def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
+        """Return the report to send next, none of ``skip``."""
+        for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
+            if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
+                return item
+        return None
+
+    def keep_young(self, by: timedelta) -> None:
+        """Make every report younger by ``by``: the clock was set forward, nothing grew older."""
+        if not by:
+            return
+        with self._database.transaction(Moment.REPORTS_KEPT_YOUNG) as connection:
+            for row in connection.execute("SELECT report_id, created_at FROM outbox").fetchall():
+                created_at = datetime.fromisoformat(row["created_at"]) + by
+                connection.execute(
+                    "UPDATE outbox SET created_at = ? WHERE report_id = ?",
+                    (created_at.isoformat(), row["report_id"]),
+                )
+
+    def replace(self, item: Item, sealed: "Sealed") -> None:
+        """Put another seal of the same report in the place of the present one."""
+        with self._database.transaction(Moment.REPORT_RESEALED) as connection:
+            connection.execute(
+                "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
+                (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),
+            )
+
+    def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
+        connection.execute("DELETE FROM outbox WHERE report_id = ?", (str(report_id),))
+
+    def depth(self) -> Depth:
+        row = self._database.query(
+            "SELECT count(*), coalesce(sum(length(body)), 0), min(created_at) FROM outbox"
+        )[0]
+        return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
+
+    def has_room(self, size_bytes: int, max_bytes: int) -> bool:
+        """Tell whether a requested report fits without displacing another requested one."""
+        rows = self._database.query(
+            "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
+        )
+        waiting_bytes = int(rows[0][0])
+        return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
+
+    def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
+        """Return what has to go: what is too old, then, while the rest is too large, the oldest,
+        scheduled reports before requested ones."""
+        rows = self._database.query(
+            "SELECT report_id, created_at, length(body) AS size FROM outbox"
+            " ORDER BY request_id IS NOT NULL, created_at"
+        )
+        oldest_kept = (now - max_age).isoformat()
+        leaving = [row for row in rows if row["created_at"] < oldest_kept]
+        fresh = [row for row in rows if row["created_at"] >= oldest_kept]
+        total = sum(row["size"] for row in fresh)
+        for row in fresh:
+            if total <= max_bytes:
+                break
+            leaving.append(row)
+            total -= row["size"]
+        items = (self._get(row["report_id"]) for row in leaving)
+        return tuple(item for item in items if item is not None)
+
+    def _get(self, report_id: str) -> Item | None:
+        """Return a report; one that cannot be read is set aside."""
+        row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
+        try:
+            return _item(row)
+        except ValueError as error:
+            log.error("a report in the outbox cannot be read (%s): it is set aside", error)
+            self._database.set_row_aside("outbox", "report_id", row)
+            return None
+
+
+def _item(row: sqlite3.Row) -> Item:
+    return Item(
+        report_id=UUID(row["report_id"]),
+        request_id=UUID(row["request_id"]) if row["request_id"] else None,
+        binding_id=UUID(row["binding_id"]),
+        kind=cast("Kind", row["kind"]),
+        outcome=cast("Outcome", row["outcome"]),
+        tier=row["tier"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        body=row["body"],
+    )

@@ -1,0 +1,136 @@
+"""Opens files of a directory that another user may own, so that root comes to no harm by it.
+
+Whoever owns the directory may put a symbolic link, a FIFO or a hard link in a file's place, and
+wait until root opens it. A file is opened here only if it is a regular one, has one name, and
+belongs to the directory's owner. Nobody else's will do: what root left there the owner could not
+read, and a file of a third user was put there by nobody who may write into the directory.
+"""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from agent.adapters.accounts.accounts import user_name
+from agent.errors import StateError
+from agent.regular_file import WITHOUT_WAITING, kind_of
+
+PRIVATE: Final = 0o600
+_NO_LINK: Final[int] = getattr(os, "O_NOFOLLOW", 0)
+_TRIES: Final = 5
+"""A file that is replaced between two looks at it is looked at again."""
+
+
+class UnsafeFile(StateError):
+    """What stands in a file's place is not the agent's own: one line, with what to do."""
+
+
+def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
+    """Open as open(2) does and return the descriptor. Raises UnsafeFile and OSError.
+
+    With O_CREAT a file is made only where nothing is. Looked at before it is opened, since
+    opening a device may act on it, and once more by its descriptor, which nobody can exchange.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            return _open(path, flags, mode)
+        except FileExistsError:
+            continue  # another one made it just now
+    return _open(path, flags, mode)
+
+
+def read_start_safely(path: Path, max_bytes: int) -> bytes:
+    """Return the first ``max_bytes`` of the content. Raises UnsafeFile and OSError."""
+    with os.fdopen(open_safely(path, os.O_RDONLY), "rb") as file:
+        return file.read(max_bytes)
+
+
+def read_safely(path: Path, max_bytes: int) -> bytes:
+    """Return the content. Raises UnsafeFile, also for a longer one, and OSError."""
+    content = read_start_safely(path, max_bytes + 1)
+    if len(content) > max_bytes:
+        raise UnsafeFile(f"{path} is longer than {max_bytes} bytes: move it away")
+    return content
+
+
+def require_own(path: Path) -> None:
+    """Raise UnsafeFile unless ``path`` is nothing or a file as above: for who opens it by name."""
+    if (found := _look(path)) is not None:
+        _require_plain(path, *found)
+
+
+def require_own_directory(path: Path) -> None:
+    """Raise UnsafeFile unless ``path`` is nothing, or a directory of its parent's owner."""
+    if (found := _look(path)) is None:
+        return
+    status, owner = found
+    if not stat.S_ISDIR(status.st_mode) or _is_reparse_point(status):
+        raise UnsafeFile(f"{path} is {_kind(status)}, not a directory of the agent's: remove it")
+    _require_owner(path, status, owner)
+
+
+def _look(path: Path) -> tuple[os.stat_result, int] | None:
+    """Return what stands there and who owns the directory; None where there is nothing."""
+    try:
+        return path.lstat(), path.parent.stat().st_uid
+    except FileNotFoundError:
+        return None
+
+
+def _open(path: Path, flags: int, mode: int) -> int:
+    if sys.platform == "win32":
+        return _open_under_windows(path, flags, mode)
+    directory = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
+    try:
+        owner = os.fstat(directory).st_uid
+        try:
+            _require_plain(path, os.stat(path.name, dir_fd=directory, follow_symlinks=False), owner)
+            flags &= ~os.O_CREAT
+        except FileNotFoundError:
+            if not flags & os.O_CREAT:
+                raise
+            flags |= os.O_EXCL
+        handle = os.open(path.name, flags | WITHOUT_WAITING | _NO_LINK, mode, dir_fd=directory)
+    finally:
+        os.close(directory)
+    try:
+        _require_plain(path, os.fstat(handle), owner)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _open_under_windows(path: Path, flags: int, mode: int) -> int:
+    """Python has no flag there against links: the look before must do, in a directory that is
+    closed to others (adapters.service_manager.windows)."""
+    require_own(path)
+    return os.open(path, flags | WITHOUT_WAITING, mode)
+
+
+def _require_plain(path: Path, status: os.stat_result, owner: int) -> None:
+    if not stat.S_ISREG(status.st_mode) or _is_reparse_point(status):
+        raise UnsafeFile(f"{path} is {_kind(status)}, not a file of the agent's: remove it")
+    _require_owner(path, status, owner)
+    if status.st_nlink > 1:
+        raise UnsafeFile(f"{path} has another name elsewhere (a hard link): remove it")
+
+
+def _require_owner(path: Path, status: os.stat_result, owner: int) -> None:
+    if status.st_uid != owner:
+        wanted = user_name(owner)
+        raise UnsafeFile(
+            f"{path} belongs to {user_name(status.st_uid)}, its directory to {wanted}:"
+            f" remove it, or `chown {wanted} {path}`"
+        )
+
+
+def _kind(status: os.stat_result) -> str:
+    return "a link" if _is_reparse_point(status) else kind_of(status.st_mode)
+
+
+def _is_reparse_point(status: os.stat_result) -> bool:
+    """Tell whether it is a junction or another thing that Windows follows elsewhere."""
+    attributes = getattr(status, "st_file_attributes", 0)
+    return bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)

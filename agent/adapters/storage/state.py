@@ -1,0 +1,242 @@
+"""The state directory: closed to others, held by one agent at a time, with a place for wreckage.
+
+Every file in it is opened by `adapters.safe_file`, and only after the way to it was looked at.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.adapters.accounts.trusted_path import ROOT, Weakness, weakness_of
+from agent.adapters.storage.safe_file import (
+    UnsafeFile,
+    open_safely,
+    read_safely,
+    require_own,
+    require_own_directory,
+)
+from agent.errors import StateError
+
+LOCK_NAME = "agent.lock"
+QUARANTINE_NAME = "quarantine"
+QUARANTINE_MAX_FILES = 50
+LOCK_TRIES = 5
+LOCK_PAUSE_S = 0.05
+QUARANTINE_MAX_BYTES = 128 * 2**20
+PRIVATE_DIRECTORY = 0o700
+PID_MAX_BYTES = 32
+LEFTOVERS = (".status.json.*", ".device.json.*", ".identity.pem.*", ".probe.*")
+"""Names of temporary files (adapters.atomic_file)."""
+
+
+class StateDirectory:
+    """A directory of the agent's own. Raises StateError, in words for people."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def quarantine_path(self) -> Path:
+        return self.path / QUARANTINE_NAME
+
+    def weakness(self) -> Weakness | None:
+        """Return how others could change what is in it. Raises OSError where that is not seen.
+
+        Trusted are root, the user of this process and the directory's owner: without the
+        latter's consent nothing in it can be relied on anyway.
+        """
+        if sys.platform == "win32":
+            return None  # `service install` closes it; its rights are not in the file's mode
+        return weakness_of(self.path, {ROOT, os.geteuid(), self.path.stat().st_uid})
+
+    def require_closed(self) -> None:
+        """Raise StateError where others could change what is in it; nothing is no fault."""
+        try:
+            weakness = self.weakness()
+        except OSError:
+            return  # it is not there or closed to us: who goes on to use it will say so
+        if weakness is not None:
+            raise StateError(
+                f"the state directory {self.path} is not safe: {weakness.detail}\n"
+                f"to use it: {weakness.fix}"
+            )
+
+    def prepare(self) -> None:
+        """Make the directory and see that it can be written."""
+        try:
+            self.path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            self.require_closed()
+            handle, probe = tempfile.mkstemp(dir=self.path, prefix=".probe.")
+            os.close(handle)
+            Path(probe).unlink()
+        except OSError as error:
+            raise StateError(
+                f"the state directory {self.path} cannot be written: {error.strerror}"
+            ) from None
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep every other agent out while the body runs.
+
+        Raises StateError with the other one's process id.
+        """
+        try:
+            file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
+        except OSError as error:
+            raise StateError(
+                f"{self.path / LOCK_NAME} cannot be written: {error.strerror}"
+            ) from None
+        try:
+            if not _try_lock_for_a_moment(file):
+                raise StateError(
+                    f"another agent{_named(read_pid(self.path))} already uses {self.path}"
+                )
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+            file.flush()
+            self._remove_leftovers()
+            yield
+        finally:
+            file.close()
+
+    def _remove_leftovers(self) -> None:
+        """Remove what an agent that was killed in the middle of a write has left."""
+        for pattern in LEFTOVERS:
+            for path in self.path.glob(pattern):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def read(self, name: str, max_bytes: int) -> bytes:
+        """Return the content of a file. Raises StateError for what is unsafe, and OSError."""
+        self.require_closed()
+        return read_safely(self.path / name, max_bytes)
+
+    def require_own(self, *names: str) -> None:
+        """Raise StateError unless each is a file of the agent's own, or nothing: for SQLite, which
+        opens by name."""
+        self.require_closed()
+        for name in names:
+            require_own(self.path / name)
+
+    def _open(self, name: str, flags: int) -> int:
+        self.require_closed()
+        return open_safely(self.path / name, flags)
+
+    def holder(self) -> int | None:
+        """Return the process id of the agent that holds the directory now, or None."""
+        try:
+            file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR), "r+b")
+        except OSError:
+            return _pid_when_denied(self.path)
+        with file:
+            return None if _try_lock(file) else (read_pid(self.path) or 0)
+
+    def set_aside(self, *paths: Path) -> Path:
+        """Move unreadable files into the quarantine and return where the first one went."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+        self._make_quarantine()
+        target = self.quarantine_path / f"{stamp}-{paths[0].name}"
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                path.replace(self.quarantine_path / f"{stamp}-{path.name}")
+        self._trim_quarantine()
+        return target
+
+    def keep_wreck(self, name: str, content: bytes) -> Path:
+        """Keep ``content`` in the quarantine for support."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+        self._make_quarantine()
+        target = self.quarantine_path / f"{stamp}-{name}"
+        with os.fdopen(open_safely(target, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            file.write(content)
+        self._trim_quarantine()
+        return target
+
+    def _make_quarantine(self) -> None:
+        self.require_quarantine()
+        self.quarantine_path.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+
+    def require_quarantine(self) -> None:
+        """Raise StateError where the quarantine is anything but a directory of the agent's own."""
+        self.require_closed()
+        require_own_directory(self.quarantine_path)
+
+    def _trim_quarantine(self) -> None:
+        """Drop the oldest files over the bounds; the newest one stays, whatever its size."""
+        newest_first = sorted(self.quarantine_path.iterdir(), reverse=True)
+        total = 0
+        for number, file in enumerate(newest_first):
+            status = file.lstat()
+            total += status.st_size
+            is_over = number >= QUARANTINE_MAX_FILES or total > QUARANTINE_MAX_BYTES
+            if number and is_over and not stat.S_ISDIR(status.st_mode):
+                file.unlink(missing_ok=True)
+
+    def free_bytes(self) -> int:
+        """Return how much room there is for an unprivileged user on the state's disk."""
+        return shutil.disk_usage(self.path).free
+
+
+def read_pid(state_dir: Path) -> int | None:
+    """Return the process id in the lock file, whether or not that process lives."""
+    try:
+        return int(read_safely(state_dir / LOCK_NAME, PID_MAX_BYTES))
+    except (OSError, UnsafeFile, ValueError):
+        return None
+
+
+def _named(pid: int | None) -> str:
+    return f" (process {pid})" if pid else ""
+
+
+def _pid_when_denied(state_dir: Path) -> int | None:
+    """Without the right to try the lock, believe the file if such a process exists."""
+    pid = read_pid(state_dir)
+    if pid is None or sys.platform == "win32":
+        return pid
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return pid
+    return pid
+
+
+def _try_lock_for_a_moment(file: BinaryIO) -> bool:
+    """Try again for a moment: `holder`, asked by a `status`, takes the lock to see if it can."""
+    for _ in range(LOCK_TRIES - 1):
+        if _try_lock(file):
+            return True
+        time.sleep(LOCK_PAUSE_S)
+    return _try_lock(file)
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415
+
+        # A lock far behind the end leaves the process id readable for others.
+        file.seek(1 << 20)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            file.seek(0)
+        return True
+    import fcntl  # noqa: PLC0415
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""`status.json`: what the daemon is doing, for `venue-agent status` in another process."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent.adapters.storage.atomic_file import write_atomically
+from agent.adapters.storage.state import StateDirectory
+from agent.wire.base import Array, Model
+from agent.wire.codec import decode, encode_indented
+from agent.wire.validation import ValidationError
+
+NAME = "status.json"
+WORLD_READABLE = 0o644
+MAX_BYTES = 4_000_000
+
+
+class ProblemStatus(Model):
+    """An unhealthy condition and its fix (rules.health)."""
+
+    code: str
+    severity: Literal["warning", "error"]
+    title: str
+    detail: str
+    fix: str
+    since: str
+
+
+class BindingStatus(Model):
+    instance_id: str
+    binding_id: str
+    organization_id: str
+    location_id: str
+    base_url: str
+
+
+class DaemonStatus(Model):
+    """Moments are ISO 8601 in UTC. ``phase`` is the life of the daemon itself."""
+
+    version: str
+    pid: int
+    phase: Literal["starting", "running", "stopping", "stopped"]
+    started_at: str
+    written_at: str
+    config_path: str | None
+    binding: BindingStatus | None = None
+    is_revoked: bool = False
+    last_heartbeat_at: str | None = None
+    last_contact_at: str | None = None
+    delivery: Literal["stream", "poll"] | None = None
+    activity: str = "idle"
+    outbox_reports: int = 0
+    outbox_bytes: int = 0
+    outbox_oldest_at: str | None = None
+    counters: dict[str, int] = Field(default_factory=dict)
+    problems: Array[ProblemStatus] = ()
+
+
+class StatusFile:
+    def __init__(self, state: StateDirectory) -> None:
+        self._state = state
+        self._path = state.path / NAME
+
+    def write(self, status: DaemonStatus) -> None:
+        """Replace the file. Raises OSError. The next start writes it anew: it need not last."""
+        write_atomically(
+            self._path, encode_indented(status).encode(), WORLD_READABLE, durably=False
+        )
+
+    def read(self) -> DaemonStatus | None:
+        """Return what the daemon last wrote, or None. Raises StateError for what is no file of
+        the agent's own."""
+        try:
+            return decode(self._state.read(NAME, MAX_BYTES), DaemonStatus)
+        except (OSError, ValidationError):
+            return None

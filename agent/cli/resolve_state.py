@@ -1,0 +1,65 @@
+"""The state directory of the agent on this machine, also where the configuration is wrong.
+
+Root goes on as its owner: the configuration is read before.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.adapters.accounts.privileges import step_down
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.visibility import is_closed, require_sight
+from agent.config.file import guessed_state_dir, load
+from agent.config.model import LocalConfig
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
+
+
+@dataclass(frozen=True, slots=True)
+class StateHere:
+    """``doubt``: why the directory is only the likely one; None where the configuration says it."""
+
+    state: StateDirectory
+    doubt: ConfigError | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this user may not see what the agent does."""
+        return isinstance(self.doubt, ConfigNotVisible) or is_closed(self.state.path)
+
+    def require_sight(self) -> None:
+        """Raise NotVisible where this user may not see what the agent does."""
+        if isinstance(self.doubt, ConfigNotVisible):
+            raise self.doubt
+        require_sight(self.state.path)
+
+
+def state_here(config: Path | None) -> StateHere:
+    """Return it; root goes on as its owner.
+
+    Raises StateError where others could change what is in it.
+    """
+    here = _named_by(config)
+    if not here.is_closed:
+        step_down(here.state.path)
+        here.state.require_closed()
+    return here
+
+
+def _named_by(config: Path | None) -> StateHere:
+    """Return it. A wrong configuration is told on stderr: what the agent does is still asked."""
+    try:
+        loaded = load(LocalConfig, config)
+    except ConfigError as error:
+        if config is not None and not isinstance(error, ConfigNotVisible) and not config.exists():
+            raise
+        if not isinstance(error, ConfigNotVisible):
+            for problem in error.problems:
+                sys.stderr.write(f"venue-agent: {problem}\n")
+        return StateHere(StateDirectory(guessed_state_dir(config)), error)
+    state = StateDirectory(loaded.state_dir)
+    if loaded.path is None and loaded.config.service is None:
+        from agent.config.missing import no_configuration  # noqa: PLC0415 - rarely wanted
+
+        return StateHere(state, ConfigMissing((no_configuration(),)))
+    return StateHere(state)

@@ -1,0 +1,130 @@
+"""The API key: where it comes from, and reading it fresh each time.
+
+In order: the file that the configuration names, the systemd credential ``api-key``
+(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file that systemd's
+credential comes from.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.config.model import default_config_path, is_there
+from agent.errors import ConfigError, ConfigNotVisible, CredentialRefused
+from agent.redaction.known import remember
+from agent.regular_file import read_regular
+
+MAX_KEY_LENGTH = 4096
+VARIABLE = "VENUE_AGENT_API_KEY"
+SYSTEMD_CREDENTIAL = "api-key"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeySource:
+    """Where the key is; the key itself is never kept."""
+
+    file: Path | None
+    variable: str | None
+
+    def describe(self) -> str:
+        """Name the place, for people."""
+        if self.file is not None:
+            return f"the file {self.file}"
+        return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
+
+    def readers(self) -> Literal["owner", "group", "everyone"]:
+        """Tell who may read the key's file besides its owner, where the system knows."""
+        if self.file is None or sys.platform == "win32":
+            return "owner"
+        try:
+            mode = self.file.stat().st_mode
+        except OSError:
+            return "owner"
+        if mode & stat.S_IROTH:
+            return "everyone"
+        return "group" if mode & stat.S_IRGRP else "owner"
+
+    def why_too_open(self) -> str | None:
+        """Say that everybody may read the key, which no daemon accepts."""
+        if self.readers() != "everyone":
+            return None
+        return f"every user of this machine can read {self.describe()}: chmod 600 it"
+
+    def is_closed(self) -> bool:
+        """Tell whether the key is there and this user may not read it."""
+        try:
+            if self.file is not None:
+                self.file.open("rb").close()
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def read_as_configured(self) -> str:
+        """Return the key as it is now. Raises ConfigError when there is none to read."""
+        try:
+            return self.read()
+        except CredentialRefused as error:
+            if self.is_closed():
+                closed = f"the API key in {self.describe()} is closed to this user"
+                raise ConfigNotVisible((closed,)) from None
+            raise ConfigError((str(error),)) from None
+
+    def read(self) -> str:
+        """Return the key as it is now. Raises CredentialRefused when there is none to read."""
+        if self.file is None and self.variable is None:
+            raise CredentialRefused(
+                "there is no API key: set service.api_key_file, the systemd credential"
+                f" {SYSTEMD_CREDENTIAL!r} or {VARIABLE}"
+            )
+        if self.file is None:
+            return _checked(self.variable or "", self.describe())
+        try:
+            text = read_regular(self.file, MAX_KEY_LENGTH + 1).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise CredentialRefused(f"{self.describe()} is not a text file") from None
+        except OSError as error:
+            raise CredentialRefused(
+                f"the API key cannot be read from {self.file}: {error.strerror}"
+            ) from None
+        return _checked(text, self.describe())
+
+
+def find_api_key(api_key_file: str, environment: Mapping[str, str] = os.environ) -> ApiKeySource:
+    """Tell where the API key is to be read from; does not read it."""
+    if api_key_file:
+        return ApiKeySource(Path(api_key_file), None)
+    if directory := environment.get("CREDENTIALS_DIRECTORY"):
+        from_systemd = Path(directory) / SYSTEMD_CREDENTIAL
+        if from_systemd.exists():
+            return ApiKeySource(from_systemd, None)
+    return ApiKeySource(None, environment.get(VARIABLE))
+
+
+def key_place(
+    api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> ApiKeySource:
+    """Like `find_api_key`; where there is none, look at the file that systemd's credential comes
+    from, beside the configuration: systemd hands it to the service only, not to who runs the agent
+    or another of its commands by hand.
+    """
+    source = find_api_key(api_key_file, environment)
+    beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
+    if source.file is None and source.variable is None and is_there(beside):
+        return ApiKeySource(beside, None)
+    return source
+
+
+def _checked(text: str, place: str) -> str:
+    key = text.strip()
+    if not key:
+        raise CredentialRefused(f"{place} is empty: it must hold the API key")
+    if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
+        raise CredentialRefused(f"{place} does not hold an API key (one line of plain characters)")
+    remember(key)
+    return key

@@ -1,0 +1,86 @@
+"""The example configuration, written from the models: it can be neither late nor wrong.
+
+Each key has one line of comment and stands commented out with its default; only what is required
+is set.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from agent.config.model import Config, Printer, Section, sections_of
+
+HEAD: Final = """\
+# Configuration of the venue agent. All but the three keys of [service] that are set may stay as
+# they are: a line that begins with "# key =" shows the default.
+# Check it with `venue-agent config check`; see what holds with `venue-agent config show`.
+# VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
+"""
+
+_REQUIRED: Final = {
+    "base_url": "https://ops.example.com",
+    "location_id": "loc-0001",
+    "api_key_file": "/etc/venue-agent/api-key",
+}
+_PRINTER: Final = {
+    "id": "kitchen",
+    "name": "Kitchen printer",
+    "transport": "network",
+    "address": "192.168.1.50:9100",
+}
+_UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
+
+
+def example() -> str:
+    """Return the text of config.example.toml."""
+    parts = [HEAD]
+    for section, model in sections_of(Config).items():
+        parts.append(f"\n# {Config.model_fields[section].description}\n")
+        if model is Printer:
+            parts.append("# [[printers]]\n")
+            parts.extend(_commented(model, _PRINTER))
+        else:
+            parts.append(f"[{section}]\n")
+            parts.extend(_keys(model))
+    return "".join(parts)
+
+
+def _keys(model: type[Section]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield f"# {_comment(key, field)}\n"
+        if key in _REQUIRED:
+            yield f"{key} = {_toml(_REQUIRED[key])}\n"
+        else:
+            yield f"# {key} = {_toml(field.default)}\n"
+
+
+def _commented(model: type[Section], values: dict[str, str]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield f"# # {_comment(key, field)}\n# {key} = {_toml(values[key])}\n"
+
+
+def _comment(key: str, field: FieldInfo) -> str:
+    """Return what a key means, its unit and what it may be, on one line."""
+    text = (field.description or "").rstrip(".")
+    facts = []
+    if unit := next((unit for end, unit in _UNITS.items() if key.endswith(end)), None):
+        facts.append(f"in {unit}")
+    if get_origin(field.annotation) is Literal:
+        facts.append(" or ".join(json.dumps(choice) for choice in get_args(field.annotation)))
+    bounds = {k: getattr(m, k) for m in field.metadata for k in ("ge", "le") if hasattr(m, k)}
+    if len(bounds) == len(("ge", "le")):
+        facts.append(f"{bounds['ge']} to {bounds['le']}")
+    return f"{text}. {_sentence(', '.join(facts))}".rstrip()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _toml(value: Any) -> str:
+    """Write a default as TOML; JSON writes strings, numbers, booleans and lists alike."""
+    if isinstance(value, tuple):
+        return json.dumps(list(value))
+    return json.dumps(value, ensure_ascii=False)

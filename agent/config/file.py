@@ -1,0 +1,199 @@
+"""Reads the configuration: a TOML file, then the environment, then the models' own check.
+
+Problems are reported one a line as ``file:line:column: what is wrong``, with the nearest valid
+key where one was mistyped. Nothing here asks whether the service answers.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from agent.config.model import (
+    Config,
+    DeviceSection,
+    LocalConfig,
+    Section,
+    default_config_path,
+    is_text,
+    sections_of,
+    state_dir,
+)
+from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
+from agent.redaction.known import remember
+from agent.redaction.places import secrets_here
+from agent.regular_file import read_regular
+from agent.wire.codec import validate
+from agent.wire.validation import Issue, ValidationError
+
+ENVIRONMENT_PREFIX = "VENUE_AGENT_"
+MAX_FILE_BYTES = 1_000_000
+
+ConfigModel = TypeVar("ConfigModel", bound=LocalConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Generic[ConfigModel]):
+    """A checked configuration and where each value came from (keys as ``section.key``)."""
+
+    config: ConfigModel
+    path: Path | None
+    origins: Mapping[str, str]
+
+    @property
+    def state_dir(self) -> Path:
+        return state_dir(self.config.device, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What stands in a file and in variables, before it is checked."""
+
+    tree: dict[str, Any]
+    path: Path | None
+    text: str
+    origins: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return str(self.path) if self.path else "environment"
+
+    def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
+        """Return a line for each issue found in it."""
+        from agent.config.problems import problems_of  # noqa: PLC0415 - for what is wrong only
+
+        # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
+        remember(*secrets_here(self.path or default_config_path(), self.environment))
+        return problems_of(Config, tuple(issues), self.name, self.text, self.origins)
+
+
+def load(
+    model: type[ConfigModel],
+    path: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Loaded[ConfigModel]:
+    """Read and check the configuration for ``model``.
+
+    A missing file is an error only if ``path`` names it, or if ``model`` needs what neither a
+    file nor a variable says. Raises ConfigError.
+    """
+    read = _read(model, path, environment)
+    try:
+        config = validate(read.tree, model)
+    except ValidationError as error:
+        if read.path is None and issubclass(model, Config) and "service" not in read.tree:
+            from agent.config.missing import no_configuration  # noqa: PLC0415 - rarely wanted
+
+            raise ConfigMissing((no_configuration(),)) from None
+        raise ConfigError(read.problems(error.issues)) from None
+    return Loaded(config, read.path, read.origins)
+
+
+def review(
+    path: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> tuple[str, ...]:
+    """Return a line for everything that is wrong, also what an agent would run with.
+
+    Raises ConfigError where the file cannot be read at all.
+    """
+    from agent.config.review import review_of  # noqa: PLC0415 - for people only
+
+    read = _read(Config, path, environment)
+    found = review_of(read.tree)
+    try:
+        validate(read.tree, Config)
+    except ValidationError as error:
+        found = chain(error.issues, found)
+    return read.problems(found)
+
+
+def place_of(
+    key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> str | None:
+    """Return where ``section.key`` is set, as file:line:column or a variable; None where not."""
+    from agent.config.problems import place_of  # noqa: PLC0415 - for what is wrong only
+
+    read = _read(Config, path, environment)
+    return place_of(key, read.name, read.text, read.origins) if key in read.origins else None
+
+
+def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]) -> _Read:
+    text, source = _text(path)
+    name = str(source) if source else "environment"
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        from agent.config.problems import syntax_problem  # noqa: PLC0415 - for what is wrong only
+
+        raise ConfigError((syntax_problem(model, name, error, text),)) from None
+    origins = {f"{section}.{key}": name for section, key in _keys(tree)}
+    for variable, section, key, value in _overrides(model, environment):
+        values = tree.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
+        values[key] = value
+        origins[f"{section}.{key}"] = variable
+    return _Read(tree, source, text, origins, environment)
+
+
+def guessed_state_dir(path: Path | None = None) -> Path:
+    """Find the state directory of a configuration that is otherwise wrong."""
+    source = path or default_config_path()
+    try:
+        named = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
+    except (ConfigError, tomllib.TOMLDecodeError, AttributeError):
+        named = ""
+    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""), source)
+
+
+def _text(path: Path | None) -> tuple[str, Path | None]:
+    source = path or default_config_path()
+    try:
+        content = read_regular(source, MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        if path is None:
+            return "", None
+        raise ConfigError((f"{source}: there is no such file",)) from None
+    except PermissionError:
+        raise ConfigNotVisible((f"{source} is closed to this user",)) from None
+    except OSError as error:
+        raise ConfigError((f"{source}: cannot be read: {error.strerror}",)) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigError((f"{source}: is larger than {MAX_FILE_BYTES} bytes",))
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n"), source
+    except UnicodeDecodeError as error:
+        raise ConfigError((f"{source}: is not UTF-8 text (byte {error.start})",)) from None
+
+
+def _keys(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for section, values in tree.items():
+        if isinstance(values, dict):
+            yield from ((section, key) for key in values)
+
+
+def _overrides(
+    model: type[Section], environment: Mapping[str, str]
+) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield (variable, section, key, value) of each ``VENUE_AGENT_<SECTION>__<KEY>``."""
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or "__" not in variable:
+            continue
+        section, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__", 1)
+        yield variable, section, key, _value_of(model, section, key, text)
+
+
+def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
+    """Read a variable as a TOML value where the key is not a string; else as it stands."""
+    table = sections_of(model).get(section)
+    field = None if table is None else table.model_fields.get(key)
+    if field is not None and is_text(field.annotation):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,161 @@
+"""What is wrong with a configuration, in words: where it stands, what was meant, once each."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.config.model import Section, sections_of
+from agent.redaction.known import redact_value
+from agent.wire.validation import Issue, Path
+
+_HEADER = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
+_ASSIGNMENT = re.compile(r"^\s*([\w\-]+)\s*=")
+_NEAR: Final = 0.5
+"""How alike two words must be to be taken for each other (difflib's ratio)."""
+
+
+def problems_of(
+    model: type[Section],
+    issues: Sequence[Issue],
+    name: str,
+    text: str,
+    origins: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Return a line for each issue found in ``text``, the file called ``name``.
+
+    ``origins`` tells for ``section.key`` the file or the variable a value came from.
+    """
+    source = _Source(name, _positions(text), origins)
+    meant = _meant(model, issues)
+    found = sorted(
+        (*source.place_of(issue.path), _message(model, issue))
+        for issue in issues
+        if issue.path not in meant
+    )
+    return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in found))
+
+
+def place_of(key: str, name: str, text: str, origins: Mapping[str, str]) -> str:
+    """Return where ``section.key`` stands: a variable, or file:line:column."""
+    return _Source(name, _positions(text), origins).place_of(tuple(key.split(".")))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file's name, where its keys stand (line, column), and what variables have set."""
+
+    name: str
+    positions: Mapping[Path, tuple[int, int]]
+    origins: Mapping[str, str]
+
+    def place_of(self, path: Path) -> tuple[int, str]:
+        """Return the line, to sort by, and the place in words: a variable or file:line:column."""
+        prefix = ".".join(str(part) for part in path[:2])
+        origin = next(
+            (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
+            self.name,
+        )
+        if origin != self.name:
+            return 0, origin
+        for length in range(len(path), 0, -1):
+            if position := self.positions.get(path[:length]):
+                return position[0], f"{self.name}:{position[0]}:{position[1]}"
+        return 0, self.name
+
+
+def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
+    """Return the missing keys for which an unknown one was written: one mistake, not two."""
+    missing = [each.path for each in issues if each.fault == "missing"]
+    meant: set[Path] = set()
+    for *above, key in (each.path for each in issues if each.fault == "unknown"):
+        here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
+        nearest = _nearest(str(key), here)
+        if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
+            meant.add((*above, nearest))
+    return meant
+
+
+def keys_below(model: type[Section], path: Path) -> list[str]:
+    """Return the keys of the table that ``path`` leads to; none if it leads nowhere."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        section = sections_of(model).get(part)
+        if section is None:
+            return []
+        model = section
+    return list(model.model_fields)
+
+
+def _nearest(word: str, known: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
+
+
+def syntax_problem(
+    model: type[Section], name: str, error: tomllib.TOMLDecodeError, text: str
+) -> str:
+    """Say what breaks the syntax, and where. Of the line only a key that is one of ours is shown:
+    whatever else stands there may be a secret, or a part of one."""
+    message = str(error)
+    if found := re.search(r" \(at line (\d+), column (\d+)\)$", message):
+        line, column = int(found[1]), int(found[2])
+        key = _key_in_line(model, text.splitlines()[line - 1 : line])
+        where = f": '{key} = …'" if key else ""
+        return f"{name}:{line}:{column}: {message[: found.start()]}{where}"
+    return f"{name}: {message}"
+
+
+def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
+    assignment = _ASSIGNMENT.match(lines[0]) if lines else None
+    sections = sections_of(model)
+    known = {*sections, *(key for section in sections.values() for key in section.model_fields)}
+    return assignment[1] if assignment and assignment[1] in known else None
+
+
+def _positions(text: str) -> dict[Path, tuple[int, int]]:
+    """Map each table and key of a TOML text to the line and column where it stands.
+
+    Enough for this configuration: plain tables, arrays of tables and bare keys.
+    """
+    positions: dict[Path, tuple[int, int]] = {}
+    table: Path = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = tuple(header[2].split("."))
+            if header[1] == "[[":
+                counts[header[2]] = counts.get(header[2], -1) + 1
+                table = (*table, counts[header[2]])
+            positions[table] = (number, header.start(2) + 1)
+        elif assignment := _ASSIGNMENT.match(line):
+            positions[(*table, assignment[1])] = (number, assignment.start(1) + 1)
+    return positions
+
+
+def _message(model: type[Section], issue: Issue) -> str:
+    *section, key = issue.path or ("",)
+    where = f" in [{section[0]}]" if section else ""
+    if issue.fault == "unknown":
+        nearest = _nearest(str(key), keys_below(model, tuple(section)))
+        return f"unknown key {str(key)!r}{where}{_suggestion(nearest)}"
+    if issue.fault == "missing":
+        return f"the key {str(key)!r}{where} is required"
+    nearest = _nearest(str(issue.value), list(issue.choices))
+    reason = "must be a table" if issue.is_table else issue.reason
+    name = ".".join(str(part) for part in issue.path if isinstance(part, str))
+    if issue.value is None:
+        return f"{name} {reason}"
+    return f"{name} {reason} (it is {_shown(issue)}{_suggestion(nearest)})"
+
+
+def _shown(issue: Issue) -> str:
+    """Return what stands there; redacted before it is cut, for half a password looks like none."""
+    key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
+    return repr(redact_value(key, issue.value))[:80]
+
+
+def _suggestion(nearest: str | None) -> str:
+    return f"; did you mean {nearest!r}?" if nearest else ""

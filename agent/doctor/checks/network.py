@@ -1,0 +1,236 @@
+"""Checks of this machine's network, seen through a collector's eyes and a few sockets."""
+
+import asyncio
+import ipaddress
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import Final
+
+from agent.adapters.collector_process import CollectorProcess
+from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.context import Evidence
+from agent.errors import CollectorError
+from collectors.contract import Interface, NetworkFacts, NetworkJob
+
+COLLECT_WITHIN_S: Final = 1.0
+MDNS_GROUP: Final = "224.0.0.251"
+MDNS_PORT: Final = 5353
+DISCARD_PORT: Final = 9  # RFC 863
+NUD_INCOMPLETE: Final = "0x0"
+
+_LOOK: Final = NetworkJob(
+    ports=(),
+    max_hosts=1,
+    max_services=1,
+    max_duration_s=COLLECT_WITHIN_S,
+    device_only=True,
+    enrich=False,
+)
+
+
+def collector(evidence: Evidence) -> Finding:
+    """Start the collector's process as the daemon does; it looks at this machine only."""
+    try:
+        collected = asyncio.run(CollectorProcess().collect(_LOOK, lambda _: None))
+    except CollectorError as error:
+        return fail(str(error), "install the agent again; its collector does not start")
+    if not isinstance(collected.facts, NetworkFacts):
+        return fail("it told facts of another kind", "install the agent again")
+    evidence.facts = collected.facts
+    return ok("it starts and tells facts")
+
+
+def confinement(evidence: Evidence) -> Finding:
+    """Was the collector held to what it needs to read? It told by its own facts."""
+    found = _facts(evidence).confinement
+    match found.state:
+        case "confined":
+            return ok("it can read what it needs, and write nowhere")
+        case "refused":
+            return warn(
+                f"the collector runs with all rights of its account: {found.reason}",
+                "run a kernel with Landlock (Linux 5.13 or newer, `landlock` among its lsm=), and"
+                " allow its system calls where a container filters them",
+            )
+    return skipped(f"the collector runs with all rights of its account: {found.reason}")
+
+
+def interfaces(evidence: Evidence) -> Finding:
+    facts = _facts(evidence)
+    if facts.interfaces_source.state == "failed":
+        return warn(
+            f"they cannot be read: {facts.interfaces_source.reason}",
+            "a sandbox may forbid it: allow AF_NETLINK, or run doctor outside",
+        )
+    up = [i for i in facts.interfaces if _ipv4(i)]
+    if not up:
+        others = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
+        return warn(
+            f"no interface has an IPv4 address ({others})",
+            "plug in the cable or join the Wi-Fi; check DHCP",
+            may_cause=True,
+        )
+    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
+
+
+def gateway(evidence: Evidence) -> Finding:
+    facts = _facts(evidence)
+    found = [(g, i.name) for i in facts.interfaces for g in i.gateways]
+    if not found:
+        return warn(
+            "there is no default route: nothing beyond this network can be reached",
+            "check DHCP or the static gateway setting",
+            explained_by=("interfaces",),
+            may_cause=True,
+        )
+    address, name = found[0]
+    if _is_silent(address):
+        return warn(
+            f"{address} on {name} does not answer to ARP",
+            "check that the router is on and on the same network",
+            may_cause=True,
+        )
+    return ok(f"{address} on {name}")
+
+
+def neighbours(evidence: Evidence) -> Finding:
+    """Can the table of neighbours be read, which names the devices' hardware addresses?"""
+    facts = _facts(evidence)
+    reason = facts.unavailable.mac_address
+    if not facts.interfaces:
+        return skipped("there is no network interface whose neighbours it could name")
+    if reason is not None:
+        return warn(
+            f"the neighbour table cannot be read: {reason}",
+            "reports will lack hardware addresses; a sandbox may forbid AF_NETLINK",
+        )
+    return ok("it can be read")
+
+
+def multicast(evidence: Evidence) -> Finding:
+    """Join the mDNS group (RFC 6762) on each interface and leave it again."""
+    able, unable = [], []
+    for interface in _facts(evidence).interfaces:
+        for address in _ipv4(interface)[:1]:
+            problem = why_no_multicast(address)
+            if problem is None:
+                able.append(interface.name)
+            else:
+                unable.append(f"{interface.name} ({problem})")
+    if unable:
+        return warn(
+            f"not on {', '.join(unable)}",
+            "devices there are not found by their announcements: allow multicast on the interface",
+        )
+    if not able:
+        return skipped("there is no interface to try it on")
+    return ok(", ".join(able))
+
+
+def why_no_multicast(address: str) -> str | None:
+    """Return why the interface with ``address`` cannot take part in multicast; None if it can."""
+    flags = interface_flags(address)
+    if flags is not None and not flags & _IFF_MULTICAST:
+        return "its MULTICAST flag is off"
+    membership = socket.inet_aton(MDNS_GROUP) + socket.inet_aton(address)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def mdns_port(evidence: Evidence) -> Finding:
+    """Can port 5353 be shared? Others may use it too, as long as they let us."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "SO_REUSEPORT"):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            sock.bind(("", MDNS_PORT))
+        except OSError as error:
+            return warn(
+                f"UDP port {MDNS_PORT} is taken by a program that does not share it"
+                f" ({error.strerror})",
+                "stop that program, or let it share: disallow-other-stacks=no in avahi-daemon.conf",
+            )
+    return ok(f"UDP port {MDNS_PORT} can be shared")
+
+
+def local_network(evidence: Evidence) -> Finding:
+    """macOS 15 and later ask a person whether a program may talk to the local network."""
+    if sys.platform == "darwin":
+        return _ask_for_local_network()
+    return skipped("only macOS asks for it")
+
+
+def _ask_for_local_network() -> Finding:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.sendto(b"", (MDNS_GROUP, DISCARD_PORT))
+        except OSError as error:
+            return warn(
+                f"macOS denies it ({error.strerror})",
+                "run the agent as a system daemon (`sudo venue-agent service install`), or allow"
+                " it in System Settings, Privacy & Security, Local Network",
+                explained_by=("interfaces",),
+            )
+    return ok("granted")
+
+
+def _facts(evidence: Evidence) -> NetworkFacts:
+    if evidence.facts is None:
+        raise LookupError("the collector told nothing")
+    return evidence.facts
+
+
+def _ipv4(interface: Interface) -> list[str]:
+    return [
+        a.address
+        for a in interface.addresses
+        if a.family == "ipv4" and not ipaddress.ip_address(a.address).is_loopback
+    ]
+
+
+def _is_silent(address: str, table: Path = Path("/proc/net/arp")) -> bool:
+    """Tell whether the kernel asked for ``address`` and nobody answered."""
+    try:
+        return parse_is_silent(table.read_text(), address)
+    except OSError:
+        return False
+
+
+def parse_is_silent(table: str, address: str) -> bool:
+    """Read /proc/net/arp (arp(7)): flags 0x0 is an entry without an answer."""
+    rows = (line.split() for line in table.splitlines()[1:])
+    return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
+
+
+# netdevice(7)
+_IFF_MULTICAST: Final = 0x1000
+_SIOCGIFFLAGS: Final = 0x8913
+_SIOCGIFADDR: Final = 0x8915
+_IFREQ: Final = struct.Struct("16s24x")
+
+
+def interface_flags(address: str) -> int | None:
+    """Return the flags of the interface with ``address``, where Linux tells them."""
+    if sys.platform != "linux":
+        return None
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for _, name in socket.if_nameindex():
+            request = _IFREQ.pack(name.encode()[:15])
+            try:
+                reply = fcntl.ioctl(sock, _SIOCGIFADDR, request)
+                if socket.inet_ntoa(reply[20:24]) != address:
+                    continue
+                reply = fcntl.ioctl(sock, _SIOCGIFFLAGS, request)
+            except OSError:
+                continue  # it has no IPv4 address
+            return int(struct.unpack_from("H", reply, 16)[0])
+    return None

@@ -1,0 +1,184 @@
+"""Checks of the service's answers: is it the service, the key, its grant, the place, the binding.
+
+Two questions are asked: `current`, which changes nothing, and, only where the running agent does
+not already prove the grant, a challenge that stays unanswered.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from agent import __version__
+from agent.adapters.clock import SystemClock
+from agent.adapters.identity import SigningKey
+from agent.adapters.machine import service_platform
+from agent.adapters.service_client import Facade
+from agent.config.credential import ApiKeySource
+from agent.config.model import Config
+from agent.doctor.answer import Answer
+from agent.doctor.check import Finding, fail, ok, skipped, warn
+from agent.doctor.context import Evidence
+from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
+from agent.rules.binding import Verdict, judge
+from agent.rules.health import CONDITIONS
+from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
+
+ASK_WITHIN_S: Final = 3.5
+RECENT_S: Final = 300.0
+READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
+PLACE: Final = "location"
+FORBIDDEN: Final = 403
+
+_KEY_FIX: Final = (
+    "put a valid key with a write grant into the key file; the agent reads it again by itself"
+)
+_LOCATION_FIX: Final = "correct service.location_id, or have the key allowed at this location"
+
+
+def captive_portal(evidence: Evidence) -> Finding:
+    evidence.answer = _ask(evidence, lambda facade: facade.current())
+    error = evidence.answer.error
+    if isinstance(error, Unavailable) and error.cause in {"captive-portal", "redirect"}:
+        return fail(str(error), CONDITIONS[error.cause].fix)
+    return ok("no web page in the way")
+
+
+def service(evidence: Evidence) -> Finding:
+    error = evidence.answer.error if evidence.answer else None
+    if isinstance(error, Unavailable):
+        condition = CONDITIONS[error.cause]
+        judge_it = fail if condition.severity == "error" else warn
+        return judge_it(f"{condition.title}: {error}", condition.fix)
+    if isinstance(error, BodyRejected):
+        return fail(f"something else answers: {error}", CONDITIONS["bad-reply"].fix)
+    return ok("it answers")
+
+
+def credential(evidence: Evidence) -> Finding:
+    error = evidence.answer.error if evidence.answer else None
+    if isinstance(error, CredentialRefused):
+        return fail(str(error), _KEY_FIX)
+    if isinstance(error, Refused):
+        return fail(f"the service refuses the key: {error}", _KEY_FIX)
+    if error is not None:
+        return skipped(f"the service did not say: {error}")
+    return ok("the service accepts the key")
+
+
+def write_grant(evidence: Evidence) -> Finding:
+    """A running agent's heartbeats prove the grant; else a challenge shows it."""
+    status = evidence.daemon
+    if status is not None and _is_recent(evidence) and status.binding and not status.is_revoked:
+        return ok("the agent's heartbeats are taken")
+    evidence.permission = _ask(evidence, _ask_for_a_challenge(evidence))
+    error = evidence.permission.error
+    if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_place(error):
+        return ok("the service would enroll this device" if error is None else "not denied")
+    if error.code in READ_ONLY:
+        return fail(f"this key only reads: {error}", "create a key with a write grant")
+    return fail(
+        f"this key has no write grant, or not for this location: {error}",
+        "create a key with a write grant for this location",
+    )
+
+
+def location(evidence: Evidence) -> Finding:
+    wanted = evidence.config.service.location_id if evidence.config else ""
+    error = evidence.permission.error if evidence.permission else None
+    if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_place(error)):
+        return fail(f"the service refuses the location {wanted!r}: {error}", _LOCATION_FIX)
+    binding = evidence.record.binding if evidence.record else None
+    if binding is not None and binding.location_id != wanted:
+        return warn(
+            f"enrolled at {binding.location_id!r}, configured is {wanted!r}",
+            "restart the agent: it enrolls at the configured location",
+        )
+    return ok(wanted)
+
+
+def binding(evidence: Evidence) -> Finding:
+    """Is this device still the one the service knows by this key?"""
+    record, answer = evidence.record, evidence.answer
+    if answer is None or answer.error is not None:
+        return skipped(f"the service did not say: {answer.error if answer else 'not asked'}")
+    if record is None or record.binding is None:
+        return _unbound(answer.current)
+    known = record.binding.record
+    verdict = judge(answer.current, instance_id=known.instance_id, binding_id=known.binding_id)
+    if verdict is Verdict.KEEP:
+        return ok(f"{known.binding_id}")
+    if verdict is Verdict.ADOPT:
+        return warn("the service has bound this device anew", "restart the agent: it takes it over")
+    if verdict is Verdict.SHARED:
+        return ok(f"{known.binding_id}; the API key serves other devices as well")
+    return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
+
+
+def _unbound(current: EnrollmentRecord | None) -> Finding:
+    more = "" if current is None else " (the API key belongs to another device)"
+    return fail(
+        f"this device is not enrolled{more}",
+        "`venue-agent enroll` shows why; a running agent keeps trying",
+        explained_by=("daemon", "write-grant", "location", "state-directory", "disk-space"),
+    )
+
+
+def _ask_for_a_challenge(evidence: Evidence) -> Callable[[Facade], Awaitable[None]]:
+    place = evidence.config.service.location_id if evidence.config else ""
+
+    async def ask(facade: Facade) -> None:
+        await facade.challenge(
+            ChallengeRequest(
+                instance_id=uuid.uuid4(),
+                public_key=_passing_key(),
+                platform=service_platform(),
+                location_id=place,
+                legacy_install_id="doctor",
+                app_version=__version__,
+                capabilities=(),
+            )
+        )
+
+    return ask
+
+
+def _passing_key() -> str:
+    """Return the public half of a key that is forgotten at once: no device comes of it."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        Ed25519PrivateKey,
+    )
+
+    return SigningKey(Ed25519PrivateKey.generate()).public_key
+
+
+def _ask(
+    evidence: Evidence, question: Callable[[Facade], Awaitable[EnrollmentRecord | None]]
+) -> Answer:
+    if evidence.config is None:
+        raise LookupError("there is no configuration")
+    try:
+        return Answer(current=asyncio.run(_asked(evidence.config, evidence, question)))
+    except ServiceError as error:
+        return Answer(error=error)
+
+
+async def _asked(
+    config: Config,
+    evidence: Evidence,
+    question: Callable[[Facade], Awaitable[EnrollmentRecord | None]],
+) -> EnrollmentRecord | None:
+    impatient = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
+    facade = Facade(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
+    try:
+        return await question(facade)
+    finally:
+        await facade.close()
+
+
+def _is_recent(evidence: Evidence) -> bool:
+    return evidence.contact_age_s is not None and evidence.contact_age_s < RECENT_S
+
+
+def _is_about_place(error: Refused) -> bool:
+    return PLACE in (error.code or "")

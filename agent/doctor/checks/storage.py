@@ -1,0 +1,183 @@
+"""Checks of the state directory: writable, roomy, private, readable. Nothing is left in it."""
+
+import contextlib
+import errno
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from agent.adapters import machine
+from agent.adapters.identity import KEY_NAME
+from agent.adapters.service_manager.last_exit import NAME as LAST_EXIT
+from agent.adapters.storage.database import FILES, connect_to_read
+from agent.adapters.storage.database import NAME as DATABASE
+from agent.adapters.storage.device_record import NAME as RECORD
+from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.state import LOCK_NAME
+from agent.adapters.storage.status_file import NAME as STATUS
+from agent.adapters.storage.visibility import is_closed
+from agent.config.model import is_privileged
+from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
+from agent.doctor.context import Evidence
+
+FLOOR_BYTES: Final = 8 * 2**20
+"""Below this the journal cannot be relied on."""
+SCARCE_BYTES: Final = 128 * 2**20
+PROBE_BYTES: Final = 64 * 1024
+INODES_FLOOR: Final = 64
+
+
+def state_directory(evidence: Evidence) -> Finding:
+    path = _path(evidence)
+    if evidence.is_hidden or is_closed(path):
+        return unseen(_closed(path, evidence))
+    if not path.exists() and not path.is_symlink():
+        return _absent(path, evidence)
+    if not path.is_dir():
+        return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
+    return _unsafe(evidence) or _writable(path)
+
+
+def _writable(path: Path) -> Finding:
+    reason = _why_not_writable(path)
+    if reason in {0, errno.ENOSPC}:
+        return ok(str(path))  # a full disk has a check of its own
+    if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
+        return ok(f"{path}, of another user")
+    return fail(
+        f"{path} cannot be written: {os.strerror(reason)}",
+        f"make {path} writable for the agent's user; a read-only file system needs a repair",
+    )
+
+
+def _closed(path: Path, evidence: Evidence) -> str:
+    if evidence.is_hidden:
+        return "the configuration may name another one"
+    return f"{path} is closed to this user"
+
+
+def _absent(path: Path, evidence: Evidence) -> Finding:
+    parent = next((p for p in path.parents if p.exists()), Path("/"))
+    if parent.is_dir() and os.access(parent, os.W_OK):
+        return ok(f"{path} is made at the first start")
+    if evidence.is_of_the_machine and not is_privileged():
+        return unseen(f"{path} is made at the service's first start")
+    return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
+
+
+def disk_space(evidence: Evidence) -> Finding:
+    if evidence.is_hidden:
+        return unseen("the configuration says whose disk it is")
+    path = next((p for p in (_path(evidence), *_path(evidence).parents) if p.exists()), Path("/"))
+    free = shutil.disk_usage(path).free
+    text = f"{free / 2**20:,.0f} MiB free"
+    if free < FLOOR_BYTES:
+        return fail(f"only {text}: requests and reports cannot be kept", f"free space at {path}")
+    if free < SCARCE_BYTES:
+        return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
+    if (
+        hasattr(os, "statvfs")
+        and (inodes := os.statvfs(path)).f_files
+        and inodes.f_favail < INODES_FLOOR
+    ):
+        return fail("the file system has no inodes left", f"remove files at {path}")
+    return ok(text)
+
+
+def key_permissions(evidence: Evidence) -> Finding:
+    key = _path(evidence) / KEY_NAME
+    try:
+        mode = stat.S_IMODE(key.stat().st_mode)
+    except FileNotFoundError:
+        return skipped("there is no key yet: it is made when the device enrolls")
+    except OSError:
+        return unseen(f"{key} cannot be looked at")
+    if sys.platform == "win32":
+        return skipped("its rights are those of the directory, which `service install` closes")
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
+    return ok(f"private (mode {mode:04o})")
+
+
+def device_record(evidence: Evidence) -> Finding:
+    path = _path(evidence) / RECORD
+    if evidence.state is None or not _exists(path):
+        return skipped("there is none yet: it is made at the first start")
+    if not os.access(path, os.R_OK):
+        return unseen(f"{path} cannot be read")
+    evidence.record = DeviceRecordFile(evidence.state).peek()
+    if evidence.record is None:
+        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
+    here, stored = machine.fingerprint(), evidence.record.fingerprint
+    if here and stored and here != stored:
+        return warn("this disk was copied from another machine", "restart the agent: it re-enrolls")
+    return ok(f"install id {evidence.record.legacy_install_id}")
+
+
+def journal(evidence: Evidence) -> Finding:
+    path = _path(evidence) / DATABASE
+    if evidence.state is None or not _exists(path):
+        return skipped("there is none yet: it is made at the first start")
+    if not os.access(path, os.R_OK):
+        return unseen(f"{path} cannot be read")
+    try:
+        with contextlib.closing(connect_to_read(evidence.state, timeout_s=1)) as database:
+            verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
+    except sqlite3.Error as error:
+        return warn(f"{path}: {error}", "restart the agent: it is set aside and made anew")
+    if verdict != "ok":
+        return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
+    return ok(f"{rows} requests")
+
+
+def _unsafe(evidence: Evidence) -> Finding | None:
+    """Say who else could change what is in the directory, or what stands in a file's place.
+
+    What is closed to this user is said by others. Raises StateError.
+    """
+    with contextlib.suppress(OSError):
+        if evidence.state is not None:
+            if (weakness := evidence.state.weakness()) is not None:
+                return fail(weakness.detail, weakness.fix)
+            evidence.state.require_own(KEY_NAME, RECORD, STATUS, LOCK_NAME, LAST_EXIT, *FILES)
+            evidence.state.require_quarantine()
+    return None
+
+
+def _path(evidence: Evidence) -> Path:
+    return evidence.state.path if evidence.state else Path("/nonexistent")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _is_own(path: Path) -> bool:
+    return sys.platform == "win32" or os.geteuid() in {0, path.stat().st_uid}
+
+
+def _why_not_writable(path: Path) -> int:
+    """Return the errno of writing a file that never has a name (open(2), O_TMPFILE), or 0."""
+    if not hasattr(os, "O_TMPFILE"):
+        return 0 if os.access(path, os.W_OK) else errno.EACCES
+    try:
+        handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            return 0 if os.access(path, os.W_OK) else errno.EACCES
+        return error.errno or errno.EIO
+    try:
+        os.write(handle, bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.errno or errno.EIO
+    finally:
+        os.close(handle)
+    return 0

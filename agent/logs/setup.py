@@ -1,0 +1,113 @@
+"""How the daemon logs: text on a terminal, the journal's own form under systemd, else JSON lines.
+
+Whatever the form, a record tells the request, report or binding it is about, and an error that
+repeats itself becomes a count.
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, TypeAlias
+
+from agent.config.model import Logging
+from agent.logs.filters import FIELDS, IdFilter, RedactFilter, RepeatFilter
+from agent.logs.journald import PRIORITIES, JournalHandler, is_stderr_the_journal
+from agent.wire.controls import without_controls
+
+_ExceptionInfo: TypeAlias = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
+_LIBRARIES: Final = ("httpx2", "httpcore2")
+"""One line a request is their idea of information; ours is in the tasks."""
+
+
+class PlainFormatter(logging.Formatter):
+    """Text in which nothing is left that a terminal obeys: messages repeat what strangers wrote.
+
+    A message is one line; a traceback keeps its lines.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = logging.makeLogRecord(record.__dict__)
+        told.msg, told.args = plain_message(record), None
+        return super().format(told)
+
+    def formatException(  # noqa: N802 - the library's name
+        self, ei: _ExceptionInfo
+    ) -> str:
+        return "\n".join(map(without_controls, super().formatException(ei).split("\n")))
+
+
+def plain_message(record: logging.LogRecord) -> str:
+    """Return a record's message on one line."""
+    return " | ".join(map(without_controls, record.getMessage().split("\n")))
+
+
+class PriorityFormatter(PlainFormatter):
+    """One line each, with its priority in front (sd-daemon(3))."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record).replace("\n", " | ")
+        return f"<{PRIORITIES.get(record.levelno, 6)}>{text}"
+
+
+class JsonFormatter(PlainFormatter):
+    """One JSON object a line; times in UTC, ids as keys of their own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": plain_message(record),
+        }
+        for name in FIELDS:
+            if (value := getattr(record, name, None)) is not None:
+                line[name] = str(value)
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            line["exception"] = record.exc_text
+        return json.dumps(line, ensure_ascii=False)
+
+
+def set_up_logging(config: Logging) -> None:
+    """Send every record to where this process is watched, in the configured form."""
+    handler = _handler(config)
+    handler.addFilter(IdFilter())  # first: it needs the message's arguments apart
+    handler.addFilter(RedactFilter())
+    handler.addFilter(RepeatFilter(handler.emit))
+    root = logging.getLogger()
+    for old in root.handlers:
+        old.close()
+    root.handlers[:] = [handler]
+    root.setLevel(config.level.upper())
+    for name in _LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _handler(config: Logging) -> logging.Handler:
+    if config.format == "auto" and is_stderr_the_journal():
+        return _journal()
+    handler = logging.StreamHandler(sys.stderr)
+    is_text = config.format == "text" or (config.format == "auto" and sys.stderr.isatty())
+    handler.setFormatter(
+        PlainFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        if is_text
+        else JsonFormatter()
+    )
+    return handler
+
+
+def _journal() -> logging.Handler:
+    """Return the journal's handler, or stderr with priorities where its socket is closed to us."""
+    try:
+        handler: logging.Handler = JournalHandler()
+    except OSError:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(PriorityFormatter("%(name)s: %(message)s"))
+        return handler
+    handler.setFormatter(PlainFormatter("%(message)s"))
+    return handler

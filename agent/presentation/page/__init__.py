@@ -1,0 +1,1 @@
+"""A report as one self-contained web page, its network drawn."""

@@ -1,0 +1,108 @@
+"""A report as one self-contained web page: no script, no outside resource, all text escaped.
+
+The page may stand alone as a file or in a sandboxed frame. Its own Content Security Policy
+allows exactly its one style sheet, by hash, and nothing else.
+"""
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from agent.presentation.application_rows import (
+    absence_rows,
+    browser_group,
+    interface_group,
+    peripheral_group,
+    snapshot_groups,
+    snapshot_limitation_lines,
+)
+from agent.presentation.headline import application_headline, network_headline
+from agent.presentation.host_kind import KIND_IN_WORDS
+from agent.presentation.network_rows import (
+    endpoint_rows,
+    host_rows,
+    interface_rows,
+    limitation_lines,
+    printer_rows,
+    source_rows,
+)
+from agent.presentation.page.network_diagram import network_diagram
+from agent.presentation.plain_text import plain
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+
+_TEMPLATES: Final = files("agent.presentation.page") / "templates"
+
+
+def report_page(payload: NetworkPayload | ApplicationPayload) -> str:
+    """Return a report of either kind as a complete HTML document."""
+    if isinstance(payload, NetworkPayload):
+        return _environment().get_template("network.html").render(_network(payload))
+    return _environment().get_template("application.html").render(_application(payload))
+
+
+def style_hash() -> str:
+    """Return the CSP source of the page's style sheet, for a page that frames a report."""
+    digest = hashlib.sha256(_style_sheet().encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _network(payload: NetworkPayload) -> dict[str, Any]:
+    return {
+        "headline": network_headline(payload),
+        "printers": printer_rows(payload),
+        "diagram": network_diagram(payload),
+        "endpoints": endpoint_rows(payload),
+        "hosts": host_rows(payload),
+        "interfaces": interface_rows(payload),
+        "sources": source_rows(payload),
+        "limitations": limitation_lines(payload),
+        "failures": payload.failures,
+    }
+
+
+def _application(payload: ApplicationPayload) -> dict[str, Any]:
+    things = (interface_group(payload), peripheral_group(payload), browser_group(payload))
+    return {
+        "headline": application_headline(payload),
+        "groups": snapshot_groups(payload),
+        "things": tuple(group for group in things if group.sections),
+        "absences": absence_rows(payload),
+        "limitations": snapshot_limitation_lines(payload),
+        "failures": payload.failures,
+    }
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True,
+        loader=FunctionLoader(_source),
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["style_sheet"] = Markup(_style_sheet())  # noqa: S704 - our own file
+    environment.globals["kind_words"] = KIND_IN_WORDS
+    environment.globals["style_hash"] = style_hash()
+    return environment
+
+
+def _finalize(value: object) -> object:
+    """Make every text plain as it is written; the style sheet is the only markup there is."""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _source(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _style_sheet() -> str:
+    return _source("report.css")

@@ -1,0 +1,202 @@
+"""The network map as a drawing: the gateway in the middle, hosts around it, printers nearest."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from agent.presentation.host_kind import HOST_KINDS, KIND_IN_WORDS, HostKind
+from agent.presentation.network_rows import HostRow, PrinterRow, host_rows, printer_rows
+from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
+from agent.presentation.page.text_width import fit, wrap
+from agent.presentation.printer_status import STATUS_ORDER, StatusWord
+from agent.wire.payloads.network import NetworkPayload
+
+LABELLED_MAX: Final = 60
+"""Up to so many hosts each has its label; beyond, only the important ones."""
+
+LINKED_MAX: Final = 24
+IMPORTANT_MAX: Final = 40
+DOTS_MAX: Final = 2000
+NAME_SIZE: Final = 12.5
+DETAIL_SIZE: Final = 11.0
+_TEXT_WIDTH: Final = BOX_WIDTH - 3
+_SERVICES_IN_TOOLTIP: Final = 8
+
+Marker = Literal["", "good", "bad"]
+_NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
+    "printer",
+    "machine",
+    "router",
+    "screen",
+    "server",
+    "camera",
+    "phone",
+    "unknown",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host at a place. A dot has no words; ``marker`` says a printer of this machine is there."""
+
+    place: Point
+    kind: HostKind
+    label: tuple[str, ...]
+    detail: str
+    latency: str
+    tooltip: str
+    marker: Marker
+    is_reachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    kind: HostKind
+    words: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """``missing_printers`` are known to the machine but at no host; ``not_drawn`` counts hosts."""
+
+    layout: Layout
+    centre: Node
+    boxes: tuple[Node, ...]
+    dots: tuple[Node, ...]
+    legend: tuple[LegendEntry, ...]
+    description: str
+    missing_printers: tuple[str, ...]
+    not_drawn: int
+
+    @property
+    def has_printers(self) -> bool:
+        return any(node.marker for node in (self.centre, *self.boxes, *self.dots))
+
+    @property
+    def links(self) -> tuple[Node, ...]:
+        """Return the nodes a line leads to: all of a small network, else what matters."""
+        if not self.dots and len(self.boxes) <= LINKED_MAX:
+            return self.boxes
+        return tuple(node for node in self.boxes if node.marker or node.kind == "machine")
+
+
+def network_diagram(payload: NetworkPayload) -> Diagram | None:
+    """Return the drawing of the payload's map, None when no host is on it."""
+    hosts = host_rows(payload)
+    if not hosts:
+        return None
+    printers = {row.name: row for row in printer_rows(payload)}
+    centre, around = _centre_and_others(hosts)
+    ordered = sorted(around, key=lambda row: (not row.printers, _NEAREST_FIRST.index(row.kind)))
+    labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
+    dots = ordered[labelled : labelled + DOTS_MAX]
+    layout = lay_out(labelled, len(dots))
+    return Diagram(
+        layout=layout,
+        centre=_node(centre, Point(0.0, 0.0), printers),
+        boxes=tuple(
+            _node(row, place, printers)
+            for row, place in zip(ordered[:labelled], layout.boxes, strict=True)
+        ),
+        dots=tuple(
+            _node(row, place, printers, is_dot=True)
+            for row, place in zip(dots, layout.dots, strict=True)
+        ),
+        legend=_legend(hosts),
+        description=_description(hosts),
+        missing_printers=_missing_printers(hosts, printers),
+        not_drawn=len(ordered) - labelled - len(dots),
+    )
+
+
+def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRow]]:
+    """Take the first gateway for the centre, else this machine, else the first host."""
+    for kind in ("router", "machine"):
+        found = next((row for row in hosts if row.kind == kind), None)
+        if found is not None:
+            break
+    else:
+        found = hosts[0]
+    return found, [row for row in hosts if row is not found]
+
+
+def _important(ordered: list[HostRow]) -> int:
+    """Return how many of the first hosts are important enough for a label."""
+    important = sum(
+        bool(row.printers) or row.kind in {"printer", "machine", "router"} for row in ordered
+    )
+    return min(important, IMPORTANT_MAX)
+
+
+def _node(
+    row: HostRow, place: Point, printers: dict[str, PrinterRow], *, is_dot: bool = False
+) -> Node:
+    statuses = [printers[name].status for name in row.printers if name in printers]
+    return Node(
+        place=place,
+        kind=row.kind,
+        label=() if is_dot else wrap(_label(row), _TEXT_WIDTH, NAME_SIZE),
+        detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
+        latency=row.latency,
+        tooltip=_tooltip(row),
+        marker=_marker(row, statuses),
+        is_reachable=row.is_reachable,
+    )
+
+
+def _label(row: HostRow) -> str:
+    if row.printers:
+        more = len(row.printers) - 1
+        return f"{row.printers[0]} +{more}" if more else row.printers[0]
+    is_domain_name = "." in row.name and " " not in row.name
+    return (row.name.partition(".")[0] if is_domain_name else row.name) or row.address
+
+
+def _detail(row: HostRow) -> str:
+    if row.printers or row.name:
+        return row.address
+    return "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
+
+
+def _marker(row: HostRow, statuses: list[StatusWord]) -> Marker:
+    if not row.printers:
+        return ""
+    worst = min(statuses, key=STATUS_ORDER.index, default="reachable")
+    return "good" if worst == "reachable" else "bad"
+
+
+def _tooltip(row: HostRow) -> str:
+    """Return everything known about a host, one fact a line."""
+    services = row.services[:_SERVICES_IN_TOOLTIP]
+    rest = len(row.services) - len(services)
+    facts = (
+        row.name,
+        row.address,
+        KIND_IN_WORDS[row.kind],
+        row.mac_address,
+        row.latency,
+        f"printers: {', '.join(row.printers)}" if row.printers else "",
+        ", ".join(services) + (f" and {rest} more" if rest else ""),
+    )
+    return " · ".join(fact for fact in facts if fact)
+
+
+def _legend(hosts: tuple[HostRow, ...]) -> tuple[LegendEntry, ...]:
+    counts = Counter(row.kind for row in hosts)
+    return tuple(
+        LegendEntry(kind, KIND_IN_WORDS[kind], counts[kind]) for kind in HOST_KINDS if counts[kind]
+    )
+
+
+def _description(hosts: tuple[HostRow, ...]) -> str:
+    counts = ", ".join(f"{entry.count} {entry.words}" for entry in _legend(hosts))
+    return f"Network map of {len(hosts)} hosts: {counts}"
+
+
+def _missing_printers(
+    hosts: tuple[HostRow, ...], printers: dict[str, PrinterRow]
+) -> tuple[str, ...]:
+    shown = {name for row in hosts for name in row.printers}
+    wanted = (row.name for row in printers.values() if row.transport == "network")
+    return tuple(name for name in wanted if name not in shown)

@@ -1,0 +1,1 @@
+"""A report on a terminal, by `rich`."""

@@ -1,0 +1,70 @@
+"""An application snapshot on a terminal: groups of facts, then what is missing and why."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from agent.presentation.application_rows import (
+    Group,
+    absence_rows,
+    browser_group,
+    interface_group,
+    peripheral_group,
+    snapshot_groups,
+    snapshot_limitation_lines,
+)
+from agent.presentation.headline import application_headline
+from agent.presentation.terminal.blocks import (
+    headline_view,
+    notes_view,
+    stacked,
+    table,
+    title,
+    toned,
+    words,
+)
+from agent.wire.payloads.application import ApplicationPayload
+
+
+def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
+    yield from headline_view(application_headline(payload))
+    for group in (
+        *snapshot_groups(payload),
+        interface_group(payload),
+        peripheral_group(payload),
+        browser_group(payload),
+    ):
+        yield from _group(group)
+    yield from _absences(payload)
+    yield from notes_view(snapshot_limitation_lines(payload), payload.failures)
+
+
+def _group(group: Group) -> Iterator[RenderableType]:
+    if not group.sections:
+        return
+    yield title(group.title)
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts.add_column(width=26, overflow="fold")
+    facts.add_column(overflow="fold")
+    for section in group.sections:
+        if section.title:
+            facts.add_row(words(section.title, "bold"), words(""))
+        indent = "  " if section.title else ""
+        for row in section.rows:
+            label = words(row.label, "dim")
+            label.pad_left(len(indent))
+            facts.add_row(label, words(row.value))
+    yield facts
+
+
+def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
+    rows = absence_rows(payload)
+    if not rows:
+        return
+    yield title("Not available", sum(row.count for row in rows))
+    absences = table(("Status", 18), ("Why, and which facts", None))
+    for row in rows:
+        facts = (words(line, "dim") for line in row.facts)
+        absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
+    yield absences

@@ -1,0 +1,96 @@
+"""The building blocks of a terminal view: headline, titled tables, toned words, bullet lists."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich import box
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agent.presentation.headline import Headline
+from agent.presentation.plain_text import plain
+from agent.presentation.tone import Tone
+from agent.wire.payloads.common import Failure
+
+STYLES: Final[dict[Tone, str]] = {
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "muted": "dim",
+}
+
+
+def words(text: str, style: str = "") -> Text:
+    """Return plain text that folds rather than losing its end."""
+    return Text(plain(text), style=style, overflow="fold")
+
+
+def toned(text: str, tone: Tone) -> Text:
+    return words(text, STYLES[tone])
+
+
+def stacked(*lines: Text) -> Text:
+    """Return the lines that are not empty, one below the other."""
+    return Text("\n", overflow="fold").join(line for line in lines if line)
+
+
+def headline_view(headline: Headline) -> Iterator[RenderableType]:
+    yield Text()
+    yield words(headline.title, "bold")
+    yield toned(headline.verdict, headline.tone)
+    yield toned(headline.outcome, headline.outcome_tone)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(no_wrap=True)
+    facts.add_column(overflow="fold")
+    for fact in headline.facts:
+        facts.add_row(words(fact.label, "dim"), words(fact.value))
+    yield Padding(facts, (1, 0, 0, 0))
+
+
+def title(text: str, count: int | None = None) -> Text:
+    heading = Text.assemble("\n", words(text, "bold cyan"))
+    return heading if count is None else Text.assemble(heading, " ", words(str(count), "dim"))
+
+
+def table(*columns: tuple[str, int | None]) -> Table:
+    """Return a table of the columns given as (heading, width); None takes what is left."""
+    built = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    for heading, width in columns:
+        built.add_column(
+            heading,
+            width=width,
+            overflow="fold",
+            ratio=1 if width is None else None,
+            justify="right" if heading == "Latency" else "left",
+        )
+    built.expand = any(width is None for _, width in columns)
+    return built
+
+
+def nothing(text: str) -> RenderableType:
+    return words(text, "dim")
+
+
+def bullets(lines: Sequence[str]) -> RenderableType:
+    """Return one line a bullet, its continuation lines indented."""
+    listed = Table.grid(padding=(0, 1))
+    listed.add_column(width=1)
+    listed.add_column(overflow="fold")
+    for line in lines:
+        listed.add_row(words("-", "dim"), words(line))
+    return listed
+
+
+def notes_view(limitations: Sequence[str], failures: Sequence[Failure]) -> Iterator[RenderableType]:
+    """Show what was limited and what failed; nothing where there is nothing to say."""
+    if limitations:
+        yield title("Limitations", len(limitations))
+        yield bullets(limitations)
+    if failures:
+        yield title("Failed steps", len(failures))
+        failed = table(("Step", 18), ("Reason", None))
+        for failure in failures:
+            failed.add_row(toned(failure.step, "bad"), words(failure.reason))
+        yield failed

@@ -1,0 +1,1 @@
+"""Facts → the contract's payloads → sealed bodies, each inside its limits. Pure."""

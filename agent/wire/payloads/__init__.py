@@ -1,0 +1,1 @@
+"""The two report payloads (contract: Report payload)."""

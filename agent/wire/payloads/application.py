@@ -1,0 +1,96 @@
+"""The application snapshot (contract: Version-1 payload)."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Tag, model_validator
+
+from agent.wire import limits
+from agent.wire.base import Absent, Array, Exact, MaxItems, Number, value_kind
+from agent.wire.payloads.common import Payload
+from agent.wire.text import PayloadText, Utf16Length
+from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
+
+_ByItsType = Discriminator(
+    value_kind,
+    custom_error_type="value_type",
+    custom_error_message="must be a text, a number, true or false, or a list of texts",
+)
+
+FieldValue = Annotated[
+    Annotated[PayloadText, Tag("text")]
+    | Annotated[bool, Tag("flag")]
+    | Annotated[Number, Tag("number")]
+    | Annotated[Array[PayloadText], Tag("list")],
+    _ByItsType,
+]
+
+
+class SnapshotField(Exact):
+    """One fact, or why it is missing. ``source`` names where it was read."""
+
+    key: PayloadText
+    source: PayloadText
+    status: FieldStatus
+    value: Absent[FieldValue] = None
+    reason: Absent[PayloadText] = None
+
+
+class SnapshotInterface(Exact):
+    id: PayloadText
+    fields: Array[SnapshotField]
+
+
+class Peripheral(Exact):
+    id: PayloadText
+    fields: Array[SnapshotField]
+    kind: PeripheralKind
+
+
+class Snapshot(Exact):
+    version: Literal[1]
+    collected_at: PayloadText
+    duration_ms: Number
+    fields: Array[SnapshotField]
+    interfaces: Array[SnapshotInterface]
+    peripherals: Array[Peripheral]
+    limitations: Array[PayloadText]
+    truncated: bool
+
+
+BrowserSource = Annotated[str, Utf16Length(limits.BROWSER_SOURCE_MAX, 1)]
+BrowserText = Annotated[str, Utf16Length(limits.BROWSER_STRING_MAX)]
+BrowserReason = Annotated[str, Utf16Length(limits.BROWSER_REASON_MAX, 1)]
+BrowserTexts = Annotated[tuple[BrowserText, ...], MaxItems(limits.BROWSER_ARRAY_MAX)]
+BrowserValue = Annotated[
+    Annotated[BrowserText, Tag("text")]
+    | Annotated[bool, Tag("flag")]
+    | Annotated[Number, Tag("number")]
+    | Annotated[BrowserTexts, Tag("list")],
+    _ByItsType,
+]
+
+
+class BrowserField(Exact):
+    """A fact of the browser: with a value where its status is available, else with a reason."""
+
+    key: BrowserFieldKey
+    source: BrowserSource
+    status: FieldStatus
+    value: Absent[BrowserValue] = None
+    reason: Absent[BrowserReason] = None
+
+    @model_validator(mode="after")
+    def _has_one_of_the_two(self) -> Self:
+        has, lacks = ("value", "reason") if self.status == "available" else ("reason", "value")
+        if getattr(self, has) is None:
+            raise ValueError(f"`{has}` is required where the status is {self.status}")
+        if getattr(self, lacks) is not None:
+            raise ValueError(f"`{lacks}` is not known where the status is {self.status}")
+        return self
+
+
+class ApplicationPayload(Payload):
+    version: Literal[1]
+    report_type: Literal["application"]
+    snapshot: Snapshot
+    browser_fields: Annotated[tuple[BrowserField, ...], MaxItems(limits.BROWSER_FIELDS_MAX)]

@@ -1,0 +1,16 @@
+"""Which payload a report of each kind carries."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from agent.wire.vocabulary import Kind
+
+ReportPayload = NetworkPayload | ApplicationPayload
+"""Which of the two is told by ``version``."""
+
+PAYLOADS: Final[Mapping[Kind, type[ReportPayload]]] = {
+    "network": NetworkPayload,
+    "application": ApplicationPayload,
+}

@@ -1,0 +1,1 @@
+"""Sources that several platforms share: one file a subject."""

@@ -1,0 +1,156 @@
+"""How full each file system is, asked so that a dead network mount hangs nobody.
+
+statvfs(2) on a dead mount blocks in the kernel and takes its whole process along. So on POSIX
+systems each mount is asked by a `df` of its own, and one that stays silent is left behind.
+"""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import Reading, available, failed
+from collectors.application.text import clean, without_owner
+from collectors.contract import Field
+from collectors.programs import find_program, program_environment
+from collectors.shared.run_command import release
+
+MOUNTS_MAX: Final = 32
+SOURCE: Final = "statvfs"
+SPACE_S: Final = 1.5
+"""A disk that needs longer to tell its size is itself the finding."""
+
+_PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
+_NAME_MAX: Final = 120
+_POLL_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """``remote`` file systems live in another machine or program."""
+
+    path: str
+    file_system: str
+    read_only: bool
+    remote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    size_bytes: int
+    free_bytes: int
+    """What an ordinary program may still use."""
+
+
+Answers = dict[str, Space | str]
+"""By mount path: the space, or why it is not known."""
+
+
+def read_disk_space(
+    mounts: Callable[[], Sequence[Mount]],
+    deadline: Deadline,
+    ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
+) -> Reading:
+    every = tuple(mounts())
+    listed, cut = every[:MOUNTS_MAX], max(0, len(every) - MOUNTS_MAX)
+    asked = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
+    answers = asked(listed, deadline.sooner(SPACE_S))
+    fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
+    for mount in listed:
+        fields += fields_of(mount, answers.get(mount.path, "it was not asked"))
+    return Reading(
+        tuple(fields),
+        limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
+        truncated=cut > 0,
+    )
+
+
+def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
+    """The fields of one mount; a silent one is known by its name, type and mode only."""
+    prefix = f"disk.{_name(mount)}"
+    known = (
+        available(f"{prefix}.fileSystem", "mount table", mount.file_system),
+        available(f"{prefix}.readOnly", "mount table", mount.read_only),
+    )
+    keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
+    if isinstance(answer, str):
+        return (*known, *(failed(key, SOURCE, answer) for key in keys))
+    used = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
+    values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used)), 4))
+    return (*known, *map(available, keys, (SOURCE,) * 3, values))
+
+
+def parse_df(data: bytes) -> Space | None:
+    """Read the last line of `df -P -k` (POSIX.1-2017, df): blocks of 1024 bytes."""
+    lines = data.splitlines()
+    match = _PORTABLE_LINE.search(lines[-1]) if lines else None
+    if match is None:
+        return None
+    size, _, free = (int(number) * 1024 for number in match.groups())
+    return Space(size, max(0, free))
+
+
+def space_by_df(mounts: Sequence[Mount], deadline: Deadline) -> Answers:
+    """Ask every mount at once, each by a process of its own; the silent ones are abandoned."""
+    running = {mount.path: _start_df(mount.path) for mount in mounts}
+    while deadline.remaining_s() > 0 and any(p.poll() is None for p in running.values()):
+        time.sleep(_POLL_S)
+    return {path: _answer(process) for path, process in running.items()}
+
+
+def space_by_psutil(mounts: Sequence[Mount], _: Deadline) -> Answers:
+    answers: Answers = {}
+    for mount in mounts:
+        try:
+            usage = psutil.disk_usage(mount.path)
+        except OSError as error:
+            answers[mount.path] = f"the disk does not answer: {error.strerror}"
+        else:
+            answers[mount.path] = Space(usage.total, usage.free)
+    return answers
+
+
+def psutil_mounts() -> tuple[Mount, ...]:
+    """The mounts of macOS and Windows; those of the system's own sealed volumes are left out."""
+    return tuple(
+        Mount(
+            path=part.mountpoint,
+            file_system=part.fstype,
+            read_only="ro" in part.opts.split(","),
+            remote="remote" in part.opts or part.fstype in {"smbfs", "nfs", "afpfs", "webdav"},
+        )
+        for part in psutil.disk_partitions(all=False)
+        if not part.mountpoint.startswith(("/System/Volumes/", "/private/var/vm"))
+        and "cdrom" not in part.opts
+    )
+
+
+def _start_df(path: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        (find_program("df") or "/bin/df", "-P", "-k", "--", path),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=program_environment({}),
+    )
+
+
+def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
+    assert process.stdout is not None  # noqa: S101 - piped
+    try:
+        if process.poll() is None:
+            process.kill()
+            return "the mount does not answer"
+        return parse_df(process.stdout.read(65536)) or "the mount does not tell its size"
+    finally:
+        release(process)
+
+
+def _name(mount: Mount) -> str:
+    return clean(without_owner(mount.path), _NAME_MAX)

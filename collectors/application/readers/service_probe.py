@@ -1,0 +1,193 @@
+"""Whether the service answers from here, how fast, and who signed what it shows.
+
+One name look-up, one connection and one TLS handshake; no request is sent.
+"""
+
+import ipaddress
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import truststore
+
+from collectors.application.deadline import Deadline
+from collectors.application.keys import REACH_KEYS, TLS_KEYS
+from collectors.application.readers.certificate import Issued, parse_certificate
+from collectors.application.source import Reading, all_absent, available, either, not_applicable
+from collectors.contract import Field
+
+SOURCE: Final = "connection to the service"
+PROBE_KEYS: Final = (*REACH_KEYS, *TLS_KEYS)
+
+_PORTS: Final = {"http": 80, "https": 443}
+_ATTEMPTS_MAX: Final = 4
+
+T = TypeVar("T")
+Address = tuple[socket.AddressFamily, tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    version: str
+    trusted: bool
+    issued: Issued
+
+
+def read_service(url: str, deadline: Deadline) -> Reading:
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        scheme, host, port = "", None, None
+    if not host or scheme not in _PORTS:
+        return _nothing("no service is configured")
+    # The agent asks a service on this machine without a proxy, whatever is set.
+    if getproxies().get(scheme) and not proxy_bypass(host) and not _is_loopback(host):
+        return _nothing("the service is reached through a proxy, which was not asked")
+    try:
+        return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
+    except OSError as error:
+        return Reading(_unreached(error))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
+    addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
+    connection, connect_ms = timed(lambda: _connect(addresses, deadline))
+    with connection:
+        tls = (
+            _tls_fields(host, addresses, connection, deadline)
+            if scheme == "https"
+            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is asked without TLS")
+        )
+    return (
+        available(REACH_KEYS[0], SOURCE, True),
+        not_applicable(REACH_KEYS[1], SOURCE, "the service can be reached"),
+        available(REACH_KEYS[2], SOURCE, resolve_ms),
+        available(REACH_KEYS[3], SOURCE, connect_ms),
+        *tls,
+    )
+
+
+def _unreached(error: OSError) -> tuple[Field, ...]:
+    reason = "the service was not reached"
+    return (
+        available(REACH_KEYS[0], SOURCE, False),
+        available(REACH_KEYS[1], SOURCE, _in_words(error)),
+        *all_absent((*REACH_KEYS[2:], *TLS_KEYS), SOURCE, "not-applicable", reason),
+    )
+
+
+def timed(action: Callable[[], T]) -> tuple[T, float]:
+    started = time.perf_counter()
+    result = action()
+    return result, round((time.perf_counter() - started) * 1000, 1)
+
+
+def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
+    """Look the name up in a thread that may be left behind: the resolver knows no deadline."""
+    answers: queue.SimpleQueue[list[Address] | OSError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put([(entry[0], (str(entry[4][0]), port)) for entry in found])
+        except OSError as error:
+            answers.put(error)
+        except UnicodeError:
+            answers.put(OSError("the service's name is not a host name"))
+
+    threading.Thread(target=ask, name="resolver", daemon=True).start()
+    try:
+        answer = answers.get(timeout=deadline.require_s())
+    except queue.Empty:
+        raise TimeoutError("the name was not resolved in time") from None
+    if isinstance(answer, OSError):
+        raise answer
+    return answer[:_ATTEMPTS_MAX]
+
+
+def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
+    last: OSError = OSError("the name has no address")
+    for index, (family, address) in enumerate(addresses):
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        connection.settimeout(deadline.require_s() / (len(addresses) - index))
+        try:
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            last = error
+        else:
+            return connection
+    raise last
+
+
+def _tls_fields(
+    host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
+) -> tuple[Field, ...]:
+    """Shake hands; when the certificate is not trusted, once more to see who signed it."""
+    try:
+        try:
+            shaken = handshake(connection, host, deadline, verify=True)
+        except ssl.SSLCertVerificationError:
+            with _connect(addresses, deadline) as second:
+                shaken = handshake(second, host, deadline, verify=False)
+    except (OSError, ValueError) as error:
+        reason = f"the TLS handshake failed: {_in_words(error)}"
+        return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
+    issued = shaken.issued
+    values: tuple[str | bool, ...] = (
+        shaken.version,
+        shaken.trusted,
+        issued.issuer,
+        issued.expires_at,
+    )
+    return tuple(
+        either(key, SOURCE, value, "the handshake does not tell it")
+        for key, value in zip(TLS_KEYS, values, strict=True)
+    )
+
+
+def handshake(
+    connection: socket.socket, host: str, deadline: Deadline, *, verify: bool
+) -> Handshake:
+    """One TLS handshake, then close. Raises OSError (ssl.SSLError is one) or ValueError."""
+    context: ssl.SSLContext
+    if verify:
+        context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        # Nothing is sent or believed over this connection: it is only looked at.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    connection.settimeout(deadline.require_s())
+    with context.wrap_socket(connection, server_hostname=host) as secured:
+        der = secured.getpeercert(binary_form=True) or b""
+        return Handshake(secured.version() or "", verify, parse_certificate(der))
+
+
+def _nothing(reason: str) -> Reading:
+    return Reading(all_absent(PROBE_KEYS, SOURCE, "not-applicable", reason))
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return "the service's name does not resolve"
+    if isinstance(error, TimeoutError):
+        return str(error) if str(error) and not error.errno else "no answer in time"
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "TLS error"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,73 @@
+"""This machine's own place in the network: its interfaces, their addresses and default routes."""
+
+import sys
+from dataclasses import dataclass, field
+
+from collectors.contract import Interface, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class LocalInterface:
+    """A contract interface with what the scan must know of it.
+
+    ``has_arp`` tells an Ethernet-like link whose neighbours the kernel resolves, ``metric`` the
+    best default route through it (None: no default route).
+    """
+
+    interface: Interface
+    index: int = 0
+    is_up: bool = True
+    is_loopback: bool = False
+    is_point_to_point: bool = False
+    has_arp: bool = True
+    metric: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalNetwork:
+    """All interfaces, the one with the preferred default route first."""
+
+    interfaces: tuple[LocalInterface, ...] = ()
+    unavailable: Unavailable = field(default_factory=Unavailable)
+
+    @property
+    def in_use(self) -> tuple[LocalInterface, ...]:
+        """The interfaces that can carry traffic to others: up, addressed, not loopback."""
+        return tuple(
+            local
+            for local in self.interfaces
+            if local.is_up and not local.is_loopback and local.interface.addresses
+        )
+
+    @property
+    def gateways(self) -> frozenset[str]:
+        return frozenset(g for local in self.in_use for g in local.interface.gateways)
+
+    @property
+    def own_addresses(self) -> tuple[str, ...]:
+        """Every address of this machine that is in use, loopback excluded."""
+        return tuple(a.address for local in self.in_use for a in local.interface.addresses)
+
+
+def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, ...]:
+    """Order by the metric of the default route, those without one last."""
+    return tuple(
+        sorted(interfaces, key=lambda local: (local.metric is None, local.metric or 0, local.index))
+    )
+
+
+def read_local_network() -> LocalNetwork:
+    """Read the interfaces of this machine. Raises OSError where even their list is denied."""
+    # Imported here so that a child on Linux does not load what only the others need.
+    if sys.platform == "linux":
+        from collectors.network.host.interfaces_linux import read_interfaces  # noqa: PLC0415
+
+        try:
+            return read_interfaces()
+        except OSError:  # a sandbox without AF_NETLINK: libc's getifaddrs may have its own way
+            pass
+    from collectors.network.host.interfaces_portable import (  # noqa: PLC0415
+        read_interfaces_portable,
+    )
+
+    return read_interfaces_portable()

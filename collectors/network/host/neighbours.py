@@ -1,0 +1,113 @@
+"""The neighbour table of this machine: which MAC answers for which address.
+
+Linux: rtnetlink, and /proc/net/arp where a sandbox denies netlink. macOS: ``arp -an`` and
+``ndp -an``. Windows: GetIpNetTable2. Reading it sends nothing to the network.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from collectors.network.host import rtnetlink
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.matching.identity import normal_mac
+from collectors.programs import find_program, program_environment
+
+_COMMAND_TIMEOUT_S = 2.0
+_ARP_FLAG_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
+_MAC_GROUPS = 6
+_PROC_COLUMNS = 6
+_NDP_COLUMNS = 3
+
+
+def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, ...]:
+    """Read the table of this platform, IPv4 and IPv6. Raises OSError where it is denied."""
+    if platform == "linux":
+        return _read_linux()
+    if platform == "win32":
+        from collectors.network.host.neighbours_windows import read_neighbours_windows  # noqa: PLC0415
+
+        return read_neighbours_windows()
+    return (*parse_arp(_output_of("arp", "-an")), *parse_ndp(_output_of("ndp", "-an")))
+
+
+def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
+    """Parse /proc/net/arp (``proc(5)``): address, hardware type, flags, MAC, mask, device."""
+    found: list[LinkNeighbour] = []
+    for line in text.splitlines()[1:]:
+        columns = line.split()
+        if len(columns) < _PROC_COLUMNS or not columns[2].startswith("0x"):
+            continue
+        is_complete = _hexadecimal(columns[2]) & _ARP_FLAG_COMPLETE
+        found += _entry(columns[0], columns[3] if is_complete else "")
+    return tuple(found)
+
+
+def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
+    """Parse ``arp -an`` of macOS: ``? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope …``.
+
+    Its MACs drop leading zeros; ``(incomplete)`` stands for none.
+    """
+    found: list[LinkNeighbour] = []
+    for line in text.splitlines():
+        _, opened, rest = line.partition("(")
+        address, closed, rest = rest.partition(") at ")
+        if opened and closed:
+            found += _entry(address, rest.split(" ", 1)[0])
+    return tuple(found)
+
+
+def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
+    """Parse ``ndp -an`` of macOS: neighbour, link-layer address, interface, expire, state."""
+    found: list[LinkNeighbour] = []
+    for line in text.splitlines()[1:]:
+        columns = line.split()
+        if len(columns) >= _NDP_COLUMNS:
+            found += _entry(columns[0].split("%")[0], columns[1])
+    return tuple(found)
+
+
+def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
+    """Yield the neighbour if the address is one; a table tells no more than "stale"."""
+    text = rtnetlink.plain_address(address)
+    if text is None:
+        return
+    groups = mac_text.split(":")
+    padded = ":".join(group.zfill(2) for group in groups) if len(groups) == _MAC_GROUPS else ""
+    mac_address = normal_mac(padded)
+    yield LinkNeighbour(0, text, mac_address, "stale" if mac_address else "resolving")
+
+
+def _hexadecimal(text: str) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return 0
+
+
+def _read_linux() -> tuple[LinkNeighbour, ...]:
+    from collectors.network.host.rtnetlink_socket import read_neighbours  # noqa: PLC0415
+
+    try:
+        families = (rtnetlink.AF_INET, rtnetlink.AF_INET6)
+        return tuple(entry for family in families for entry in read_neighbours(family))
+    except OSError:
+        return parse_proc_arp(Path("/proc/net/arp").read_text("ascii", "replace"))
+
+
+def _output_of(*command: str) -> str:
+    program = find_program(command[0])
+    if program is None:
+        raise FileNotFoundError(f"this machine has no {command[0]}")
+    try:
+        done = subprocess.run(
+            (program, *command[1:]),
+            capture_output=True,
+            check=False,
+            timeout=_COMMAND_TIMEOUT_S,
+            env=program_environment({}),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{command[0]} did not answer in {_COMMAND_TIMEOUT_S:g} s") from error
+    return done.stdout.decode("utf-8", "replace")

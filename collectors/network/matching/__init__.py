@@ -1,0 +1,1 @@
+"""Which printer of the machine is which device of the network. Pure."""

@@ -1,0 +1,261 @@
+"""Sightings grouped into devices, and devices found again by what is known of a printer."""
+
+import ipaddress
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from collectors.network.matching.identity import (
+    mac_in_hostname,
+    mac_in_uuid,
+    mac_tail_in_hostname,
+)
+from collectors.network.observations import (
+    KnownPrinter,
+    NetworkSight,
+    PrinterSighting,
+    SeenHost,
+)
+
+By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
+
+PRINT_PORTS = (631, 9100, 515, 9101, 9102)
+"""Ports for printing, the most telling first."""
+
+IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number", "DNS-SD name", "name")
+"""Evidence that goes with a device wherever it moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device: its IPv4 address first, then the IPv6 addresses that are surely its own."""
+
+    addresses: tuple[str, ...]
+    mac_address: str | None
+    hostnames: tuple[str, ...]
+    sightings: tuple[PrinterSighting, ...]
+
+    @property
+    def address(self) -> str:
+        return self.addresses[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The devices that the strongest evidence points to, and which evidence that is."""
+
+    devices: tuple[Device, ...]
+    by: By
+
+
+def group_devices(sight: NetworkSight) -> tuple[Device, ...]:
+    """Group by address, and an IPv6 address with the one IPv4 address of its MAC or host name.
+
+    Several IPv4 addresses of one MAC stay apart: they may be proxy ARP.
+    """
+    sightings: dict[str, list[PrinterSighting]] = defaultdict(list)
+    hosts = {host.address: host for host in sight.hosts}
+    for each in sight.sightings:
+        sightings[each.address].append(each)
+    addresses = tuple(dict.fromkeys((*hosts, *sightings)))
+    marks = {each: _marks(hosts.get(each), sightings[each]) for each in addresses}
+    owners = _owners(addresses, marks)
+    members: dict[str, list[str]] = {}
+    for address in sorted(addresses, key=_is_ipv6):
+        members.setdefault(owners.get(address, address), []).append(address)
+    return tuple(_device(group, marks, sightings) for group in members.values())
+
+
+class DeviceIndex:
+    """Devices by each kind of evidence, strongest first."""
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self.devices = tuple(devices)
+        self._models: dict[str, list[Device]] = defaultdict(list)
+        for device in devices:
+            for model in {plain_model(m) for each in device.sightings for m in each.models}:
+                self._models[model].append(device)
+        self._stores: dict[By, dict[str, list[Device]]] = {}
+        for by, keys in _DEVICE_KEYS:
+            store: dict[str, list[Device]] = defaultdict(list)
+            for device in devices:
+                for key in dict.fromkeys(keys(device)):
+                    store[key].append(device)
+            self._stores[by] = store
+
+    def find(self, printer: KnownPrinter, among: Sequence[By] | None = None) -> Found | None:
+        """Return the devices the first kind of evidence that fits any points to."""
+        for by, keys in _PRINTER_KEYS:
+            if among is not None and by not in among:
+                continue
+            store = self._stores[by]
+            hits = [device for key in dict.fromkeys(keys(printer)) for device in store.get(key, ())]
+            if hits:
+                return Found(tuple(dict.fromkeys(hits)), by)
+        return None
+
+    def of_model(self, model: str | None) -> Iterator[Device]:
+        """Yield the devices that give this model, each as often as it gives a name for it."""
+        wanted = plain_model(model)
+        for known, devices in self._models.items():
+            if is_same_plain_model(wanted, known):
+                yield from devices
+
+    def at(self, address: str) -> Device | None:
+        return next(iter(self._stores["address"].get(address, ())), None)
+
+
+def service_names(name: str) -> tuple[str, ...]:
+    """Return the forms in which a DNS-SD instance name is compared: as it is, and as cups-browsed
+    makes a queue's name of it (``Brother HL-L2350DW`` becomes ``brother_hl_l2350dw``)."""
+    lower = name.lower()
+    return (lower, _NOT_IN_QUEUE_NAMES.sub("_", lower).strip("_"))
+
+
+def plain_model(model: str | None) -> str:
+    """Reduce a model to letters and digits, without what drivers add to it; "" for no model."""
+    text = (model or "").lower()
+    for mark in (
+        " - ipp",
+        ", driverless",
+        " foomatic",
+        ", hpcups",
+        ", using",
+        " - cups",
+        " series",
+    ):
+        text = text.partition(mark)[0]
+    plain = "".join(character for character in text if character.isalnum())
+    return "" if plain in _NO_MODELS else plain
+
+
+def has_model(device: Device, model: str | None) -> bool:
+    """Tell whether any port of a device gives this model."""
+    return any(is_same_model(model, m) for each in device.sightings for m in each.models)
+
+
+def is_same_model(one: str | None, other: str | None) -> bool:
+    """Tell whether two names mean one model, where one may lack the maker's name."""
+    return is_same_plain_model(plain_model(one), plain_model(other))
+
+
+def is_same_plain_model(one: str, other: str) -> bool:
+    """Compare two models that ``plain_model`` gave."""
+    return bool(one and other) and (one.endswith(other) or other.endswith(one))
+
+
+_NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
+_NO_MODELS = frozenset({"", "printer", "localrawprinter", "genericprinter", "unknown", "ippeve"})
+
+
+def _device_macs(device: Device) -> Iterator[str]:
+    if device.mac_address:
+        yield device.mac_address
+    for each in device.sightings:
+        yield from (mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
+    for name in device.hostnames:
+        if mac := mac_in_hostname(name):
+            yield mac
+    # What hides only the last three bytes in its name is looked up by them.
+    yield from {mac[-8:] for mac in (device.mac_address,) if mac}
+
+
+def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
+    candidates = (
+        printer.mac_address,
+        mac_in_uuid(printer.uuid),
+        mac_in_hostname(printer.host),
+        mac_tail_in_hostname(printer.host),
+    )
+    yield from (each for each in candidates if each)
+
+
+def _instance_names(device: Device) -> Iterator[str]:
+    for sighting in device.sightings:
+        for instance in sighting.instances:
+            yield from service_names(instance)
+
+
+def _names(hostnames: Iterable[str]) -> Iterator[str]:
+    for name in hostnames:
+        plain = name.lower().rstrip(".")
+        yield plain
+        yield plain.removesuffix(".local")
+
+
+_DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
+    ("UUID", lambda device: (u for each in device.sightings for u in each.uuids)),
+    ("MAC", _device_macs),
+    ("serial number", lambda device: (s for each in device.sightings for s in each.serials)),
+    ("DNS-SD name", _instance_names),
+    ("address", lambda device: device.addresses),
+    ("host name", lambda device: _names(device.hostnames)),
+    ("name", _instance_names),
+)
+
+_PRINTER_KEYS: tuple[tuple[By, Callable[[KnownPrinter], Iterable[str]]], ...] = (
+    ("UUID", lambda printer: (printer.uuid,) if printer.uuid else ()),
+    ("MAC", _printer_macs),
+    ("serial number", lambda printer: (printer.serial,) if printer.serial else ()),
+    ("DNS-SD name", lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else ()),
+    ("address", lambda printer: printer.addresses),
+    ("host name", lambda printer: _names((printer.host,)) if printer.host else ()),
+    ("name", lambda printer: (printer.name.lower(),)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    mac_address: str | None
+    hostnames: tuple[str, ...]
+
+
+def _marks(host: SeenHost | None, sightings: Sequence[PrinterSighting]) -> _Marks:
+    macs = [host.mac_address if host else None, *(each.mac_address for each in sightings)]
+    names = [host.hostname if host else None, *(n for each in sightings for n in each.hostnames)]
+    return _Marks(
+        mac_address=next((mac for mac in macs if mac), None),
+        hostnames=tuple(dict.fromkeys(name for name in names if name)),
+    )
+
+
+def _owners(addresses: Sequence[str], marks: dict[str, _Marks]) -> dict[str, str]:
+    """Map an IPv6 address to the only IPv4 address with its MAC, or else its host name."""
+    by_mark: dict[str, list[str]] = defaultdict(list)
+    for address in addresses:
+        if not _is_ipv6(address):
+            for mark in _mark_keys(marks[address]):
+                by_mark[mark].append(address)
+    owners: dict[str, str] = {}
+    for address in addresses:
+        if _is_ipv6(address):
+            candidates = (by_mark.get(mark, []) for mark in _mark_keys(marks[address]))
+            only = next((found[0] for found in candidates if len(found) == 1), None)
+            if only is not None:
+                owners[address] = only
+    return owners
+
+
+def _mark_keys(marks: _Marks) -> tuple[str, ...]:
+    mac = (marks.mac_address,) if marks.mac_address else ()
+    return (*mac, *(name.lower() for name in marks.hostnames))
+
+
+def _device(
+    addresses: Sequence[str],
+    marks: dict[str, _Marks],
+    sightings: dict[str, list[PrinterSighting]],
+) -> Device:
+    own = [marks[address] for address in addresses]
+    return Device(
+        addresses=tuple(addresses),
+        mac_address=next((each.mac_address for each in own if each.mac_address), None),
+        hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
+        sightings=tuple(each for address in addresses for each in sightings.get(address, ())),
+    )
+
+
+def _is_ipv6(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).version == 6  # noqa: PLR2004

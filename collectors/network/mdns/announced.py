@@ -1,0 +1,289 @@
+"""What is listed of all that was announced: the word of each device for itself first. Pure.
+
+Anybody on a link may announce anything. Whose word counts for what:
+
+- Where a device tells of a service on an address of its own, others who place that service
+  elsewhere are not listened to; nor are those who tell of a port which its owner tells of.
+- What one device announces is bounded, so that it never displaces what another does. Devices are
+  told apart by their MACs; who makes up MACs as well is limited only by what all share.
+- What the machine's own printers are recognised by is kept to the last.
+"""
+
+import ipaddress
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from collectors.network.fair_share import in_turns
+from collectors.network.matching.devices import service_names
+from collectors.network.matching.identity import normal_uuid
+from collectors.network.observations import KnownPrinter, MdnsService, Wanted
+from collectors.network.scan.proxy_arp import MacCensus
+
+SERVICES_PER_HOST_MAX = 64
+SERVICES_PER_ANNOUNCER_MAX = 256
+"""A print server announces three services for each of its queues."""
+HOSTS_PER_ANNOUNCER_MAX = 64
+"""Addresses that are not its own: a router may pass on the services of another network."""
+LISTED_MAX = 4096
+"""Services at addresses, of all announcers together."""
+ANNOUNCERS_NAMED_MAX = 8
+NOBODY = "nobody"
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Pair = tuple[int, str]  # the number of a service, and an address of it
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the link layer tells of addresses.
+
+    ``macs`` are those that answered, ``unanswered`` the addresses that were asked for by ARP
+    without an answer, ``networks`` those of this machine's interfaces.
+    """
+
+    macs: Mapping[str, str] = field(default_factory=dict)
+    unanswered: Collection[str] = ()
+    networks: Sequence[Network] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The services to list, each with the addresses to list it at, and in words what was cut.
+
+    ``announcers`` tells for each address who announced it first.
+    """
+
+    services: tuple[MdnsService, ...] = ()
+    limitations: tuple[str, ...] = ()
+    announcers: Mapping[str, str] = field(default_factory=dict)
+    is_cut: bool = False
+
+
+def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
+    """Return by what the announcements of these printers are recognised."""
+    names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
+    return Wanted(
+        names=frozenset(form for name in names for form in service_names(name)),
+        addresses=frozenset(address for p in printers for address in p.addresses),
+        uuids=frozenset(p.uuid for p in printers if p.uuid),
+        macs=frozenset(p.mac_address for p in printers if p.mac_address),
+    )
+
+
+def announced(services: Sequence[MdnsService], link: Link, wanted: Wanted) -> Announced:
+    """Choose what is listed."""
+    who = _Who(link)
+    believed, disputed = _believed(services, who, link.networks)
+    listing = _List(believed, who, wanted)
+    kept = [
+        replace(service, addresses=addresses) if addresses != service.addresses else service
+        for number, service in enumerate(believed)
+        if (addresses := listing.addresses(number)) or not service.addresses
+    ]
+    kept = [part for each in kept for part in _parts(each, who)]
+    kept.sort(key=lambda each: each.is_hearsay)
+    announcers: dict[str, str] = {}
+    for service in kept:
+        for address in service.addresses:
+            announcers.setdefault(address, who.announcer(service.announcer or address))
+    return Announced(
+        services=tuple(kept),
+        limitations=(*listing.limitations(), *_disputes(disputed, who)),
+        announcers=announcers,
+        is_cut=listing.is_cut,
+    )
+
+
+class _Who:
+    """Tells which addresses are one device, and who answers for the announcements of one."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._census = MacCensus()
+        for address, mac in link.macs.items():
+            self._census.add(mac, address)
+
+    def device(self, address: str) -> str:
+        """Behind proxy ARP each address is a device of its own."""
+        mac = self._link.macs.get(address)
+        return address if mac is None or self._census.is_proxy(mac) else mac
+
+    def announcer(self, address: str) -> str:
+        """Addresses for which nobody answers are one announcer, as are those of one MAC."""
+        if address in self._link.unanswered:
+            return NOBODY
+        return self._link.macs.get(address, address)
+
+    def mac(self, address: str) -> str | None:
+        return self._link.macs.get(address)
+
+
+def _believed(
+    services: Sequence[MdnsService], who: _Who, networks: Sequence[Network]
+) -> tuple[list[MdnsService], Counter[str]]:
+    """Return the services without what others know better, and how many that was, by address."""
+    own_ports: set[tuple[str, int]] = set()
+    owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for service in services:
+        for address in _own(service, who):
+            own_ports.add((address, service.port))
+            owners[_key(service)].add(who.device(service.announcer))
+    believed: list[MdnsService] = []
+    disputed: Counter[str] = Counter()
+    for service in services:
+        own = _own(service, who)
+        others = [a for a in service.addresses if a not in own] if service.announcer else []
+        is_others = bool(owners[_key(service)] - {who.device(service.announcer)})
+        left_out = {a for a in others if is_others or (a, service.port) in own_ports}
+        disputed[service.announcer] += bool(left_out)
+        left_out |= _elsewhere(others, service.addresses, networks)
+        addresses = tuple(a for a in service.addresses if a not in left_out)
+        if addresses or not service.addresses:
+            believed.append(replace(service, addresses=addresses) if left_out else service)
+    return believed, disputed
+
+
+def _own(service: MdnsService, who: _Who) -> tuple[str, ...]:
+    device = who.device(service.announcer)
+    return tuple(a for a in service.addresses if who.device(a) == device)
+
+
+def _parts(service: MdnsService, who: _Who) -> Iterator[MdnsService]:
+    """Yield a service at its announcer's own addresses and at those of others."""
+    own = _own(service, who) if service.announcer else service.addresses
+    if own or not service.addresses:
+        yield service if own == service.addresses else replace(service, addresses=own)
+    if others := tuple(each for each in service.addresses if each not in own):
+        yield replace(service, addresses=others, is_hearsay=True)
+
+
+def _key(service: MdnsService) -> tuple[str, str]:
+    return service.instance.lower(), service.type
+
+
+def _elsewhere(
+    others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
+) -> set[str]:
+    """Return the addresses in networks that are not ours, of a service that is in one as well:
+    those of a host's containers and tunnels, where nobody here can reach it."""
+
+    def is_here(address: str) -> bool:
+        parsed = ipaddress.ip_address(address)
+        return parsed.is_link_local or any(parsed in network for network in networks)
+
+    far = {each for each in others if not is_here(each)}
+    is_reachable = any(":" not in a and a not in far for a in addresses)
+    return {each for each in far if ":" not in each} if is_reachable else set()
+
+
+class _List:
+    """Who is listed where; what is wanted comes first, hearsay last, everybody in turn."""
+
+    def __init__(self, services: Sequence[MdnsService], who: _Who, wanted: Wanted) -> None:
+        self._services = services
+        self._who = who
+        self._addresses: defaultdict[int, list[str]] = defaultdict(list)
+        self._hosts: defaultdict[str, set[str]] = defaultdict(set)
+        self._listed: Counter[str] = Counter()
+        self._at: Counter[str] = Counter()
+        self._total = 0
+        # One whose host has not told its addresses yet is listed nowhere, and not cut.
+        self._announced = Counter(
+            who.announcer(each.announcer) for each in services if each.announcer and each.addresses
+        )
+        wants: list[_Pair] = []
+        own: list[_Pair] = []
+        hearsay: list[_Pair] = []
+        for number, service in enumerate(services):
+            its_own = _own(service, who)
+            for address in service.addresses:
+                is_wanted = _is_wanted(service, address, who, wanted)
+                order = wants if is_wanted else own if address in its_own else hearsay
+                order.append((number, address))
+        for pairs in (wants, own, hearsay):
+            for number, address in self._in_turns(pairs):
+                self._list(number, address)
+
+    @property
+    def is_cut(self) -> bool:
+        return any(n > self._listed[each] for each, n in self._announced.items())
+
+    def addresses(self, number: int) -> tuple[str, ...]:
+        kept = self._addresses.get(number, ())
+        return tuple(a for a in self._services[number].addresses if a in kept)
+
+    def limitations(self) -> Iterator[str]:
+        cut = {each: n for each, n in self._announced.items() if n > self._listed[each]}
+        ranked = sorted(cut, key=lambda each: cut[each], reverse=True)
+        for each in ranked[:ANNOUNCERS_NAMED_MAX]:
+            source = self._sources(each)
+            yield f"{source} announced {cut[each]:,} services: {self._listed[each]:,} are listed"
+        if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
+            listed = sum(self._listed[each] for each in rest)
+            total = sum(cut[each] for each in rest)
+            yield f"{len(rest):,} more devices announced {total:,} services: {listed:,} are listed"
+
+    def _sources(self, announcer: str) -> str:
+        found = {
+            s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
+        }
+        return _named(sorted(found), self._who)
+
+    def _in_turns(self, pairs: Collection[_Pair]) -> list[_Pair]:
+        owned = ((self._who.announcer(self._services[n].announcer), (n, a)) for n, a in pairs)
+        return in_turns(owned)
+
+    def _list(self, number: int, address: str) -> None:
+        service = self._services[number]
+        announcer = self._who.announcer(service.announcer)
+        if not service.announcer:
+            self._addresses[number].append(address)
+            return
+        is_new = number not in self._addresses
+        hosts = self._hosts[announcer]
+        if (
+            self._total >= LISTED_MAX
+            or (is_new and self._listed[announcer] >= SERVICES_PER_ANNOUNCER_MAX)
+            or (address not in hosts and len(hosts) >= HOSTS_PER_ANNOUNCER_MAX)
+            or self._at[address] >= SERVICES_PER_HOST_MAX
+        ):
+            return
+        hosts.add(address)
+        self._listed[announcer] += is_new
+        self._at[address] += 1
+        self._total += 1
+        self._addresses[number].append(address)
+
+
+def _is_wanted(service: MdnsService, address: str, who: _Who, wanted: Wanted) -> bool:
+    return (
+        address in wanted.addresses
+        or any(form in wanted.names for form in service_names(service.instance))
+        or normal_uuid(dict(service.txt).get("uuid")) in wanted.uuids
+        or who.mac(address) in wanted.macs
+    )
+
+
+def _disputes(disputed: Counter[str], who: _Who) -> Iterator[str]:
+    by_announcer: defaultdict[str, list[str]] = defaultdict(list)
+    for source, count in disputed.items():
+        if count:
+            by_announcer[who.announcer(source)].append(source)
+    counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
+    for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
+        yield (
+            f"{_named(by_announcer[each], who)} announced {counts[each]:,} services of others that"
+            " announce them differently: the others are believed"
+        )
+
+
+def _named(sources: Sequence[str], who: _Who) -> str:
+    """Return ``192.168.1.66 (MAC 02:…)``, or the number of addresses of whoever has many."""
+    if who.announcer(sources[0]) == NOBODY:
+        if len(sources) == 1:
+            return f"{sources[0]}, where nobody answers ARP,"
+        return f"{len(sources):,} addresses at which nobody answers ARP, such as {sources[0]},"
+    mac = who.mac(sources[0])
+    where = sources[0] if mac is None else f"{sources[0]} (MAC {mac})"
+    return where if len(sources) == 1 else f"{where} and {len(sources) - 1:,} more of its addresses"

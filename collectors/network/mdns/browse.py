@@ -1,0 +1,227 @@
+"""Browse DNS-SD services on every interface until the neighbours have nothing new to say."""
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from collectors.contract import Interface, Run, SourceState
+from collectors.network.host.neighbours import read_neighbour_table
+from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
+from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
+from collectors.network.mdns.records import Allowance, service_type_of
+from collectors.network.mdns.session import End, Pace, ReadNeighbours, Session, Watch
+from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.observations import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
+
+SERVICE_TYPES = (
+    "_ipp._tcp",
+    "_ipps._tcp",
+    "_printer._tcp",
+    "_pdl-datastream._tcp",
+    "_http._tcp",
+    "_https._tcp",
+    "_scanner._tcp",
+    "_uscan._tcp",
+    "_uscans._tcp",
+    "_workstation._tcp",
+    "_smb._tcp",
+    "_afpovertcp._tcp",
+    "_ssh._tcp",
+    "_sftp-ssh._tcp",
+    "_rfb._tcp",
+    "_rtsp._tcp",
+    "_axis-video._tcp",
+    "_airplay._tcp",
+    "_raop._tcp",
+    "_googlecast._tcp",
+    "_spotify-connect._tcp",
+    "_sonos._tcp",
+    "_device-info._tcp",
+    "_mqtt._tcp",
+    "_hap._tcp",
+    "_hue._tcp",
+    "_companion-link._tcp",
+    "_privet._tcp",
+    "_ptp._tcp",
+)
+
+INTERFACES_MAX = 16
+ANNOUNCERS_NAMED_MAX = 4
+
+OpenLink = Callable[[Interface], Link | None]
+
+
+def browse(
+    interfaces: Sequence[Interface],
+    *,
+    extra_types: Sequence[str],
+    max_services: int,
+    deadline_s: float,
+    run: Run,
+    wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
+    exclude: Sequence[str] = (),
+    open_link: OpenLink = open_link,
+    read_neighbours: ReadNeighbours = read_neighbour_table,
+    pace: Pace | None = None,
+) -> MdnsFindings:
+    """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
+
+    ``extra_types`` are like ``_ipp._tcp``, ``deadline_s`` is a moment of ``time.monotonic()``,
+    ``wanted`` is what is kept to the last where there is too much, ``exclude`` are the networks in
+    which no host is asked by itself. Never raises for what network
+    or machine do: the state says it.
+    """
+    own_types = (_plain_type(each) for each in extra_types)
+    types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
+    allowance = Allowance(max_services, wanted)
+    links = [link for link in (open_link(each) for each in interfaces) if link is not None]
+    watches = [Watch(link, LinkRecords(link.name, allowance)) for link in links[:INTERFACES_MAX]]
+    try:
+        asking = [watch for watch in watches if watch.link.sockets]
+        end = Session(asking, types, pace or Pace(), read_neighbours).listen(deadline_s, run)
+        hosts = _Hosts(read_neighbours, wanted, exclude)
+        told = [
+            _ask_hosts(watch, end, hosts, types, deadline_s=deadline_s, run=run) for watch in asking
+        ]
+    finally:
+        for link in links:
+            link.close()
+    return _findings(
+        watches, allowance, end, [text for text in told if text], left_out=len(links) - len(watches)
+    )
+
+
+class _Hosts:
+    """The hosts of a link that may be asked one by one: those known to be there."""
+
+    def __init__(
+        self,
+        read_neighbours: ReadNeighbours,
+        wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
+    ) -> None:
+        self._read_neighbours = read_neighbours
+        self._wanted = wanted
+        self._excluded = [ipaddress.ip_network(each, strict=False) for each in _networks(exclude)]
+
+    def of(self, link: Link) -> list[str]:
+        """Return IPv4 addresses, those of known printers first."""
+        try:
+            table = self._read_neighbours()
+        except OSError:
+            return []
+        there = {e.address: e for e in table if e.mac_address and ":" not in e.address}
+        wanted = self._wanted().addresses
+        found = [a for a in there if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
+        return sorted(found, key=lambda each: each not in wanted)[:HOSTS_MAX]
+
+    def _is_excluded(self, address: str) -> bool:
+        return any(ipaddress.ip_address(address) in network for network in self._excluded)
+
+
+def _networks(exclude: Sequence[str]) -> Iterator[str]:
+    for each in exclude:
+        with suppress(ValueError):
+            ipaddress.ip_network(each, strict=False)
+            yield each
+
+
+def _ask_hosts(
+    watch: Watch, end: End, hosts: _Hosts, types: Sequence[str], *, deadline_s: float, run: Run
+) -> str | None:
+    """Ask the hosts of a link themselves where too much was told; say in words that it was so."""
+    if not (watch.records.is_tight or (end == "crowded" and watch.is_crowded)) or run.cancelled:
+        return None
+    there = hosts.of(watch.link)
+    if not there:
+        return None
+    answered = ask_directly(watch.records, there, types, deadline_s=deadline_s, run=run)
+    return (
+        f"mDNS: more was announced on {watch.link.name} than could be heard, so"
+        f" {len(there):,} hosts were asked one by one: {answered:,} answered"
+    )
+
+
+def _plain_type(given: str) -> str | None:
+    """Return ``_ipp._tcp`` for any usual way to write it; None for what is no service type."""
+    name = given.strip().lower().rstrip(".").removesuffix(".local")
+    return service_type_of(name + ".local")
+
+
+def _findings(
+    watches: Sequence[Watch],
+    allowance: Allowance,
+    end: End,
+    told: Sequence[str],
+    *,
+    left_out: int,
+) -> MdnsFindings:
+    services: list[MdnsService] = [each for watch in watches for each in watch.records.services()]
+    limitations = list(dict.fromkeys(p for watch in watches for p in watch.link.complaints()))
+    if allowance.dropped:
+        limitations.append(
+            f"mDNS: {len(allowance.dropped):,} services over the limit were left out:"
+            f" {_by_announcer(allowance.dropped_of, watches)}"
+        )
+    if left_out_of := allowance.records_dropped_of:
+        limitations.append(
+            f"mDNS: {sum(left_out_of.values()):,} records were left out for want of room:"
+            f" {_by_announcer(left_out_of, watches)}"
+        )
+    limitations += (text for watch in watches for text in _unheard(watch))
+    limitations += told
+    if end == "deadline":
+        limitations.append("mDNS: the time was up before the neighbours had fallen silent")
+    if left_out:
+        limitations.append(f"mDNS: {left_out} interfaces beyond {INTERFACES_MAX} were not browsed")
+    return MdnsFindings(
+        services=tuple(services),
+        state=_state(watches),
+        truncated=_is_cut(watches, allowance) or end in ("deadline", "cancelled"),
+        limitations=tuple(limitations),
+    )
+
+
+def _is_cut(watches: Sequence[Watch], allowance: Allowance) -> bool:
+    return allowance.is_tight or any(watch.records.is_tight for watch in watches)
+
+
+def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
+    """Say of whom how many, the most first."""
+    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    named = [
+        f"{count:,} of {_named(announcer, watches)}"
+        for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]
+    ]
+    if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
+        named.append(f"{sum(count for _, count in rest):,} of {len(rest):,} others")
+    return ", ".join(named)
+
+
+def _named(announcer: str, watches: Sequence[Watch]) -> str:
+    names = (watch.records.named(announcer) for watch in watches)
+    return next((name for name in names if name != announcer), announcer)
+
+
+def _unheard(watch: Watch) -> Iterator[str]:
+    records, name = watch.records, watch.link.name
+    if records.unread_of:
+        total = sum(records.unread_of.values())
+        yield (
+            f"mDNS: {total:,} packets on {name} were left unread because their senders sent too"
+            f" many: {_by_announcer(records.unread_of, (watch,))}"
+        )
+    if records.unheard:
+        yield (
+            f"mDNS: more than {SOURCES_MAX:,} addresses announced something on {name}:"
+            f" {records.unheard:,} times one of them was not heard"
+        )
+
+
+def _state(watches: Sequence[Watch]) -> SourceState:
+    if not watches:
+        return SourceState("unsupported", "no interface with an address to browse on")
+    if any(watch.link.has_sent for watch in watches):
+        return SourceState("succeeded")
+    problems = "; ".join(p for watch in watches for p in watch.link.complaints())
+    return SourceState("failed", problems or "stopped before the first question")

@@ -1,0 +1,219 @@
+"""One interface's multicast DNS sockets: port 5353 shared with whoever else speaks mDNS here.
+
+Where another program keeps the port for itself, an ephemeral port takes its place: responders
+then answer it directly ("legacy unicast", RFC 6762, section 6.7).
+"""
+
+import errno
+import ipaddress
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from collectors.contract import Interface
+from collectors.network.mdns.wire import MESSAGE_MAX_BYTES
+
+GROUP_V4 = "224.0.0.251"
+GROUP_V6 = "ff02::fb"
+PORT = 5353
+DESTINATIONS: Mapping[int, tuple[str, int]] = {
+    socket.AF_INET: (GROUP_V4, PORT),
+    socket.AF_INET6: (GROUP_V6, PORT),
+}
+
+RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
+"""Asked for, so that a burst of thousands of answers is not lost; the kernel may give less."""
+
+_PLACES_MAX = 4096
+_HOPS = 255  # RFC 6762, section 11
+_IP_MULTICAST_ALL = 49  # linux/in.h, not in the socket module
+_IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
+_SO_MEMINFO = 55  # asm-generic/socket.h, since Linux 4.12
+_MEMINFO = struct.Struct("=9I")
+_MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
+
+
+@dataclass(slots=True)
+class Link:
+    """The sockets of one interface and the networks its neighbours live in.
+
+    ``problems`` say in words what could not be opened; ``is_direct`` that port 5353 was taken;
+    ``refusal`` is the last error of sending, which matters only while nothing ``has_sent``.
+    ``destinations`` are by address family.
+    """
+
+    name: str
+    index: int
+    networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
+    sockets: list[socket.socket] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_direct: bool = False
+    has_sent: bool = False
+    destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
+    refusal: str | None = None
+    _places: dict[tuple[str | int, ...], str] = field(default_factory=dict)
+
+    def send(self, packet: bytes) -> None:
+        """Multicast a packet over each family; ``has_sent`` once any took one."""
+        taken = [self._send(each, packet) for each in self.sockets]
+        self.has_sent = self.has_sent or any(taken)
+
+    def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
+        """Return the next waiting packet and the address it came from, None when there is none.
+
+        A packet from beyond the link has no address (RFC 6762, section 11).
+        """
+        try:
+            packet, source = from_socket.recvfrom(MESSAGE_MAX_BYTES + 1)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return "", b""  # an ICMP error of an earlier send; the next read may be well
+        # The port does not matter here, and an address comes in thousands of packets.
+        place = (source[0], *source[2:])
+        address = self._places.get(place)
+        if address is None:
+            address = source[0].partition("%")[0] if self.is_neighbour(source) else ""
+            if len(self._places) < _PLACES_MAX:
+                self._places[place] = address
+        return address, packet
+
+    def lost(self) -> int:
+        """Return how many packets the kernel has thrown away for want of room, where it tells."""
+        return sum(map(_lost, self.sockets))
+
+    def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
+        """Tell whether a socket address is on this link, by its scope or by its network."""
+        address = ipaddress.ip_address(str(source[0]).partition("%")[0])
+        scope = source[3] if len(source) > 3 else 0  # noqa: PLR2004 - (host, port, flow, scope)
+        if address.version == 6 and address.is_link_local:  # noqa: PLR2004
+            return scope == self.index
+        return any(address in network for network in self.networks)
+
+    def complaints(self) -> tuple[str, ...]:
+        """Return what stood in the way, in words."""
+        refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
+        return (*self.problems, *refusal)
+
+    def close(self) -> None:
+        for each in self.sockets:
+            each.close()
+        self.sockets.clear()
+
+    def _send(self, to_socket: socket.socket, packet: bytes) -> bool:
+        try:
+            to_socket.sendto(packet, self.destinations[to_socket.family])
+        except OSError as error:
+            # One family often fails alone: IPv6 has no address yet, or none at all.
+            self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
+            return False
+        return True
+
+
+def open_link(interface: Interface, port: int = PORT) -> Link | None:
+    """Open the sockets of an interface; None for one without an address other than loopback.
+
+    Never raises for what the machine refuses: a link without sockets has its problems to tell.
+    """
+    networks = tuple(
+        ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.prefix_length}").network
+        for each in interface.addresses
+        if not ipaddress.ip_address(each.address.partition("%")[0]).is_loopback
+    )
+    if not networks:
+        return None
+    link = Link(interface.name, _index(interface.name), networks)
+    v4 = next((each.address for each in interface.addresses if each.family == "ipv4"), None)
+    if v4 is not None:
+        _open(link, port, lambda each: _open_v4(v4, each))
+    if link.index and any(each.family == "ipv6" for each in interface.addresses):
+        _open(link, port, lambda each: _open_v6(link.index, each))
+    return link
+
+
+def _open(link: Link, port: int, opener: Callable[[int], socket.socket]) -> None:
+    try:
+        link.sockets.append(opener(port))
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
+            return
+        link.is_direct = True
+        link.problems.append(
+            f"another program keeps UDP port {port} for itself, so on {link.name} only services"
+            " that answer directly were found"
+        )
+        with suppress(OSError):
+            link.sockets.append(opener(0))
+
+
+def _open_v4(address: str, port: int) -> socket.socket:
+    opened = _new_socket(socket.AF_INET)
+    try:
+        _set_if_known(opened, socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+        opened.bind(("", port))
+        here = socket.inet_aton(address)
+        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
+        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _HOPS)
+        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+        membership = socket.inet_aton(GROUP_V4) + here
+        opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def _open_v6(index: int, port: int) -> socket.socket:
+    opened = _new_socket(socket.AF_INET6)
+    try:
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        _set_if_known(opened, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL, 0)
+        opened.bind(("", port))
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _HOPS)
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+        membership = socket.inet_pton(socket.AF_INET6, GROUP_V6) + struct.pack("@I", index)
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def _new_socket(family: socket.AddressFamily) -> socket.socket:
+    opened = socket.socket(family, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "SO_REUSEPORT"):
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    with suppress(OSError):
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    return opened
+
+
+def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:
+    """Hear only the groups this socket joined; a kernel without the option filters by source."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            opened.setsockopt(level, option, value)
+
+
+def _lost(opened: socket.socket) -> int:
+    if sys.platform != "linux":
+        return 0
+    try:
+        figures = opened.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+    except OSError:
+        return 0
+    return int(_MEMINFO.unpack(figures)[_MEMINFO_DROPS]) if len(figures) == _MEMINFO.size else 0
+
+
+def _index(name: str) -> int:
+    try:
+        return socket.if_nametoindex(name)
+    except (OSError, AttributeError):
+        return 0

@@ -1,0 +1,77 @@
+"""Which addresses of known printers are still to be contacted after the scan. Pure.
+
+A printer that somebody set up on this machine may stand outside the scanned networks or listen on
+a port the scan did not try; a bare connection tells whether it answers there.
+"""
+
+import ipaddress
+from collections.abc import Collection, Sequence
+
+from collectors.network.observations import KnownPrinter
+from collectors.network.scan.targets import Target, is_private
+
+USUAL_PORTS = (631, 9100, 515)
+PRINTERS_MAX = 64
+
+
+def printer_targets(
+    known: Sequence[KnownPrinter],
+    *,
+    tried: Collection[tuple[str, int]],
+    own: Collection[str],
+    exclude: Sequence[str],
+) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    """Return what to contact, and in words what is not contacted.
+
+    ``tried`` are the addresses and ports of the scan, ``own`` the addresses of this machine.
+    """
+    wanted: dict[str, dict[int, None]] = {}
+    limitations: list[str] = []
+    for printer in known:
+        for address in printer.addresses if printer.transport == "network" else ():
+            if address in own or ipaddress.ip_address(address).is_loopback:
+                continue
+            if reason := _refusal(address, exclude):
+                limitations.append(f"printer {printer.name}: {address} {reason}")
+                continue
+            ports = wanted.setdefault(address, {})
+            ports.update(dict.fromkeys(_untried(printer, address, tried)))
+    targets = [Target(a, "local", None, tuple(ports)) for a, ports in wanted.items() if ports]
+    if len(targets) > PRINTERS_MAX:
+        left_out = len(targets) - PRINTERS_MAX
+        limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
+    return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
+
+
+def printer_host(address: str | None) -> str | None:
+    """Return the literal IPv4 address in the ``host:port`` or host of a configured printer."""
+    host = (address or "").partition(":")[0].strip()
+    try:
+        return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return None
+
+
+def _untried(
+    printer: KnownPrinter, address: str, tried: Collection[tuple[str, int]]
+) -> tuple[int, ...]:
+    if printer.port is None and any(address == other for other, _port in tried):
+        return ()  # the scan has looked at this host, and nobody says which port it should be
+    ports = USUAL_PORTS if printer.port is None else (printer.port,)
+    return tuple(port for port in ports if (address, port) not in tried)
+
+
+def _refusal(address: str, exclude: Sequence[str]) -> str | None:
+    parsed = ipaddress.ip_address(address)
+    if not is_private(address):
+        return "is no private address and was not contacted"
+    if parsed.is_link_local and parsed.version == 6:  # noqa: PLR2004
+        return "is a link-local IPv6 address and cannot be contacted without its interface"
+    for text in exclude:
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            continue
+        if parsed.version == network.version and parsed in network:
+            return "is excluded by the configuration and was not contacted"
+    return None

@@ -1,0 +1,1 @@
+"""The few questions asked of open ports."""

@@ -1,0 +1,120 @@
+"""What an IPP printer tells of itself: Get-Printer-Attributes on port 631, and nothing else."""
+
+import re
+from typing import Literal
+
+from collectors.network.matching.identity import normal_uuid
+from collectors.network.observations import Evidence, OpenPort
+from collectors.network.questions.connection import connect
+from collectors.shared import ipp
+from collectors.shared.http import HttpError, HttpReply, exchange, post_request
+from collectors.shared.text import clean_text
+
+BODY_MAX_BYTES = 256 * 1024
+QUEUES_MAX = 4
+USUAL_QUEUES = ("ipp/print", "ipp/printer", "ipp")
+ATTRIBUTES = (
+    "printer-uuid",
+    "printer-make-and-model",
+    "printer-name",
+    "printer-info",
+    "printer-dns-sd-name",
+    "printer-state",
+    "printer-state-reasons",
+    "printer-device-id",
+)
+NAME_MAX = 255
+REASONS_MAX = 16
+
+_OK = 200
+_UPGRADE_REQUIRED = 426
+_SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
+_SERIAL_KEYS = ("SN", "SERN", "SERIALNUMBER")
+_STATES: dict[int, Literal["idle", "processing", "stopped"]] = {
+    3: "idle",
+    4: "processing",
+    5: "stopped",
+}
+
+
+async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
+    """Ask the announced queues, or the usual ones until one answers. The caller bounds the time."""
+    announced = [queue for queue in open_port.queues if _SAFE_PATH.fullmatch(queue)]
+    found: list[Evidence] = []
+    is_tls = False
+    for queue in (announced or list(USUAL_QUEUES))[:QUEUES_MAX]:
+        try:
+            reply = await _ask(open_port, queue, is_tls=is_tls)
+            if reply.status == _UPGRADE_REQUIRED and not is_tls:
+                is_tls = True
+                reply = await _ask(open_port, queue, is_tls=True)
+        except (OSError, HttpError):
+            break
+        evidence = _read_evidence(open_port, reply)
+        if evidence is not None:
+            found.append(evidence)
+            if not announced:
+                break
+    return tuple(found)
+
+
+def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
+    """Turn a Get-Printer-Attributes response into evidence; None when it holds no printer.
+
+    Raises IppError when the bytes are no response.
+    """
+    response = ipp.decode_response(data)
+    printer = next(iter(response.printers), None)
+    if printer is None or not response.is_successful:
+        return None
+    device_id = parse_device_id(printer.text("printer-device-id") or "")
+    reasons = (clean_text(r, NAME_MAX) for r in printer.texts("printer-state-reasons"))
+    names = ("printer-dns-sd-name", "printer-info", "printer-name")
+    return Evidence(
+        address=address,
+        port=port,
+        uuid=normal_uuid(printer.text("printer-uuid")),
+        make_model=_clean(printer.text("printer-make-and-model")) or _model(device_id),
+        serial=next((device_id[key] for key in _SERIAL_KEYS if device_id.get(key)), None),
+        name=next((name for key in names if (name := _clean(printer.text(key)))), None),
+        state=_STATES.get(printer.integer("printer-state") or 0),
+        state_reasons=tuple(r for r in reasons if r and r != "none")[:REASONS_MAX],
+    )
+
+
+def parse_device_id(text: str) -> dict[str, str]:
+    """Parse an IEEE 1284 device id, ``MFG:Brother;MDL:HL-L2350DW;SN:E1234;``."""
+    pairs = (part.partition(":") for part in text.split(";"))
+    return {key.strip().upper(): clean_text(value, NAME_MAX) for key, _, value in pairs if value}
+
+
+async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
+    host = f"[{open_port.address}]" if ":" in open_port.address else open_port.address
+    scheme = "ipps" if is_tls else "ipp"
+    question = ipp.encode_request(
+        ipp.GET_PRINTER_ATTRIBUTES,
+        requested=ATTRIBUTES,
+        printer_uri=f"{scheme}://{host}:{open_port.port}/{queue}",
+    )
+    request = post_request(f"{host}:{open_port.port}", f"/{queue}", ipp.CONTENT_TYPE, question)
+    async with connect(open_port.address, open_port.port, is_tls=is_tls) as (reader, writer):
+        return await exchange(reader, writer, request, BODY_MAX_BYTES)
+
+
+def _read_evidence(open_port: OpenPort, reply: HttpReply) -> Evidence | None:
+    if reply.status != _OK:
+        return None
+    try:
+        return parse_attributes(open_port.address, open_port.port, reply.body)
+    except ipp.IppError:
+        return None
+
+
+def _model(device_id: dict[str, str]) -> str | None:
+    maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
+    model = device_id.get("MDL") or device_id.get("MODEL") or ""
+    return f"{maker} {model}".strip() or None
+
+
+def _clean(text: str | None) -> str | None:
+    return (clean_text(text, NAME_MAX) or None) if text else None

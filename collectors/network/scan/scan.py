@@ -1,0 +1,263 @@
+"""The scan: which hosts are there and which ports accept a connection. It sends no payload."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from collectors.contract import Run, SourceState
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.host.rtnetlink_socket import read_neighbours
+from collectors.network.scan.host_probes import PRINT_PORTS, TRIES
+from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
+from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
+from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
+from collectors.network.scan.targets import Target
+
+THIRD_REQUEST_S = 2.25
+"""When the kernel's third request (after 2 s) has had its answer."""
+IPP_PORT = 631
+_SPARE_FILES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedHost:
+    """What the scan found at one address.
+
+    ``mac_address`` is None behind proxy ARP, where the MAC is the proxy's. ``is_confirmed`` is
+    False for an entry of the neighbour table that did not answer now. ``silent_ports`` neither
+    accepted nor refused.
+    """
+
+    address: str
+    interface_name: str | None = None
+    mac_address: str | None = None
+    is_confirmed: bool = True
+    latency_ms: float | None = None
+    open_ports: tuple[int, ...] = ()
+    refused_ports: tuple[int, ...] = ()
+    silent_ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFindings:
+    """``unanswered`` are addresses on our links for which no MAC came."""
+
+    hosts: tuple[ScannedHost, ...] = ()
+    state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
+    limitations: tuple[str, ...] = ()
+    unanswered: tuple[Target, ...] = ()
+    last_asked_s: float | None = None
+    datagrams: int = 0
+    connections: int = 0
+
+
+def scan(
+    targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
+) -> ScanFindings:
+    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets."""
+    return _scan(
+        targets, ports, deadline_s, run, lambda done, all_: run.progress("scan", done, all_)
+    )
+
+
+def look_again(first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings:
+    """Try silent ports of hosts that answer on others once more: both SYNs may have been lost."""
+    return _follow_up(first, silent_ports(first.hosts), (), deadline_s, run)
+
+
+def take_late(
+    first: ScanFindings, ports: Sequence[int], *, deadline_s: float, run: Run
+) -> ScanFindings:
+    """Scan the hosts that lost two ARP requests and have answered the kernel's third by now."""
+    return _follow_up(first, _resolved_late(first.unanswered), ports, deadline_s, run)
+
+
+def late_answers_by_s(findings: ScanFindings) -> float | None:
+    """Return the moment by which the kernel's third ARP request is answered; None: no need."""
+    if not findings.unanswered or findings.last_asked_s is None:
+        return None
+    return findings.last_asked_s + THIRD_REQUEST_S
+
+
+def merge(first: ScanFindings, second: ScanFindings) -> ScanFindings:
+    """Join two scans of which the second looked at some ports of some hosts again."""
+    hosts = {host.address: host for host in first.hosts}
+    for host in second.hosts:
+        hosts[host.address] = _join(hosts[host.address], host) if host.address in hosts else host
+    return replace(
+        first,
+        hosts=tuple(hosts.values()),
+        unanswered=tuple(t for t in first.unanswered if t.address not in hosts),
+        limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
+        datagrams=first.datagrams + second.datagrams,
+        connections=first.connections + second.connections,
+    )
+
+
+def _scan(
+    targets: Sequence[Target],
+    ports: Sequence[int],
+    deadline_s: float,
+    run: Run,
+    tell: Callable[[int, int], None],
+    *,
+    tries: int = TRIES,
+) -> ScanFindings:
+    network, targets, limitation = _open_network(targets)
+    with network:
+        run.on_cancel(network.wake)
+        sweep = Sweep(network, targets, ports, sockets_max=_sockets_max(), tries=tries)
+        result = sweep.run(deadline_s=deadline_s, is_cancelled=lambda: run.cancelled, tell=tell)
+    findings = findings_of(result, len(targets))
+    return replace(
+        findings,
+        limitations=(*limitation, *findings.limitations),
+        datagrams=network.datagrams,
+        connections=network.connections,
+    )
+
+
+def _open_network(
+    targets: Sequence[Target],
+) -> tuple[SocketNetwork, Sequence[Target], tuple[str, ...]]:
+    """Open the sockets; without neighbour events everything is connected to unresolved."""
+    if not any(target.way == "arp" for target in targets):
+        return SocketNetwork(watch_neighbours=False), targets, ()
+    try:
+        return SocketNetwork(watch_neighbours=True), targets, ()
+    except OSError as error:
+        limitation = (
+            f"neighbour events are denied ({error.strerror}): hosts that answer nothing but ARP"
+            " are not found"
+        )
+        plain = tuple(replace(t, way="routed") if t.way == "arp" else t for t in targets)
+        return SocketNetwork(watch_neighbours=False), plain, (limitation,)
+
+
+def findings_of(result: SweepResult, targets: int) -> ScanFindings:
+    """Turn the end of a sweep into findings: ghosts of a proxy left out, and said."""
+    hosts = [_host(swept, result.proxies) for swept in result.hosts]
+    limitations = [
+        f"{mac} answers ARP for {count} addresses (proxy ARP):"
+        " only those with an open port are listed"
+        for mac, count in result.proxies.items()
+    ]
+    state = SourceState("succeeded")
+    if result.ended_early:
+        tried = targets - result.unasked
+        state = SourceState("failed", f"ended early: {tried} of {targets} addresses were tried")
+    return ScanFindings(
+        hosts=tuple(host for host in hosts if host is not None),
+        state=state,
+        limitations=tuple(limitations),
+        unanswered=result.unanswered,
+        last_asked_s=result.last_asked_s,
+    )
+
+
+def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
+    """Return the host of an address, None when nobody is there."""
+    probes = swept.probes
+    is_proxied = swept.mac_address in proxies
+    is_there = bool(probes.open) if is_proxied else swept.confirmed or bool(swept.mac_address)
+    if not is_there:
+        return None
+    return ScannedHost(
+        address=swept.target.address,
+        interface_name=swept.target.interface_name,
+        mac_address=None if is_proxied else swept.mac_address,
+        is_confirmed=swept.confirmed,
+        latency_ms=swept.latency_ms,
+        open_ports=tuple(sorted(probes.open)),
+        refused_ports=tuple(sorted(probes.refused)),
+        silent_ports=tuple(sorted(probes.silent)),
+    )
+
+
+def with_neighbour_table(
+    findings: ScanFindings, targets: Sequence[Target], table: Sequence[LinkNeighbour]
+) -> ScanFindings:
+    """Add what the table tells after a scan without ARP events: MACs, and hosts that answered
+    ARP only. Targets that are not on a link of ours are not in it."""
+    on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
+    resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}
+    census = MacCensus()
+    for entry in resolved.values():
+        census.add(entry.mac_address or "", entry.address)
+    hosts = {host.address: host for host in findings.hosts}
+    for address, entry in resolved.items():
+        mac_address = entry.mac_address
+        if mac_address is None or is_multicast_mac(mac_address) or census.is_proxy(mac_address):
+            continue
+        host = hosts.get(address) or ScannedHost(
+            address, on_link[address].interface_name, is_confirmed=entry.state == "reachable"
+        )
+        hosts[address] = replace(host, mac_address=mac_address)
+    return replace(findings, hosts=tuple(hosts.values()))
+
+
+def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
+    """Return the silent ports of hosts that answer on others, as targets that need no ARP.
+
+    Print ports of a host with IPP are left out: it may just be asked for its attributes, and a
+    printer is given one connection at a time.
+    """
+    wanted = ((host, _worth_another_try(host)) for host in hosts)
+    return tuple(
+        Target(host.address, "local", host.interface_name, ports) for host, ports in wanted if ports
+    )
+
+
+def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
+    if not (host.open_ports or host.refused_ports):
+        return ()
+    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else frozenset[int]()
+    return tuple(port for port in host.silent_ports if port not in left_out)
+
+
+def _follow_up(
+    first: ScanFindings,
+    targets: Sequence[Target],
+    ports: Sequence[int],
+    deadline_s: float,
+    run: Run,
+) -> ScanFindings:
+    if not targets:
+        return first
+    tell = partial(run.progress, "follow-up")
+    return merge(first, _scan(targets, ports, deadline_s, run, tell, tries=1))
+
+
+def _resolved_late(unanswered: Sequence[Target]) -> tuple[Target, ...]:
+    if not unanswered:
+        return ()
+    try:
+        resolved = {entry.address for entry in read_neighbours() if entry.mac_address}
+    except OSError:
+        return ()
+    return tuple(target for target in unanswered if target.address in resolved)
+
+
+def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
+    open_ports = {*first.open_ports, *second.open_ports}
+    refused = {*first.refused_ports, *second.refused_ports} - open_ports
+    silent = {*first.silent_ports, *second.silent_ports} - open_ports - refused
+    latencies = [ms for ms in (first.latency_ms, second.latency_ms) if ms is not None]
+    return replace(
+        first,
+        latency_ms=min(latencies, default=None),
+        open_ports=tuple(sorted(open_ports)),
+        refused_ports=tuple(sorted(refused)),
+        silent_ports=tuple(sorted(silent)),
+    )
+
+
+def _sockets_max() -> int:
+    """Return how many connections the limit of open files allows, at most `SOCKETS_MAX`."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return SOCKETS_MAX
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = SOCKETS_MAX if soft == resource.RLIM_INFINITY else soft - _SPARE_FILES
+    return max(16, min(SOCKETS_MAX, allowed))

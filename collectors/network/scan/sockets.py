@@ -1,0 +1,216 @@
+"""The sockets of the scan: empty datagrams that make the kernel resolve, and bare connections.
+
+Not a byte of payload is ever sent. Connections end with RST (SO_LINGER 0), so that a device with
+one slot has it back at once. One thread, one selector (epoll on Linux).
+"""
+
+import contextlib
+import errno
+import selectors
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.host.rtnetlink_socket import NeighbourEvents, read_neighbours
+from collectors.network.scan.host_probes import Outcome
+
+DISCARD_PORT = 9
+SOCKETS_MAX = 480
+"""Connections at once; Windows' select() takes 512 sockets."""
+_PRIMING_SOCKETS = 8
+_LINGER_NONE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+_TCP_INFO_BYTES = 104
+_TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
+
+# Windows reports its own numbers in SO_ERROR: WSAECONNREFUSED.
+_REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
+_PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
+_NO_RESOURCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """The end of a connection. ``latency_ms`` is the kernel's round-trip time, where it has one."""
+
+    address: str
+    port: int
+    outcome: Outcome
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    neighbours: tuple[LinkNeighbour, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+
+
+class ScanNetwork(Protocol):
+    """What a sweep does to the network, and its clock."""
+
+    def now(self) -> float:
+        """Seconds of a monotonic clock."""
+        ...
+
+    def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
+
+    def prime(self, address: str) -> bool:
+        """Make the kernel resolve an address; False when it takes no more just now."""
+        ...
+
+    def connect(self, address: str, port: int) -> bool:
+        """Start a connection; False when there is no socket for it just now."""
+        ...
+
+    def drop(self, address: str, port: int) -> None:
+        """Close all connections to a port."""
+        ...
+
+    def wait(self, timeout_s: float) -> Happened: ...
+
+
+class SocketNetwork:
+    """The real network. Raises OSError at construction where ARP events are wanted and denied."""
+
+    def __init__(self, *, watch_neighbours: bool) -> None:
+        self.datagrams = 0
+        self.connections = 0
+        self._events = NeighbourEvents() if watch_neighbours else None
+        self._selector = selectors.DefaultSelector()
+        self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
+        self._priming = [_datagram_socket() for _ in range(_PRIMING_SOCKETS)]
+        self._ended: list[Contact] = []
+        self._waker, self._waked = socket.socketpair()
+        self._waked.setblocking(False)
+        self._waker.setblocking(False)
+        self._selector.register(self._waked, selectors.EVENT_READ)
+        if self._events is not None:
+            self._selector.register(self._events, selectors.EVENT_READ)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def known_neighbours(self) -> Sequence[LinkNeighbour]:
+        return read_neighbours() if self._events is not None else ()
+
+    def prime(self, address: str) -> bool:
+        for _ in range(_PRIMING_SOCKETS):
+            self._priming.append(self._priming.pop(0))
+            try:
+                self._priming[0].sendto(b"", (address, DISCARD_PORT))
+            except OSError as error:
+                # One socket holds some hundred waiting datagrams; the next has room of its own.
+                if error.errno in _NO_RESOURCE:
+                    continue
+            self.datagrams += 1
+            return True
+        return False
+
+    def connect(self, address: str, port: int) -> bool:
+        try:
+            opened = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        except OSError:
+            return False
+        self.connections += 1
+        opened.setblocking(False)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
+        try:
+            number = opened.connect_ex((address, port))
+        except PermissionError:
+            number = errno.EPERM
+        if number in _PENDING:
+            self._sockets.setdefault((address, port), []).append(opened)
+            self._selector.register(opened, selectors.EVENT_WRITE, (address, port))
+            return True
+        self._ended.append(_contact(opened, address, port, number))
+        opened.close()
+        return True
+
+    def drop(self, address: str, port: int) -> None:
+        for held in self._sockets.pop((address, port), ()):
+            self._selector.unregister(held)
+            held.close()
+
+    def wait(self, timeout_s: float) -> Happened:
+        ended, self._ended = self._ended, []
+        neighbours: tuple[LinkNeighbour, ...] = ()
+        for key, _ in self._selector.select(0 if ended else timeout_s):
+            if key.fileobj is self._waked:
+                self._waked.recv(64)
+            elif key.data is None and self._events is not None:
+                neighbours += self._events.read()
+            elif isinstance(key.fileobj, socket.socket):
+                ended.append(self._finish(key.fileobj, *key.data))
+        return Happened(neighbours, tuple(ended))
+
+    def wake(self) -> None:
+        """End `wait` at once. May be called from another thread."""
+        with contextlib.suppress(OSError):
+            self._waker.send(b"!")
+
+    def close(self) -> None:
+        for address, port in list(self._sockets):
+            self.drop(address, port)
+        for held in (*self._priming, self._waker, self._waked):
+            held.close()
+        if self._events is not None:
+            self._events.close()
+        self._selector.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _finish(self, held: socket.socket, address: str, port: int) -> Contact:
+        number = held.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        contact = _contact(held, address, port, number)
+        self._selector.unregister(held)
+        held.close()
+        siblings = self._sockets.get((address, port), [])
+        if held in siblings:
+            siblings.remove(held)
+        if not siblings:
+            self._sockets.pop((address, port), None)
+        return contact
+
+
+def parse_rtt_ms(tcp_info: bytes) -> float | None:
+    """Return the round-trip time in a ``struct tcp_info`` of Linux; None where it has none."""
+    if len(tcp_info) < _TCPI_RTT.size:
+        return None
+    (microseconds,) = _TCPI_RTT.unpack_from(tcp_info)
+    return microseconds / 1000 if microseconds else None
+
+
+def _contact(held: socket.socket, address: str, port: int, number: int) -> Contact:
+    if number == 0:
+        return Contact(address, port, "open", _latency_ms(held))
+    return Contact(address, port, "refused" if number in _REFUSED else "unreachable")
+
+
+def _latency_ms(held: socket.socket) -> float | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        info = held.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    except OSError:
+        return None
+    return parse_rtt_ms(info)
+
+
+def _datagram_socket() -> socket.socket:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    return opened

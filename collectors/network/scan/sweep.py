@@ -1,0 +1,265 @@
+"""One sweep over the targets: resolve, connect as each MAC appears, and end when nothing is due.
+
+Addresses on our own links are resolved by the kernel first, at most some hundred at once; all
+others are connected to as they are, paced alike. The sweep sees the network only through
+`ScanNetwork`, so it runs against a simulated one as well.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan.arp_window import ArpWindow
+from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
+from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
+from collectors.network.scan.sockets import SOCKETS_MAX, Contact, ScanNetwork
+from collectors.network.scan.targets import Target
+
+DATAGRAMS_PER_S = 2000.0
+CONNECTIONS_PER_S = 3000.0
+_TICK_S = 0.05
+_BURST = 32.0
+_SECOND_LOOK_S = 0.3
+_GRACE_S = 0.3
+_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
+
+
+@dataclass(slots=True)
+class SweptHost:
+    """What the sweep knows of one address. ``confirmed`` means that it answered something now."""
+
+    target: Target
+    probes: HostProbes
+    mac_address: str | None = None
+    confirmed: bool = False
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """``unasked`` addresses were not tried because the sweep was ended early; ``last_asked_s`` is
+    when the last one was asked for (None: there was nobody to ask for)."""
+
+    hosts: tuple[SweptHost, ...]
+    unanswered: tuple[Target, ...]
+    proxies: dict[str, int]
+    unasked: int
+    last_asked_s: float | None
+    ended_early: bool
+
+
+@dataclass(slots=True)
+class _Pace:
+    """A token bucket: ``rate_per_s`` with small bursts."""
+
+    rate_per_s: float
+    tokens: float = _BURST
+    then: float | None = None
+
+    def room(self, now: float) -> int:
+        if self.then is not None:
+            self.tokens = min(_BURST, self.tokens + (now - self.then) * self.rate_per_s)
+        self.then = now
+        return int(self.tokens + _ROUNDING)
+
+    def spend(self, count: int) -> None:
+        self.tokens -= count
+
+    def next_s(self) -> float:
+        return max(0.0, 1.0 - self.tokens) / self.rate_per_s
+
+
+@dataclass(slots=True)
+class _Paces:
+    datagrams: _Pace = field(default_factory=lambda: _Pace(DATAGRAMS_PER_S))
+    connections: _Pace = field(default_factory=lambda: _Pace(CONNECTIONS_PER_S))
+
+
+class Sweep:
+    """Runs once. ``ports`` are those of every target that names none of its own."""
+
+    def __init__(
+        self,
+        network: ScanNetwork,
+        targets: Sequence[Target],
+        ports: Sequence[int],
+        *,
+        sockets_max: int = SOCKETS_MAX,
+        tries: int = TRIES,
+    ) -> None:
+        self._network = network
+        self._ports = tuple(ports)
+        self._sockets_max = sockets_max
+        self._tries = tries
+        self._window = ArpWindow([target for target in targets if target.way == "arp"])
+        self._direct = deque(target for target in targets if target.way != "arp")
+        self._direct_total = len(self._direct)
+        self._total = len(targets)
+        self._hosts: dict[str, SweptHost] = {}
+        self._active: deque[SweptHost] = deque()
+        self._census = MacCensus()
+        self._paces = _Paces()
+        self._sockets = 0
+
+    def run(
+        self,
+        *,
+        deadline_s: float,
+        is_cancelled: Callable[[], bool],
+        tell: Callable[[int, int], None],
+    ) -> SweepResult:
+        """Sweep until nothing is due, ``deadline_s`` (of the network's clock) or the cancellation.
+
+        ``tell`` gets (addresses settled, all addresses) at most at each tick.
+        """
+        self._take_neighbours(self._network.known_neighbours())
+        ended_early = False
+        told = -_TICK_S
+        while not self._is_done(now := self._network.now()):
+            if is_cancelled() or now >= deadline_s:
+                ended_early = True
+                break
+            self._ask(now)
+            self._connect(now)
+            self._time_out(now)
+            if now - told >= _TICK_S:
+                tell(self._settled_count(now), self._total)
+                told = now
+            happened = self._network.wait(self._pause_s(now))
+            self._take_neighbours(happened.neighbours)
+            self._take_contacts(happened.contacts)
+        tell(self._settled_count(self._network.now()), self._total)
+        return self._result(ended_early)
+
+    # ------------------------------------------------------------------ what is due
+
+    def _is_done(self, now: float) -> bool:
+        return not self._direct and not self._active and self._window.is_settled(now)
+
+    def _settled_count(self, now: float) -> int:
+        return self._window.done_count(now) + self._direct_total - len(self._direct)
+
+    def _pause_s(self, now: float) -> float:
+        """Return how long nothing can be done but wait for the network."""
+        moments = [now + _TICK_S]
+        settles_at = self._window.settles_at()
+        if settles_at is None and self._window.next_to_ask(1):
+            moments.append(now + self._paces.datagrams.next_s())
+        elif settles_at is not None and settles_at > now:
+            moments.append(settles_at)
+        for host in self._active:
+            if (due := host.probes.next_due) is not None:
+                moments.append(due)
+        if self._waits_for_pace:
+            moments.append(now + self._paces.connections.next_s())
+        return max(0.0, min(moments) - now)
+
+    @property
+    def _waits_for_pace(self) -> bool:
+        return self._paces.connections.tokens < 1 and self._sockets < self._sockets_max
+
+    # ------------------------------------------------------------------ acting
+
+    def _ask(self, now: float) -> None:
+        self._window.expire(now)
+        for target in self._window.next_to_ask(self._paces.datagrams.room(now)):
+            if not self._network.prime(target.address):
+                return
+            self._paces.datagrams.spend(1)
+            self._window.asked(now)
+
+    def _connect(self, now: float) -> None:
+        while self._direct and len(self._active) < self._sockets_max // IN_FLIGHT_MAX:
+            self._begin(self._direct.popleft())
+        self._sockets = sum(host.probes.sockets for host in self._active)
+        for _ in range(len(self._active)):
+            room = min(self._paces.connections.room(now), self._sockets_max - self._sockets)
+            if room < 1:
+                return
+            host = self._active[0]
+            self._active.rotate(-1)  # so that all hosts get their turn when sockets are short
+            for step in host.probes.connects(now, room):
+                self._take_step(host, step)
+
+    def _time_out(self, now: float) -> None:
+        for host in tuple(self._active):
+            due = host.probes.next_due
+            if due is not None and due <= now:
+                for step in host.probes.timeouts(now):
+                    self._take_step(host, step)
+            if host.probes.is_done:
+                self._finish(host, now)
+
+    def _take_step(self, host: SweptHost, step: Step) -> None:
+        address = host.target.address
+        if step.action in ("replace", "drop"):
+            self._network.drop(address, step.port)
+        if step.action != "drop":
+            self._paces.connections.spend(1)
+            self._sockets += 1
+            # Without a socket the try counts as silent: the next one finds it.
+            self._network.connect(address, step.port)
+
+    def _finish(self, host: SweptHost, now: float) -> None:
+        settles_at = self._window.settles_at()
+        has_time = settles_at is None or settles_at - now >= _SECOND_LOOK_S
+        if has_time and host.probes.look_again():
+            return
+        self._active.remove(host)
+
+    # ------------------------------------------------------------------ taking in
+
+    def _take_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
+        for entry in entries:
+            if entry.state == "failed":
+                self._window.failed(entry.address)
+            elif entry.mac_address and not is_multicast_mac(entry.mac_address):
+                self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
+
+    def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
+        # An answer to the kernel's third request is left to a later sweep.
+        is_late = self._window.is_settled(self._network.now() - _GRACE_S)
+        target = None if is_late else self._window.resolved(address)
+        host = self._hosts.get(address)
+        if target is not None:
+            host = self._begin(target)
+        if host is None:
+            return
+        host.mac_address = mac_address
+        host.confirmed = host.confirmed or is_answer
+        if self._census.add(mac_address, address):
+            for other in self._census.addresses(mac_address):
+                if other in self._hosts:
+                    self._hosts[other].probes.abandon_when_silent = True
+
+    def _begin(self, target: Target) -> SweptHost:
+        ports = self._ports if target.ports is None else target.ports
+        is_doubtful = target.way == "routed"
+        probes = HostProbes(ports, abandon_when_silent=is_doubtful, tries=self._tries)
+        host = SweptHost(target, probes)
+        self._hosts[target.address] = host
+        self._active.append(host)
+        return host
+
+    def _take_contacts(self, contacts: Iterable[Contact]) -> None:
+        now = self._network.now()
+        for contact in contacts:
+            host = self._hosts.get(contact.address)
+            if host is None or not host.probes.answered(contact.port, contact.outcome, now):
+                continue
+            self._network.drop(contact.address, contact.port)
+            if contact.outcome != "unreachable":
+                host.confirmed = True
+            if contact.latency_ms is not None:
+                host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
+
+    def _result(self, ended_early: bool) -> SweepResult:
+        return SweepResult(
+            hosts=tuple(self._hosts.values()),
+            unanswered=self._window.unanswered,
+            proxies=self._census.proxies,
+            unasked=self._window.unasked_count + len(self._direct),
+            last_asked_s=self._window.last_asked_s,
+            ended_early=ended_early,
+        )

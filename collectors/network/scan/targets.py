@@ -1,0 +1,266 @@
+"""Which addresses the scan may try, in which order, and what it leaves out and says so.
+
+Only private ranges are ever scanned (RFC 1918; RFC 3927 link-local; the shared space of RFC 6598
+only when the configuration names it). Nearest addresses come first, so that a cut by ``max_hosts``
+keeps what most likely matters.
+"""
+
+import heapq
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from itertools import chain, islice
+from typing import Literal
+
+from collectors.network.host.local_network import LocalInterface
+
+PRIVATE_RANGES = tuple(
+    IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+)
+LINK_LOCAL_RANGE = IPv4Network("169.254.0.0/16")
+SHARED_RANGE = IPv4Network("100.64.0.0/10")
+_BLOCK_PREFIX, _BLOCK_ADDRESSES = 24, 256
+_POINT_TO_POINT_PREFIX = 31  # RFC 3021: both addresses are hosts
+_VIRTUAL_NAMES = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "cni", "podman")
+
+Way = Literal["local", "arp", "routed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One address to try. ``ports`` None means all ports of the job.
+
+    ``way``: "local" is this machine, "arp" an address the kernel resolves to a MAC on
+    ``interface_name``, "routed" everything else.
+    """
+
+    address: str
+    way: Way
+    interface_name: str | None = None
+    ports: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSelection:
+    """``networks`` are the ranges of which every address is among the targets."""
+
+    targets: tuple[Target, ...] = ()
+    networks: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A subnet to cover, ``near`` being the address of ours it is counted from."""
+
+    network: IPv4Network
+    near: IPv4Address
+    way: Way
+    interface_name: str | None
+
+
+def is_private(address: str) -> bool:
+    """True for an IPv4 address in a private range, or IPv6 unique local or link-local."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv4Address):
+        return any(parsed in known for known in (*PRIVATE_RANGES, LINK_LOCAL_RANGE, SHARED_RANGE))
+    return parsed.is_link_local or parsed in ipaddress.IPv6Network("fc00::/7")
+
+
+def select_own_addresses(interfaces: Sequence[LocalInterface]) -> TargetSelection:
+    """Select this machine itself and nothing else."""
+    own = [
+        Target(address.address, "local", local.interface.name)
+        for local in interfaces
+        if local.is_up
+        for address in local.interface.addresses
+        if address.family == "ipv4"
+    ]
+    return TargetSelection(tuple(own))
+
+
+def select_targets(
+    interfaces: Sequence[LocalInterface],
+    *,
+    subnets: Sequence[str],
+    exclude: Sequence[str],
+    max_hosts: int,
+    first: Iterable[str] = (),
+) -> TargetSelection:
+    """Select at most ``max_hosts`` addresses: own ones, ``first``, then the nearest.
+
+    ``subnets`` empty means the private networks of ``interfaces`` (those in use).
+    """
+    limitations: list[str] = []
+    excluded = list(_parse_networks(exclude, limitations))
+    if subnets:
+        ranges = _configured_ranges(interfaces, subnets, limitations)
+    else:
+        ranges = _own_ranges(interfaces, limitations)
+    ranges = _distinct(ranges)
+    wanted = list(islice(_ordered(interfaces, ranges, first, excluded), max_hosts + 1))
+    targets = tuple(wanted[:max_hosts])
+    total = _count(ranges)
+    if len(wanted) <= max_hosts:
+        return TargetSelection(targets, _covered(ranges, excluded), tuple(limitations))
+    limitations.append(
+        f"{len(targets)} of about {total} addresses were tried: max_hosts is {max_hosts}"
+    )
+    return TargetSelection(targets, (), tuple(limitations), truncated=True)
+
+
+def _ordered(
+    interfaces: Sequence[LocalInterface],
+    ranges: Sequence[_Range],
+    first: Iterable[str],
+    excluded: Sequence[IPv4Network],
+) -> Iterator[Target]:
+    """Yield distinct targets, best first."""
+    own = {t.address: t for t in select_own_addresses(interfaces).targets}
+    preferred = (_target(address, ranges) for address in first)
+    seen: set[str] = set()
+    for target in chain(own.values(), filter(None, preferred), _nearest_first(ranges, excluded)):
+        if target.address in seen:
+            continue
+        seen.add(target.address)
+        address = IPv4Address(target.address)
+        if target.way == "local" or not any(address in network for network in excluded):
+            yield target
+
+
+def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> Iterator[Target]:
+    """Yield all addresses, blocks of 256 by their distance from our own address."""
+    streams = [_blocks(covered, rank) for rank, covered in enumerate(ranges)]
+    for _distance, rank, start in heapq.merge(*streams):
+        block = IPv4Network((start, _BLOCK_PREFIX))
+        # Skipped whole, since an excluded network may hold millions of addresses.
+        if any(block.subnet_of(network) for network in excluded):
+            continue
+        covered = ranges[rank]
+        for address in _block_addresses(covered.network, start):
+            yield Target(str(address), covered.way, covered.interface_name)
+
+
+def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
+    """Leave out ranges inside one that came before, such as that of a second address."""
+    kept: list[_Range] = []
+    for each in ranges:
+        if not any(each.network.subnet_of(other.network) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _blocks(covered: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (distance, rank, start) of each block of a range, nearest first."""
+    first = int(covered.network.network_address)
+    last = int(covered.network.broadcast_address)
+    home = int(covered.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
+    for distance in range((last - first) // _BLOCK_ADDRESSES + 2):
+        sides = {home - distance * _BLOCK_ADDRESSES, home + distance * _BLOCK_ADDRESSES}
+        for start in sorted(sides):
+            if start <= last and start + _BLOCK_ADDRESSES > first:
+                yield distance, rank, start
+
+
+def _block_addresses(network: IPv4Network, start: int) -> Iterator[IPv4Address]:
+    first, last = int(network.network_address), int(network.broadcast_address)
+    if network.prefixlen < _POINT_TO_POINT_PREFIX:
+        first, last = first + 1, last - 1
+    for number in range(max(first, start), min(last + 1, start + _BLOCK_ADDRESSES)):
+        yield IPv4Address(number)
+
+
+def _own_ranges(interfaces: Sequence[LocalInterface], limitations: list[str]) -> list[_Range]:
+    has_default_route = any(local.metric is not None for local in interfaces)
+    ranges: list[_Range] = []
+    for local in interfaces:
+        name = local.interface.name
+        if local.is_point_to_point:
+            limitations.append(f"{name} is a point-to-point link and was not scanned")
+        elif has_default_route and local.metric is None and name.startswith(_VIRTUAL_NAMES):
+            limitations.append(f"{name} is a network of containers or VMs and was not scanned")
+        else:
+            ranges += _ranges_of(local, limitations)
+    return ranges
+
+
+def _ranges_of(local: LocalInterface, limitations: list[str]) -> Iterator[_Range]:
+    name = local.interface.name
+    for address in local.interface.addresses:
+        if address.family != "ipv4":
+            continue
+        network = IPv4Network(f"{address.address}/{address.prefix_length}", strict=False)
+        if any(network.subnet_of(known) for known in (*PRIVATE_RANGES, LINK_LOCAL_RANGE)):
+            way: Way = "arp" if local.has_arp else "routed"
+            yield _Range(network, IPv4Address(address.address), way, name)
+        else:
+            limitations.append(f"{network} on {name} is no private network and was not scanned")
+
+
+def _configured_ranges(
+    interfaces: Sequence[LocalInterface], subnets: Sequence[str], limitations: list[str]
+) -> list[_Range]:
+    allowed = (*PRIVATE_RANGES, LINK_LOCAL_RANGE, SHARED_RANGE)
+    ranges: list[_Range] = []
+    for network in _parse_networks(subnets, limitations):
+        if any(network.subnet_of(known) for known in allowed):
+            ranges += _split_by_link(network, interfaces)
+        else:
+            limitations.append(f"{network} is no private range and was not scanned")
+    return ranges
+
+
+def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
+    """Yield the part of a configured subnet that is on a link of ours, else all as routed."""
+    for own in _own_ranges(interfaces, []):
+        if network.subnet_of(own.network):
+            near = own.near if own.near in network else network.network_address
+            yield _Range(network, near, own.way, own.interface_name)
+            return
+    for own in _own_ranges(interfaces, []):
+        if own.network.subnet_of(network):
+            yield own
+    yield _Range(network, network.network_address, "routed", None)
+
+
+def _target(address: str, ranges: Sequence[_Range]) -> Target | None:
+    try:
+        parsed = IPv4Address(address)
+    except ValueError:
+        return None
+    for covered in ranges:
+        network = covered.network
+        edges = {network.network_address, network.broadcast_address}
+        is_edge = network.prefixlen < _POINT_TO_POINT_PREFIX and parsed in edges
+        if parsed in network and not is_edge:
+            return Target(address, covered.way, covered.interface_name)
+    return None
+
+
+def _covered(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
+    """Return the ranges that nothing is excluded from."""
+    networks = ipaddress.collapse_addresses(covered.network for covered in ranges)
+    return tuple(str(n) for n in networks if not any(n.overlaps(other) for other in excluded))
+
+
+def _count(ranges: Sequence[_Range]) -> int:
+    networks = ipaddress.collapse_addresses(covered.network for covered in ranges)
+    return sum(max(network.num_addresses - 2, 1) for network in networks)
+
+
+def _parse_networks(texts: Sequence[str], limitations: list[str]) -> Iterator[IPv4Network]:
+    for text in texts:
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            limitations.append(f"{text[:64]!r} is no network and was left out")
+            continue
+        if isinstance(network, IPv4Network):
+            yield network
+        else:
+            limitations.append(f"{network} is IPv6 and not swept: its hosts show by mDNS")

@@ -1,0 +1,1 @@
+"""The command line of the service: each verb takes its options, returns an exit code."""

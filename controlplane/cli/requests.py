@@ -1,0 +1,63 @@
+"""``venue-control request``: ask a device for a report, and wait for it if told to."""
+
+import argparse
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from agent.wire.operator_operations import (
+    CreateRequestReply,
+    CreateRequestRequest,
+    DeviceDetailReply,
+    DeviceDetailRequest,
+    RemoteRequest,
+)
+from controlplane.cli.connection import client_of, id_of
+from controlplane.cli.errors import CommandError
+from controlplane.client.operations import FacadeClient
+from controlplane.remote_control.lifecycle import FINISHED
+
+POLL_S = 1.0
+GRACE = timedelta(seconds=30)
+"""How long after ``expiresAt`` we still ask: the clocks of both sides may differ."""
+
+
+def create(options: argparse.Namespace) -> int:
+    body = CreateRequestRequest(instance_id=id_of(options.instance, "device"), kind=options.kind)
+    with client_of(options) as client:
+        reply = client.create_request(body)
+        sys.stdout.write(f"request {reply.request_id} queued\n")
+        sys.stdout.flush()
+        if not options.wait:
+            return 0
+        return _wait(client, body.instance_id, reply)
+
+
+def _wait(client: FacadeClient, instance_id: UUID, reply: CreateRequestReply) -> int:
+    last = "queued"
+    while datetime.now(UTC) < reply.expires_at + GRACE:
+        detail = client.device(DeviceDetailRequest(instance_id=instance_id))
+        request = _find(detail, reply.request_id)
+        if request.status != last:
+            last = request.status
+            sys.stdout.write(f"request {reply.request_id} {last}\n")
+            sys.stdout.flush()
+        if last in FINISHED or last == "expired":
+            return _finish(detail, request)
+        time.sleep(POLL_S)
+    raise CommandError(f"the request is still {last} after it should have expired")
+
+
+def _find(detail: DeviceDetailReply, request_id: UUID) -> RemoteRequest:
+    for request in detail.requests:
+        if request.id == request_id:
+            return request
+    raise CommandError("the service does not list the request any more")
+
+
+def _finish(detail: DeviceDetailReply, request: RemoteRequest) -> int:
+    for report in detail.reports:
+        if report.request_id == request.id:
+            sys.stdout.write(f"report {report.report_id}\n")
+    return 0 if request.status in {"completed", "partial"} else 1

@@ -1,0 +1,71 @@
+"""``venue-control serve``: run the service until it is told to stop."""
+
+import argparse
+import ipaddress
+import os
+import sys
+from urllib.parse import urlsplit
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from controlplane.cli.errors import ClosedError, CommandError, UsageError
+from controlplane.server import bind, serve, url_of
+from controlplane.settings import Settings
+from controlplane.storage.database import DatabaseVersionError
+from controlplane.storage.location import default_database
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = settings_of(options)
+    try:
+        listener = bind(options.host, options.port)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"cannot listen on {options.host} port {options.port}: {error}") from error
+    with listener:
+        if not _is_loopback(listener.getsockname()[0]):
+            sys.stderr.write(
+                f"warning: {url_of(listener)} is plain HTTP beyond this machine: "
+                "API keys travel in the clear unless TLS is put in front of it\n"
+            )
+        try:
+            serve(
+                options.database or default_database(os.environ),
+                listener,
+                settings,
+                options.log_level,
+            )
+        except (SQLAlchemyError, DatabaseVersionError, OSError, ImportError) as error:
+            raise database_error(error) from error
+    return 0
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    tracker = options.tracker_url
+    if tracker is not None and (
+        urlsplit(tracker).scheme not in {"http", "https"} or not urlsplit(tracker).hostname
+    ):
+        raise UsageError(f"--tracker-url {tracker!r} is not an http or https address")
+    return Settings(
+        online_window_s=options.online_window,
+        request_ttl_s=options.request_ttl,
+        challenge_ttl_s=options.challenge_ttl,
+        body_limit_bytes=options.body_limit,
+        rate_per_s=options.rate,
+        burst=options.burst,
+        tracker_url=tracker,
+        tracker_attempts_max=options.tracker_attempts,
+    )
+
+
+def database_error(error: Exception) -> CommandError:
+    if isinstance(error, PermissionError):
+        return ClosedError(
+            f"the database {error.filename} is closed to this user",
+            "Ask as its owner or as root, or name another one by --database.",
+        )
+    reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+    return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file")
+
+
+def _is_loopback(host: str) -> bool:
+    return ipaddress.ip_address(host.split("%", maxsplit=1)[0]).is_loopback

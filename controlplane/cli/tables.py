@@ -1,0 +1,154 @@
+"""Tables for a terminal, fit for 80 columns."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agent.presentation.plain_text import plain
+from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
+
+if TYPE_CHECKING:
+    from controlplane.storage.tables import ApiKey
+
+STATUS_STYLES = {
+    "queued": "cyan",
+    "received": "cyan",
+    "running": "blue",
+    "completed": "green",
+    "partial": "yellow",
+    "failed": "red",
+    "expired": "dim",
+    "sent": "green",
+    "pending": "cyan",
+    "disabled": "dim",
+}
+FREE_TEXT = frozenset({"location", "locations", "name"})
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=False)
+
+
+def print_keys(keys: Sequence["ApiKey"]) -> None:
+    now = datetime.now(UTC)
+    table = _table("id", "key", "grant", "locations", "name", "used")
+    for key in keys:
+        state = "revoked" if key.revoked_at else ("write" if key.can_write else "read")
+        table.add_row(
+            str(key.id),
+            f"…{key.hint}",
+            Text(state, "red" if key.revoked_at else ""),
+            _text(", ".join(key.locations) or "all"),
+            _text(key.name or "–"),
+            age(key.last_used_at, now),
+        )
+    _print(table, len(keys), "There are no keys. Make one: venue-control keys create --write")
+
+
+def print_devices(devices: Sequence[Device], *, is_cut: bool) -> None:
+    now = datetime.now(UTC)
+    table = _table("instance", "state", "platform", "location", "seen")
+    for device in devices:
+        table.add_row(
+            str(device.instance_id),
+            state_of(device),
+            device.platform,
+            _text(device.location_name or device.location_id),
+            age(device.last_seen_at, now),
+        )
+    _print(table, len(devices), "No device has enrolled yet.")
+    if is_cut:
+        console().print("There are more devices than are shown.")
+
+
+def print_device(device: Device) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in _facts(device):
+        grid.add_row(name, value if isinstance(value, Text) else _text(value))
+    console().print(grid)
+
+
+def print_requests(requests: Sequence[RemoteRequest]) -> None:
+    now = datetime.now(UTC)
+    table = _table("request", "kind", "status", "asked", title="Requests")
+    for request in requests:
+        table.add_row(
+            str(request.id),
+            request.kind,
+            _status(request.status),
+            age(request.created_at, now),
+        )
+    _print(table, len(requests), "No requests.")
+
+
+def print_reports(reports: Sequence[ReportSummary]) -> None:
+    now = datetime.now(UTC)
+    table = _table("report", "kind", "outcome", "tracker", "received", title="Reports")
+    for report in reports:
+        table.add_row(
+            str(report.report_id),
+            report.kind,
+            _status(report.outcome),
+            _status(report.tracker_status),
+            age(report.created_at, now),
+        )
+    _print(table, len(reports), "No reports.")
+
+
+def state_of(device: Device) -> Text:
+    if device.revoked_at is not None:
+        return Text("revoked", "red")
+    return Text("online", "green") if device.online else Text("offline", "yellow")
+
+
+def age(moment: datetime | None, now: datetime) -> str:
+    """Return how long ago ``moment`` was, in the largest whole unit: ``29 min``."""
+    if moment is None:
+        return "never"
+    seconds = int((now - moment).total_seconds())
+    for unit_s, unit in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
+        if seconds >= unit_s:
+            return f"{seconds // unit_s} {unit}"
+    return "now" if seconds <= 1 else f"{seconds} s"
+
+
+def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
+    yield "instance", str(device.instance_id)
+    yield "state", state_of(device)
+    yield "binding", str(device.binding_id)
+    yield "location", device.location_name or device.location_id
+    yield "organization", device.organization_name or device.organization_id
+    yield "install id", device.legacy_install_id
+    yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
+    yield "capabilities", ", ".join(device.capabilities) or "none"
+    yield "last seen", f"{device.last_seen_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "enrolled", f"{device.created_at:%Y-%m-%d %H:%M:%S} UTC"
+    if device.revoked_at is not None:
+        yield "revoked", f"{device.revoked_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        # What people named may be long and is folded; ids are there to be copied whole.
+        table.add_column(column, no_wrap=column not in FREE_TEXT, overflow="fold")
+    return table
+
+
+def _print(table: Table, count: int, empty: str) -> None:
+    console().print(table if count else Text(empty, "dim"))
+
+
+def _text(value: str) -> Text:
+    return Text(plain(value))
+
+
+def _status(status: str) -> Text:
+    return Text(status, STATUS_STYLES.get(status, ""))

@@ -1,0 +1,1 @@
+"""The service as its clients call it, over HTTP."""

@@ -1,0 +1,89 @@
+"""What every call passes before it reaches its operation: method, key, rate, type, size."""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.requests import Request
+
+from controlplane.accounts.api_keys import Caller, parse_bearer
+from controlplane.accounts.key_store import note_use, recognise
+from controlplane.core import Core
+from controlplane.http.errors import (
+    Refusal,
+    body_too_large,
+    rate_limited,
+    read_only_key,
+    unauthenticated,
+)
+
+
+async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
+    """Return who is calling, or raise the refusal."""
+    require_method(request, "POST")
+    caller = await _authenticate(core, request)
+    request.state.key_id = str(caller.key_id)
+    wait_s = core.rate_limit.take(caller.key_id)
+    if wait_s:
+        raise rate_limited(wait_s)
+    if writes and not caller.can_write:
+        raise read_only_key()
+    _require_json(request.headers)
+    return caller
+
+
+async def read_body(core: Core, request: Request) -> bytes:
+    """Return the body, if it is not too large and does not come too slowly."""
+    limit = core.settings.body_limit_bytes
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > limit:
+        raise body_too_large(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(core.settings.body_timeout_s):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise body_too_large(limit)
+    except TimeoutError:
+        raise Refusal(
+            HTTPStatus.REQUEST_TIMEOUT,
+            "body_timeout",
+            f"the body did not arrive within {core.settings.body_timeout_s:g} s",
+            headers={"Connection": "close"},
+        ) from None
+    return bytes(body)
+
+
+def require_method(request: Request, *methods: str) -> None:
+    if request.method not in methods:
+        raise Refusal(
+            HTTPStatus.METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            f"only {' and '.join(methods)} is served here",
+            headers={"Allow": ", ".join(methods)},
+        )
+
+
+async def _authenticate(core: Core, request: Request) -> Caller:
+    key = parse_bearer(request.headers.get("authorization"))
+    if key is None:
+        raise unauthenticated()
+    now = core.clock()
+    recognised = await core.read(lambda session: recognise(session, key, now))
+    if recognised is None:
+        raise unauthenticated()
+    if recognised.is_use_due:
+        await core.write(lambda session: note_use(session, recognised.caller.key_id, now))
+    return recognised.caller
+
+
+def _require_json(headers: Mapping[str, str]) -> None:
+    media_type = headers.get("content-type", "").split(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            "invalid_request",
+            "the body must be application/json",
+            headers={"Accept-Post": "application/json"},
+        )

@@ -1,1 +1,0 @@
-"""The procedures of `remoteControl`: a model in, a record out, within one transaction."""

@@ -1,0 +1,1 @@
+"""The procedures of `remoteControl`: a model in, a record out, in one transaction."""

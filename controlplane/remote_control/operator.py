@@ -1,0 +1,176 @@
+"""The operator asks for reports, reads them, and lists or revokes devices."""
+
+import uuid
+
+from sqlalchemy import func, select
+
+from agent.wire.operator_operations import (
+    CreateRequestReply,
+    CreateRequestRequest,
+    DeviceDetailReply,
+    DeviceDetailRequest,
+    ListDevicesReply,
+    ListDevicesRequest,
+    ReportDetail,
+    ReportDetailRequest,
+    RevokeReply,
+    RevokeRequest,
+)
+from controlplane.http.errors import conflict, not_found
+from controlplane.remote_control import lifecycle
+from controlplane.remote_control.context import Desk
+from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.remote_control.expiry import expire_binding, expire_due
+from controlplane.remote_control.records import (
+    PROTOCOL_VERSION,
+    device_record,
+    report_detail,
+    report_summary,
+    request_record,
+)
+from controlplane.storage.tables import Binding, Device, Report, Request
+
+
+def create_request(desk: Desk, body: CreateRequestRequest) -> CreateRequestReply:
+    device = desk.device(body.instance_id, lock=True)
+    if device.revoked_at is not None:
+        raise conflict("device_revoked", "the device was revoked and receives no requests")
+    expire_due(desk.session, desk.now, device.instance_id)
+    _refuse_flood(desk, device)
+    request = Request(
+        id=uuid.uuid4(),
+        instance_id=device.instance_id,
+        binding_id=device.binding_id,
+        organization_id=device.organization_id,
+        location_id=device.location_id,
+        requested_by_id=desk.caller.user_id,
+        kind=body.kind,
+        status=lifecycle.INITIAL,
+        expires_at=desk.now + desk.settings.request_ttl,
+        created_at=desk.now,
+        updated_at=desk.now,
+    )
+    desk.session.add(request)
+    desk.woken.add(device.key_id)
+    return CreateRequestReply(
+        version=PROTOCOL_VERSION,
+        request_id=request.id,
+        binding_id=request.binding_id,
+        kind=request.kind,
+        expires_at=request.expires_at,
+        status="queued",
+    )
+
+
+def list_devices(desk: Desk, body: ListDevicesRequest) -> ListDevicesReply:
+    """Return a page of devices, in the order in which they first enrolled."""
+    after = 0 if body.cursor is None else read_cursor("devices", body.cursor)[0]
+    size = desk.settings.page_size
+    query = (
+        select(Device)
+        .where(Device.organization_id == desk.caller.organization_id, Device.position > after)
+        .order_by(Device.position)
+        .limit(size + 1)
+    )
+    if desk.caller.locations:
+        query = query.where(Device.location_id.in_(desk.caller.locations))
+    rows = desk.session.scalars(query).all()
+    page, is_more = rows[:size], len(rows) > size
+    return ListDevicesReply(
+        devices=tuple(device_record(row, desk.now, desk.settings) for row in page),
+        next_cursor=write_cursor("devices", page[-1].position) if is_more else None,
+    )
+
+
+def device_detail(desk: Desk, body: DeviceDetailRequest) -> DeviceDetailReply:
+    """Return the device with a page of its requests and one of its reports, newest first.
+
+    One cursor carries both positions; a list that has ended stays empty on later pages.
+    """
+    device = desk.device(body.instance_id)
+    before = (
+        (POSITION_MAX, POSITION_MAX) if body.cursor is None else read_cursor("history", body.cursor)
+    )
+    requests, next_request = _requests(desk, device, before[0])
+    reports, next_report = _reports(desk, device, before[1])
+    is_more = next_request > 0 or next_report > 0
+    return DeviceDetailReply(
+        device=device_record(device, desk.now, desk.settings),
+        requests=tuple(request_record(row) for row in requests),
+        reports=tuple(report_summary(row) for row in reports),
+        next_cursor=write_cursor("history", next_request, next_report) if is_more else None,
+    )
+
+
+def read_report(desk: Desk, body: ReportDetailRequest) -> ReportDetail:
+    report = desk.session.scalars(select(Report).where(Report.id == body.report_id)).first()
+    if report is None:
+        raise not_found("report")
+    desk.visit(report.organization_id, report.location_id, "report")
+    return report_detail(report)
+
+
+def revoke(desk: Desk, body: RevokeRequest) -> RevokeReply:
+    """End the device's binding and what is open for it. Doing it again changes nothing."""
+    device = desk.device(body.instance_id, lock=True)
+    if device.revoked_at is None:
+        device.revoked_at = desk.now
+        binding = desk.session.get(Binding, device.binding_id)
+        if binding is not None:
+            binding.ended_at = desk.now
+        expire_binding(desk.session, desk.now, device.binding_id)
+        desk.woken.add(device.key_id)
+    return RevokeReply(revoked=True)
+
+
+def _refuse_flood(desk: Desk, device: Device) -> None:
+    query = (
+        select(func.count())
+        .select_from(Request)
+        .where(Request.binding_id == device.binding_id, Request.status.in_(lifecycle.OPEN))
+    )
+    limit = desk.settings.open_requests_max
+    if desk.session.scalars(query).one() >= limit:
+        raise conflict("too_many_open_requests", f"the device has {limit} open requests already")
+
+
+def _requests(desk: Desk, device: Device, before: int) -> tuple[list[Request], int]:
+    query = (
+        select(Request)
+        .where(
+            Request.instance_id == device.instance_id,
+            Request.organization_id == device.organization_id,
+            Request.position < before,
+        )
+        .order_by(Request.position.desc())
+        .limit(desk.settings.page_size + 1)
+    )
+    if desk.caller.locations:
+        query = query.where(Request.location_id.in_(desk.caller.locations))
+    rows = list(desk.session.scalars(query))
+    page = rows[: desk.settings.page_size]
+    for row in page:
+        # A reading operation writes nothing: what is due is shown as expired, the sweep does it.
+        if lifecycle.is_due(row.status, row.expires_at, desk.now):
+            desk.session.expunge(row)
+            row.status = lifecycle.move(row.status, "expire")
+            row.finished_at = row.expires_at
+    return page, page[-1].position if len(rows) > len(page) else 0
+
+
+def _reports(desk: Desk, device: Device, before: int) -> tuple[list[Report], int]:
+    query = (
+        select(Report)
+        .where(
+            Report.instance_id == device.instance_id,
+            Report.organization_id == device.organization_id,
+            Report.position < before,
+        )
+        .order_by(Report.position.desc())
+        .limit(desk.settings.page_size + 1)
+    )
+    if desk.caller.locations:
+        query = query.where(Report.location_id.in_(desk.caller.locations))
+    rows = list(desk.session.scalars(query))
+    page = rows[: desk.settings.page_size]
+    return page, page[-1].position if len(rows) > len(page) else 0

@@ -1,0 +1,58 @@
+"""Which procedure answers which path, what body it takes, and whether it writes.
+
+``onCommands`` is not here: its reply is a stream (see ``controlplane.http.commands``).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from agent.wire import device_operations as device
+from agent.wire import operator_operations as operators
+from agent.wire import routes
+from agent.wire.base import Message
+from controlplane.http.bodies import parse_body
+from controlplane.remote_control import delivery, enrollment, operator, submission
+from controlplane.remote_control.context import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``parse`` makes a model of the body or refuses it; it needs no database and is done first.
+
+    ``run`` may return None, which is null on the wire. ``writes`` tells that the API key needs
+    a write grant.
+    """
+
+    parse: Callable[[bytes], Any]
+    run: Callable[[Desk, Any], Message | None]
+    writes: bool
+
+
+def _read(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
+    return Operation(partial(parse_body, body), run, writes=False)
+
+
+def _write(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
+    return Operation(partial(parse_body, body), run, writes=True)
+
+
+OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
+    {
+        routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
+        routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
+        routes.CURRENT: _read(device.EmptyRequest, enrollment.current),
+        routes.HEARTBEAT: _write(device.HeartbeatRequest, enrollment.heartbeat),
+        routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
+        routes.SUBMIT_RESULT: Operation(
+            submission.parse_submission, submission.submit_result, writes=True
+        ),
+        routes.CREATE_REQUEST: _write(operators.CreateRequestRequest, operator.create_request),
+        routes.LIST_DEVICES: _read(operators.ListDevicesRequest, operator.list_devices),
+        routes.DEVICE_DETAIL: _read(operators.DeviceDetailRequest, operator.device_detail),
+        routes.REPORT_DETAIL: _read(operators.ReportDetailRequest, operator.read_report),
+        routes.REVOKE: _write(operators.RevokeRequest, operator.revoke),
+    }
+)

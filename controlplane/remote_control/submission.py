@@ -1,0 +1,123 @@
+"""The device hands in a report, with or without a request for it.
+
+The same report id with the same content gets the same reply, however often it is sent; with
+other content it is refused. That is judged first: a device whose binding has ended meanwhile
+still learns that its report arrived.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from agent.wire.codec import to_plain
+from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
+from agent.wire.payloads.by_kind import PAYLOADS
+from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
+from controlplane.http.errors import conflict, invalid_field
+from controlplane.remote_control import lifecycle
+from controlplane.remote_control.canonical import canonical_json, sha256_hex
+from controlplane.remote_control.context import Desk
+from controlplane.remote_control.delivery import refusal_of, request_of
+from controlplane.remote_control.expiry import expire_due
+from controlplane.storage.tables import Device, Report, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one."""
+
+    body: SubmitResultRequest
+    body_hash: str
+    payload: bytes
+
+
+def parse_submission(content: bytes) -> Submission:
+    body = parse_part(SubmitResultRequest, parse_json(content))
+    payload = canonical_json(_payload(body))
+    require_unique_keys(content)
+    return Submission(body, sha256_hex(canonical_json(to_plain(body))), payload)
+
+
+def submit_result(desk: Desk, submission: Submission) -> SubmitResultReply:
+    body = submission.body
+    desk.lock_binding(body.binding_id)
+    known = _known_report(desk, body)
+    if known is not None:
+        if known.body_hash != submission.body_hash:
+            raise conflict("report_conflict", "another report was handed in with this reportId")
+        return _reply(known)
+    device = desk.bound_device(body.binding_id)
+    request = _finish_request(desk, body, device)
+    report = _report(desk, submission, device, request)
+    desk.session.add(report)
+    return _reply(report)
+
+
+def _known_report(desk: Desk, body: SubmitResultRequest) -> Report | None:
+    report = desk.session.scalars(select(Report).where(Report.id == body.report_id)).first()
+    if report is None:
+        return None
+    desk.visit(report.organization_id, report.location_id, "report")
+    return report
+
+
+def _payload(body: SubmitResultRequest) -> Any:
+    """Return the report as plain JSON values, valid for its kind, or None."""
+    if body.report is None:
+        if body.outcome != "failed":
+            raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
+        return None
+    return to_plain(parse_part(PAYLOADS[body.kind], body.report, "report"))
+
+
+def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Request | None:
+    if body.request_id is None:
+        return None
+    expire_due(desk.session, desk.now, device.instance_id)
+    request = request_of(desk, body.request_id, body.binding_id)
+    if request.kind != body.kind:
+        raise invalid_field("kind", f"the request is for a report of kind {request.kind}")
+    try:
+        request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
+    except lifecycle.TransitionRefusedError as refused:
+        raise refusal_of(refused) from None
+    request.finished_at = desk.now
+    request.updated_at = desk.now
+    return request
+
+
+def _report(desk: Desk, submission: Submission, device: Device, request: Request | None) -> Report:
+    body = submission.body
+    has_tracker = desk.settings.tracker_url is not None
+    return Report(
+        id=body.report_id,
+        request_id=None if request is None else request.id,
+        instance_id=device.instance_id,
+        binding_id=device.binding_id,
+        organization_id=device.organization_id,
+        location_id=device.location_id,
+        user_id=device.user_id,
+        kind=body.kind,
+        outcome=body.outcome,
+        failure_reason=body.failure_reason,
+        payload=submission.payload.decode(),
+        payload_hash=sha256_hex(submission.payload),
+        body_hash=submission.body_hash,
+        tracker_status="pending" if has_tracker else "disabled",
+        tracker_event_id=str(uuid.uuid4()),
+        tracker_attempts=0,
+        tracker_due_at=desk.now if has_tracker else None,
+        created_at=desk.now,
+        updated_at=desk.now,
+    )
+
+
+def _reply(report: Report) -> SubmitResultReply:
+    return SubmitResultReply(
+        report_id=report.id,
+        request_id=report.request_id,
+        outcome=report.outcome,
+        tracker_status=report.tracker_status,
+    )

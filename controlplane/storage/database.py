@@ -1,0 +1,160 @@
+"""The database: how it is opened, and the two kinds of transaction.
+
+Work is a function of a session. ``write`` runs it again when another writer got in between
+(two enrolments of one instance, say), so it must have no effect but on the session.
+
+SQLite: WAL, synchronous=FULL (a device deletes its copy of a report once we say we have it),
+and BEGIN IMMEDIATE for writers, because a reader that turns writer cannot wait for the lock.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, create_engine, event, select, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.orm import Session
+
+from controlplane.storage.tables import SCHEMA_VERSION, Base, Schema
+
+Result = TypeVar("Result")
+WRITE_ATTEMPTS = 4
+BUSY_TIMEOUT_S = 5
+LAYOUT_LOCK = 0x76656E7565
+"""Any number that nobody else takes: "venue"."""
+SERIALIZATION_STATES = frozenset({"40001", "40P01"})
+"""SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
+
+
+class DatabaseBusyError(Exception):
+    """Others kept the database from being written for longer than we wait."""
+
+
+class DatabaseVersionError(Exception):
+    """The database was made by another version of this service."""
+
+
+class Database:
+    """An open database with this version's tables. ``url`` is SQLAlchemy's, or a file's path."""
+
+    def __init__(self, url: str, *, connections: int = 8) -> None:
+        parsed = parse_url(url)
+        self._is_sqlite = parsed.get_backend_name() == "sqlite"
+        if self._is_sqlite:
+            if not parsed.database or parsed.database == ":memory:":
+                raise ArgumentError("an SQLite database needs the path of a file")
+            _make_private(Path(parsed.database))
+        self._engine = _open(parsed, connections)
+        # SQLite's own waiting is a poll with growing sleeps; within a process a lock is fairer.
+        self._turn: AbstractContextManager[object] = (
+            threading.Lock() if self._is_sqlite else nullcontext()
+        )
+        self._writer = self._engine.execution_options(venue_writes=True)
+        self._make_tables()
+
+    def read(self, work: Callable[[Session], Result]) -> Result:
+        with Session(self._engine, expire_on_commit=False) as session:
+            return work(session)
+
+    def write(self, work: Callable[[Session], Result]) -> Result:
+        """Run ``work`` in a transaction and commit, or raise what it raised."""
+        for attempt in range(1, WRITE_ATTEMPTS + 1):
+            try:
+                return self._write_once(work)
+            except DBAPIError as error:
+                if not _is_collision(error):
+                    raise
+                if attempt == WRITE_ATTEMPTS:
+                    raise DatabaseBusyError("the database is busy") from error
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def _write_once(self, work: Callable[[Session], Result]) -> Result:
+        with (
+            self._turn,
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            return work(session)
+
+    def _make_tables(self) -> None:
+        with self._writer.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                # Processes that start at once would otherwise create the same tables.
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
+            Base.metadata.create_all(connection)
+        version = self.write(_stored_version)
+        if version != SCHEMA_VERSION:
+            self.close()
+            raise DatabaseVersionError(
+                f"the database has layout {version}, this program knows {SCHEMA_VERSION}"
+            )
+
+
+def parse_url(text: str) -> URL:
+    """Return the URL in ``text``; text without a scheme is the path of an SQLite file."""
+    if "://" in text:
+        return make_url(text)
+    return URL.create("sqlite", database=str(Path(text).expanduser()))
+
+
+def sqlite_file(text: str) -> Path | None:
+    """Return the file of an SQLite database; None for another kind."""
+    url = parse_url(text)
+    is_file = url.get_backend_name() == "sqlite" and url.database
+    return Path(url.database or "") if is_file else None
+
+
+def _open(url: URL, connections: int) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_size=connections, max_overflow=2, pool_pre_ping=True)
+    engine = create_engine(
+        url,
+        pool_size=connections,
+        max_overflow=2,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+    # The driver's own idea of when to BEGIN is switched off: _begin_sqlite says it.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Any) -> None:
+    writes = connection.get_execution_options().get("venue_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _stored_version(session: Session) -> int:
+    row = session.scalars(select(Schema)).first()
+    if row is None:
+        session.add(Schema(version=SCHEMA_VERSION))
+        return SCHEMA_VERSION
+    return row.version
+
+
+def _is_collision(error: DBAPIError) -> bool:
+    if isinstance(error, IntegrityError):
+        return True
+    if isinstance(error, OperationalError) and "database is locked" in str(error.orig):
+        return True
+    return getattr(error.orig, "sqlstate", None) in SERIALIZATION_STATES
+
+
+def _make_private(path: Path) -> None:
+    """Create the file so that only its owner reads it: it holds what the venues reported."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,0 +1,108 @@
+"""The contestants of the network bench: our scan step, our whole collector, and nmap."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.lab.tap.plan import VENUE_PORTS, LanPlan
+
+_SCAN_STEP = """
+import json, sys, time
+from collectors.network.host.local_network import read_local_network
+from collectors.network.scan.scan import scan
+from collectors.network.scan.targets import select_targets
+
+class Run:
+    cancelled = False
+    def progress(self, *_): pass
+    def on_cancel(self, _): pass
+
+local = read_local_network().in_use
+ports = json.loads(sys.argv[1])
+began = time.monotonic()
+chosen = select_targets(local, subnets=(), exclude=(), max_hosts=5000)
+found = scan(chosen.targets, ports, deadline_s=began + 120, run=Run())
+took = time.monotonic() - began
+print(json.dumps([took, [[h.address, h.mac_address, h.open_ports] for h in found.hosts]]))
+"""
+_JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one run found. ``macs`` has every host found, with "" where its MAC was not told."""
+
+    took_s: float
+    macs: dict[str, str] = field(default_factory=dict)
+    ports: frozenset[tuple[str, int]] = frozenset()
+    rss_mib: float = 0.0
+
+
+def run_scan_step(plan: LanPlan) -> Outcome:
+    """Time the scan alone, without the start of the interpreter."""
+    command = [sys.executable, "-c", _SCAN_STEP, json.dumps(VENUE_PORTS)]
+    done = subprocess.run(command, capture_output=True, check=True)
+    took_s, hosts = json.loads(done.stdout)
+    return Outcome(
+        took_s,
+        {address: mac or "" for address, mac, _ in hosts},
+        frozenset((address, port) for address, _, ports in hosts for port in ports),
+    )
+
+
+def run_collector(plan: LanPlan) -> Outcome:
+    """Run the child as the agent does, start included; peak memory as the kernel counts it."""
+    began = time.monotonic()
+    job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
+    rss_kib = 0
+    command = [sys.executable, "-m", "collectors", "network"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(job)
+        child.stdin.flush()
+        last = b""
+        for line in child.stdout:
+            rss_kib = max(rss_kib, peak_rss_kib(child.pid))
+            last = line
+    facts = json.loads(last)["facts"]
+    reached = (e for e in facts["endpoints"] if e["status"] == "reachable")
+    return Outcome(
+        time.monotonic() - began,
+        {host["address"]: host["mac_address"] or "" for host in facts["hosts"]},
+        frozenset((e["address"], e["port"]) for e in reached),
+        rss_kib / 1024,
+    )
+
+
+def run_nmap(plan: LanPlan, options: tuple[str, ...]) -> Outcome:
+    """Run nmap on the same ports, without names; a host counts when any port of it answered."""
+    ports = ",".join(map(str, VENUE_PORTS))
+    began = time.monotonic()
+    command = ["nmap", *options, "-n", "-p", ports, "-oX", "-", plan.subnet]
+    done = subprocess.run(command, capture_output=True, check=True)
+    took_s = time.monotonic() - began
+    macs: dict[str, str] = {}
+    found: set[tuple[str, int]] = set()
+    for host in ElementTree.fromstring(done.stdout).iter("host"):
+        kinds = {a.get("addrtype"): a.get("addr", "") for a in host.iter("address")}
+        states = {int(p.get("portid", 0)): p.find("state") for p in host.iter("port")}
+        told = {port: s.get("state") for port, s in states.items() if s is not None}
+        address = kinds.get("ipv4", "")
+        if "mac" in kinds or any(state in ("open", "closed") for state in told.values()):
+            macs[address] = kinds.get("mac", "").lower()
+        found |= {(address, port) for port, state in told.items() if state == "open"}
+    return Outcome(took_s, macs, frozenset(found))
+
+
+def peak_rss_kib(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return 0
+    lines = (line.split() for line in status.splitlines() if line.startswith("VmHWM:"))
+    return next((int(columns[1]) for columns in lines), 0)

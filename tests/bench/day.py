@@ -1,0 +1,227 @@
+"""Lives a compressed day: thousands of heartbeats and hundreds of reports in minutes, and prints by
+how much the daemon has grown.
+
+The daemon talks to the reference service over its event stream; both are alone in a network
+namespace. What the first request loads is there to stay, so growth counts from the end of the
+day's first tenth, in which both kinds of report are made.
+
+Usage: python -m tests.bench.day [--beats N] [--requests N] [--interval S] [--build NAME]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.daemon import LOOPBACK_ONLY, builds_here, running, show, write_config
+from tests.bench.processes import peak_kib, resident_kib
+from tests.packaging.local_service import Json, LocalService, local_service, until
+
+KINDS = ("network", "application")
+GOAL_KIB = 1024
+SAMPLES = 100
+LOOK_EVERY_S = 0.05
+"""Far less than the shortest pause between two heartbeats, so that none is missed."""
+FASTEST_S = 0.15
+ANSWERED_WITHIN_S = 60
+IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """``requests`` are spread evenly over ``beats`` heartbeats, ``interval_s`` apart."""
+
+    beats: int = 5_000
+    requests: int = 200
+    interval_s: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.interval_s < FASTEST_S:
+            raise ValueError(f"heartbeats less than {FASTEST_S} s apart cannot be counted")
+        if self.requests_before(self.first_tenth) < len(KINDS):
+            raise ValueError("the first tenth has no room for a report of each kind")
+
+    @property
+    def first_tenth(self) -> int:
+        return self.beats // 10
+
+    @property
+    def sample_every(self) -> int:
+        return max(1, self.beats // SAMPLES)
+
+    def requests_before(self, beat: int) -> int:
+        """Return how many requests there have been when heartbeat ``beat`` comes."""
+        return beat * self.requests // self.beats
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Resident memory of the daemon alone, without a collector's process."""
+
+    beat: int
+    resident_kib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``slope_kib`` is the growth in 1,000 heartbeats, by all samples after the first tenth."""
+
+    growth_kib: int
+    slope_kib: float
+    start_kib: int
+    end_kib: int
+    max_kib: int
+
+
+def judge(samples: Sequence[Sample], day: Day) -> Outcome:
+    """Tell growth from samples in their order; the last was taken when all reports were in."""
+    settled = [each for each in samples if each.beat >= day.first_tenth]
+    start, end = settled[0].resident_kib, settled[-1].resident_kib
+    return Outcome(
+        growth_kib=end - start,
+        slope_kib=1000 * _slope(settled),
+        start_kib=start,
+        end_kib=end,
+        max_kib=max(each.resident_kib for each in samples),
+    )
+
+
+def _slope(samples: Sequence[Sample]) -> float:
+    """Return KiB a heartbeat, by least squares."""
+    mean_beat = sum(s.beat for s in samples) / len(samples)
+    mean_kib = sum(s.resident_kib for s in samples) / len(samples)
+    spread = sum((s.beat - mean_beat) ** 2 for s in samples)
+    if not spread:
+        return 0.0
+    return sum((s.beat - mean_beat) * (s.resident_kib - mean_kib) for s in samples) / spread
+
+
+class Operator:
+    """Asks for reports in turn, and knows which have been answered."""
+
+    def __init__(self, service: LocalService, instance_id: str) -> None:
+        self._service = service
+        self._instance_id = instance_id
+        self._waiting: list[str] = []
+        self.asked = 0
+
+    def ask(self) -> None:
+        kind = KINDS[self.asked % len(KINDS)]
+        self._waiting.append(self._service.request(self._instance_id, kind))
+        self.asked += 1
+
+    def has_all(self) -> bool:
+        """Return whether every report has been taken in. Raises SystemExit for a failed one."""
+        while self._waiting:
+            row = self._service.request_row(self._instance_id, self._waiting[0])
+            if row["finishedAt"] is None:
+                return False
+            if row["status"] == "failed":
+                raise SystemExit(f"a report failed: {row}")
+            del self._waiting[0]
+        return True
+
+
+def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample]:
+    """Count heartbeats as the service takes them, ask for reports, and sample the daemon."""
+    operator = Operator(service, str(device["instanceId"]))
+    samples = []
+    for beat in _beats(service, day.beats):
+        if operator.asked < day.requests_before(beat):
+            operator.ask()
+        if beat == day.first_tenth:
+            samples.append(Sample(beat, _at_rest(pid, service, operator)))
+        elif beat % day.sample_every == 0:
+            # The service lists the newest requests only: look while they are there.
+            operator.has_all()
+            samples.append(Sample(beat, resident_kib(pid)))
+    samples.append(Sample(day.beats, _at_rest(pid, service, operator)))
+    if operator.asked != day.requests:
+        raise SystemExit(f"asked for {operator.asked} reports in place of {day.requests}")
+    return samples
+
+
+def _at_rest(pid: int, service: LocalService, operator: Operator) -> int:
+    """Return the resident memory a heartbeat after the last report that was asked for."""
+    until(operator.has_all, ANSWERED_WITHIN_S)
+    next(_beats(service, 1))
+    return resident_kib(pid)
+
+
+def _beats(service: LocalService, beats: int) -> Iterator[int]:
+    """Yield 1, 2, … as heartbeats are taken: nothing else moves a device's lastSeenAt."""
+    seen, beat = service.devices()[0]["lastSeenAt"], 0
+    while beat < beats:
+        now = until(lambda: _other(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
+        seen, beat = now, beat + 1
+        yield beat
+
+
+def _other(service: LocalService, seen: str) -> str | None:
+    now = str(service.devices()[0]["lastSeenAt"])
+    if now != seen:
+        return now
+    time.sleep(LOOK_EVERY_S)
+    return None
+
+
+def show_day(
+    name: str, line: tuple[str, ...], home: Path, day: Day, curve: Path | None = None
+) -> Outcome:
+    """Live a day with one build of the daemon, and print what it came to; ``curve`` gets the
+    samples as lines of ``heartbeat,KiB``."""
+    more = f'[heartbeat]\ninterval_seconds = {day.interval_s}\n[commands]\ndelivery = "stream"\n'
+    with local_service(home) as service:
+        config = write_config(home / "agent", service.base_url, service.api_key, more)
+        with running(line, config):
+            device = service.enrolled_device()
+        # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+        with running(line, config) as agent:
+            began = time.monotonic()
+            samples = live(agent.process.pid, service, device, day)
+            seconds = time.monotonic() - began
+            peak = peak_kib(agent.process.pid)
+    outcome = judge(samples, day)
+    if curve is not None:
+        curve.write_text("".join(f"{s.beat},{s.resident_kib}\n" for s in samples))
+    show(
+        f"24 h compressed ({name})",
+        f"growth {outcome.growth_kib / 1024:+.2f} MiB (goal < {GOAL_KIB / 1024:.0f})",
+        f"RSS {outcome.start_kib / 1024:.1f} after the first tenth, {outcome.end_kib / 1024:.1f} at"
+        f" the end, max {max(outcome.max_kib, peak) / 1024:.1f}",
+        f"{outcome.slope_kib:+.1f} KiB in 1,000 beats",
+        f"{day.beats} beats, {day.requests} reports, {seconds:.0f} s",
+    )
+    return outcome
+
+
+def main() -> int:
+    whole = Day()
+    parser = argparse.ArgumentParser(description="Live a compressed day, print the growth.")
+    parser.add_argument("--beats", type=int, default=whole.beats)
+    parser.add_argument("--requests", type=int, default=whole.requests)
+    parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")
+    parser.add_argument("--build", choices=sorted(builds_here()), help="default: the package")
+    parser.add_argument("--curve", type=Path, metavar="FILE", help="write the samples as CSV")
+    options = parser.parse_args()
+    try:
+        day = Day(options.beats, options.requests, options.interval)
+    except ValueError as error:
+        parser.error(str(error))
+    if IN_NAMESPACE not in os.environ:
+        again = (*LOOPBACK_ONLY, sys.executable, "-m", "tests.bench.day", *sys.argv[1:])
+        return subprocess.run(again, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
+    builds = builds_here()
+    name = options.build or list(builds)[-1]
+    with tempfile.TemporaryDirectory(prefix="venue-day-") as directory:
+        outcome = show_day(name, builds[name], Path(directory), day, options.curve)
+    return 0 if outcome.growth_kib < GOAL_KIB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,259 @@
+"""Prints what the agent costs and how fast it is, from the package and from a virtual
+environment, with other agents of the field measured in the same window.
+
+Everything runs in a network namespace of its own: there is nothing but loopback to talk to.
+Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers]
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from tests.bench import peers as bench_peers
+from tests.bench.daemon import (
+    LOOPBACK_ONLY,
+    ROOT,
+    builds_here,
+    running,
+    show,
+    write_config,
+)
+from tests.bench.day import Day, show_day
+from tests.bench.processes import Cost, cost_of
+from tests.fakes.strict_service import API_KEY, Reading, StrictService
+from tests.packaging.local_service import LocalService, local_service, until
+
+IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
+SETTLE_S = 20
+STARTS = 10
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
+    parser.add_argument("--window", type=float, default=120, help="seconds of idling measured")
+    parser.add_argument("--requests", type=int, default=50)
+    parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
+    parser.add_argument("--idle-only", action="store_true", help="measure idling only")
+    parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("namespaces and the peers' overlay need root: run it with sudo")
+    if IN_NAMESPACE not in os.environ:
+        return _in_a_namespace(with_peers=not options.no_peers)
+    builds = builds_here()
+    with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
+        home = Path(directory)
+        if not options.idle_only:
+            show_work(builds, home, options.requests)
+        with local_service(_made(home / "idle")) as service:
+            show_idling(builds, home, service, options.window, options.root)
+        if not options.idle_only:
+            show_day(*list(builds.items())[-1], _made(home / "day"), Day())
+    return 0
+
+
+def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
+    """Print everything but idling."""
+    show_sizes()
+    for name, line in builds.items():
+        show_verbs(name, line, home)
+        asyncio.run(show_starts(name, line, home))
+    with local_service(home) as service:
+        for name, line in builds.items():
+            show_latencies(name, line, home, service, requests)
+
+
+def _in_a_namespace(*, with_peers: bool) -> int:
+    """Start this very program again where only loopback exists; peers are fetched before."""
+    if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
+        words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
+        return subprocess.run(
+            words, env={**os.environ, "VENUE_BENCH_IN_MOUNTS": "1"}, check=False
+        ).returncode
+    with contextlib.ExitStack() as stack:
+        more: tuple[str, ...] = ()
+        if with_peers:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
+            root = stack.enter_context(bench_peers.overlay(Path(place)))
+            found = bench_peers.install(root)
+            sys.stdout.write(f"peers installed: {', '.join(p.package for p in found)}\n")
+            sys.stdout.flush()
+            more = ("--root", str(root))
+        words = (*LOOPBACK_ONLY, sys.executable, *_self(), *more)
+        return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
+
+
+def _self() -> tuple[str, ...]:
+    return ("-m", "tests.bench.footprint", *sys.argv[1:])
+
+
+# ---------------------------------------------------------------------------- the figures
+
+
+def show_sizes() -> None:
+    for package in sorted((ROOT / "dist").glob("*.deb")):
+        words = ("dpkg-deb", "--field", str(package), "Installed-Size")
+        installed = int(subprocess.run(words, capture_output=True, check=True).stdout)
+        size = package.stat().st_size / 2**20
+        show(package.name, f"{size:.1f} MiB", f"installed {installed / 1024:.1f} MiB")
+
+
+def show_verbs(name: str, line: tuple[str, ...], home: Path) -> None:
+    config = write_config(home / "verbs", "http://127.0.0.1:9", "key")
+    for words in (
+        ("--version",),
+        ("status", "--config", str(config)),
+        ("config", "check", "--config", str(config)),
+        ("history", "--config", str(config)),
+        ("service", "--help"),
+    ):
+        seconds = [_seconds(lambda words=words: _quietly(*line, *words)) for _ in range(5)]
+        show(f"{name}: venue-agent {' '.join(words[:2])}".split(" --config")[0], _ms(seconds))
+
+
+async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
+    """Start an agent that is enrolled already, again and again."""
+    async with StrictService(Reading.SSE) as service:
+        config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
+        ready, beaten = [], []
+        for _ in range(STARTS + 1):
+            service.heartbeats = 0
+            daemon = running(line, config)
+            now = await asyncio.to_thread(daemon.__enter__)
+            try:
+                await service.until(lambda: service.heartbeats > 0)
+                beaten.append(time.monotonic() - now.began)
+                ready.append(now.ready_s)
+            finally:
+                await asyncio.to_thread(daemon.__exit__, None, None, None)
+        # The first one had to enroll.
+        ready, beaten = ready[1:], beaten[1:]
+        show(f"{name}: exec to READY=1", _ms(ready))
+        show(f"{name}: exec to first heartbeat acknowledged", _ms(beaten))
+
+
+def show_latencies(
+    name: str, line: tuple[str, ...], home: Path, service: LocalService, requests: int
+) -> None:
+    """Request reports one after the other; the times are the service's own."""
+    config = write_config(home / f"latency-{name}", service.base_url, service.api_key)
+    received, started, finished = [], [], []
+    known = {device["instanceId"] for device in service.devices()}
+    with running(line, config):
+        device = until(
+            lambda: next((d for d in service.devices() if d["instanceId"] not in known), None), 30
+        )
+        instance_id = device["instanceId"]
+        for _ in range(requests):
+            request_id = service.request(instance_id, "network")
+            row = until(lambda: _finished(service, instance_id, request_id), 60)  # noqa: B023
+            created = _moment(row["createdAt"])
+            received.append(_moment(row["receivedAt"]) - created)
+            started.append(_moment(row["startedAt"]) - created)
+            finished.append(_moment(row["finishedAt"]) - created)
+    show(f"{name}: createRequest to acknowledged received", _percentiles(received))
+    show(f"{name}: createRequest to acknowledged running", _percentiles(started))
+    show(f"{name}: createRequest to report taken (this machine)", _percentiles(finished))
+
+
+def show_idling(
+    builds: dict[str, tuple[str, ...]],
+    home: Path,
+    service: LocalService,
+    window_s: float,
+    peers_root: Path | None,
+) -> None:
+    """Let everybody idle side by side, and read their books at both ends of the window."""
+    with contextlib.ExitStack() as stack:
+        pids: dict[str, int] = {}
+        for name, line in builds.items():
+            config = write_config(home / f"idle-{name}", service.base_url, service.api_key)
+            count = len(service.devices())
+            with running(line, config):
+                until(lambda count=count: len(service.devices()) > count, 30)
+            # A daemon that enrolled in this life carries what enrolling takes: start it anew.
+            agent = stack.enter_context(running(line, config))
+            pids[f"venue-agent ({name})"] = agent.process.pid
+        for peer in bench_peers.PEERS if peers_root else ():
+            with contextlib.suppress(FileNotFoundError):
+                pids[peer.package] = stack.enter_context(
+                    bench_peers.running(peers_root or Path(), peer)
+                )
+        time.sleep(SETTLE_S)
+        before = _costs(pids)
+        time.sleep(window_s)
+        after = _costs(pids)
+    show(f"idle for {window_s:.0f} s", "PSS MiB", "RSS MiB", "CPU %", "wake-ups/min", "processes")
+    for name, cost in after.items():
+        show(name, *_idle_row(before.get(name), cost, window_s))
+    for name in sorted(set(pids) - set(after)):
+        show(name, "ended by itself")
+
+
+def _idle_row(before: Cost | None, after: Cost, window_s: float) -> tuple[str, ...]:
+    if before is None:
+        return ("not measured",)
+    percent = 100 * (after.cpu_s - before.cpu_s) / window_s
+    wakeups = 60 * (after.wakeups - before.wakeups) / window_s
+    return (
+        f"{after.pss_mib:7.1f}",
+        f"{after.rss_mib:7.1f}",
+        f"{percent:6.3f}",
+        f"{wakeups:8.1f}",
+        str(after.processes),
+    )
+
+
+def _costs(pids: dict[str, int]) -> dict[str, Cost]:
+    costs = {}
+    for name, pid in pids.items():
+        with contextlib.suppress(OSError):
+            costs[name] = cost_of(pid)
+    return costs
+
+
+def _finished(service: LocalService, instance_id: str, request_id: str) -> dict[str, str] | None:
+    row = service.request_row(instance_id, request_id)
+    return row if row["finishedAt"] else None
+
+
+def _made(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    began = time.monotonic()
+    action()
+    return time.monotonic() - began
+
+
+def _quietly(*words: str) -> None:
+    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def _ms(seconds: list[float]) -> str:
+    return f"median {1000 * statistics.median(seconds):.0f} ms, max {1000 * max(seconds):.0f} ms"
+
+
+def _percentiles(seconds: list[float]) -> str:
+    ordered = sorted(1000 * each for each in seconds)
+    p95 = ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]
+    return f"p50 {statistics.median(ordered):.1f} ms, p95 {p95:.1f} ms (n={len(ordered)})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

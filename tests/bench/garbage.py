@@ -1,0 +1,145 @@
+"""`python -m tests.bench.garbage [--seconds 60]`: what a stream without end costs.
+
+A service answers `onCommands` with garbage, as fast as it is read, whatever was asked for. For each
+kind of garbage: lines logged, connections made, CPU after the first five seconds in per cent of a
+core, and whether heartbeats went on.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.fakes.hostile_service import STREAM, Exchange, Fault, HostileService
+from tests.scenario.agent_process import running_agent, write_config
+
+SETTLE_S = 5.0
+HEARTBEAT_S = 1.0
+
+
+def command(binding_id: str, *, expires_in_s: float) -> dict[str, object]:
+    return {
+        "version": 1,
+        "requestId": str(uuid.uuid4()),
+        "bindingId": binding_id,
+        "kind": "network",
+        "expiresAt": (datetime.now(UTC) + timedelta(seconds=expires_in_s)).isoformat(),
+        "status": "queued",
+    }
+
+
+def event(document: object) -> bytes:
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+def _unreadable(service: HostileService) -> bytes:
+    return b"".join(event({"kind": f"\x1b[31m{uuid.uuid4()}"}) for _ in range(50))
+
+
+def _not_json(service: HostileService) -> bytes:
+    return b"data: {{{\n\n" * 500
+
+
+def _foreign(service: HostileService) -> bytes:
+    return b"".join(event(command(str(uuid.uuid4()), expires_in_s=600)) for _ in range(50))
+
+
+def _expired(service: HostileService) -> bytes:
+    return b"".join(event(command(service.binding_id, expires_in_s=-600)) for _ in range(50))
+
+
+def _comments(service: HostileService) -> bytes:
+    return b":\n" * 16_384
+
+
+def _errors(service: HostileService) -> bytes:
+    return b"event: error\ndata: \x1b]0;owned\x07 no\n\n" * 500
+
+
+GARBAGE: dict[str, Callable[[HostileService], bytes]] = {
+    "unreadable": _unreadable,
+    "not-json": _not_json,
+    "foreign": _foreign,
+    "expired": _expired,
+    "comments": _comments,
+    "errors": _errors,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``cpu_percent`` is that of one core, after the first five seconds."""
+
+    lines: int
+    log_bytes: int
+    connections: int
+    cpu_percent: float
+    heartbeats: int
+    counters: dict[str, int]
+
+
+def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -> Fault:
+    """Answer with a stream that never ends, a chunk as soon as the one before was read."""
+
+    async def fault(x: Exchange) -> None:
+        await x.write(STREAM.format("text/event-stream").encode())
+        while True:
+            await x.write(chunk(service))
+            await asyncio.sleep(0)
+
+    return fault
+
+
+async def measure(name: str, home: Path, seconds: float) -> Cost:
+    """Run a daemon against a stream of ``name`` for so long."""
+    async with HostileService(lambda: datetime.now(UTC)) as service:
+        service.faults["onCommands"] = endless(service, GARBAGE[name])
+        config = write_config(home, service.base_url)
+        async with running_agent(config) as agent:
+            await service.until(lambda: service.heartbeats > 0)
+            await asyncio.sleep(SETTLE_S)
+            before, beats = _cpu_s(agent.process.pid), service.heartbeats
+            await asyncio.sleep(seconds - SETTLE_S)
+            spent = _cpu_s(agent.process.pid) - before
+            beats = service.heartbeats - beats
+            assert await agent.stop() == 0
+        asked = [operation for _, operation in service.called_at]
+        return Cost(
+            lines=len(agent.log.splitlines()),
+            log_bytes=len(agent.log.encode()),
+            connections=asked.count("onCommands"),
+            cpu_percent=100 * spent / (seconds - SETTLE_S),
+            heartbeats=beats,
+            counters=agent.status()["counters"],
+        )
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("kinds", nargs="*", default=list(GARBAGE))
+    options = parser.parse_args()
+    for name in options.kinds:
+        with tempfile.TemporaryDirectory() as home:
+            cost = asyncio.run(measure(name, Path(home), options.seconds))
+        print(
+            f"{name:12} {cost.lines:4} lines {cost.log_bytes / 1024:7.1f} KiB"
+            f" {cost.connections:3} connections {cost.cpu_percent:5.1f} % of a core"
+            f" {cost.heartbeats:3} heartbeats  {cost.counters}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

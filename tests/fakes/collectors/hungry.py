@@ -1,0 +1,26 @@
+"""A collector that takes memory without end: `python -m tests.fakes.collectors.hungry KIND`.
+
+It begins as the real ones do, tells what it has found, and then wants a gigabyte.
+"""
+
+import sys
+
+from collectors.__main__ import ChildRun
+from collectors.bounds import MEMORY_MAX_BYTES, bind_this_process
+from collectors.contract import Checkpoint, Crash
+from tests.fakes.collectors.quick import _facts
+
+if __name__ == "__main__":
+    sys.stdin.readline()
+    bind_this_process()
+    run = ChildRun(sys.stdout.buffer)
+    run.emit(Checkpoint(_facts(sys.argv[1])))
+    eaten = []
+    try:
+        while len(eaten) * 2**20 < 2 * MEMORY_MAX_BYTES:
+            eaten.append(bytearray(2**20))
+    except MemoryError as error:
+        size = len(eaten)
+        eaten.clear()
+        run.emit(Crash(f"{type(error).__name__} after {size} MiB"))
+        sys.exit(1)

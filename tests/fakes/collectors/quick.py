@@ -1,0 +1,54 @@
+"""A collector that tells a little, at once: `python -m tests.fakes.collectors.quick KIND`.
+
+It speaks the protocol of `collectors/contract.py`.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+
+from collectors.contract import (
+    ApplicationFacts,
+    Checkpoint,
+    Event,
+    Facts,
+    Field,
+    NetworkFacts,
+    Progress,
+    Result,
+    SourceState,
+)
+
+STARTED_AT = "2026-11-20T12:00:00+00:00"
+SUCCEEDED = SourceState("succeeded")
+
+
+def _facts(kind: str) -> Facts:
+    if kind == "network":
+        return NetworkFacts(
+            scope="device",
+            os_platform="linux",
+            os_version=None,
+            started_at=STARTED_AT,
+            printers=(),
+            interfaces_source=SUCCEEDED,
+            mdns_source=SUCCEEDED,
+            scan_source=SUCCEEDED,
+        )
+    return ApplicationFacts(
+        started_at=STARTED_AT, fields=(Field("os.name", "fake", "available", "Test"),)
+    )
+
+
+def _tell(event: Event) -> None:
+    sys.stdout.write(json.dumps(asdict(event)) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.stdin.readline()
+    facts = _facts(sys.argv[1])
+    _tell(Progress("step", 0, 1))
+    _tell(Checkpoint(facts))
+    _tell(Progress("step", 1, 1))
+    _tell(Result(facts))

@@ -1,0 +1,147 @@
+"""The service as the tasks see it, with answers set by the test."""
+
+import asyncio
+import contextlib
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from agent.adapters.service_client import CommandStream
+from agent.rules.clock_skew import ClockSkew
+from agent.rules.command_frames import Frame
+from agent.rules.reports.sealing import report_of
+from agent.wire.device_operations import (
+    AcknowledgeReply,
+    AcknowledgeRequest,
+    ChallengeReply,
+    ChallengeRequest,
+    EnrollmentRecord,
+    EnrollRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
+    SubmitResultReply,
+)
+
+Answer = Any
+"""A value, an exception to raise, or a function of the request."""
+
+
+@dataclass(slots=True)
+class FakeFacade:
+    """``calls`` are the operations in order, with what was sent.
+
+    An operation takes its answers from ``script``, then always the one in ``always``, then what
+    a service that agrees to everything answers.
+    """
+
+    now: Callable[[], datetime]
+    skew: ClockSkew = field(default_factory=ClockSkew)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    script: dict[str, deque[Answer]] = field(default_factory=lambda: defaultdict(deque))
+    always: dict[str, Answer] = field(default_factory=dict)
+    record: EnrollmentRecord | None = None
+    open_streams: int = 0
+    patience: list[float | None] = field(default_factory=list)
+    """How long each answer of `onCommands` was to be waited for."""
+
+    def named(self, operation: str) -> list[Any]:
+        """Return what was sent to ``operation``."""
+        return [sent for name, sent in self.calls if name == operation]
+
+    async def _answer(self, operation: str, request: Any, agree: Callable[[], Any]) -> Any:
+        self.calls.append((operation, request))
+        await asyncio.sleep(0)
+        if self.script[operation]:
+            answer = self.script[operation].popleft()
+        elif operation in self.always:
+            answer = self.always[operation]
+        else:
+            return agree()
+        if callable(answer) and not isinstance(answer, type):
+            answer = answer(request)
+            if asyncio.iscoroutine(answer):
+                answer = await answer
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
+        def agree() -> ChallengeReply:
+            self.record = EnrollmentRecord(
+                instance_id=request.instance_id,
+                location_id=request.location_id,
+                legacy_install_id=request.legacy_install_id,
+                app_version=request.app_version,
+                capabilities=request.capabilities,
+                binding_id=UUID(int=0xB1 + len(self.named("enroll"))),
+                organization_id="org-0001",
+            )
+            return ChallengeReply(challenge_id=UUID(int=0xC), nonce="nonce")
+
+        answer: ChallengeReply = await self._answer("challenge", request, agree)
+        return answer
+
+    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+        answer: EnrollmentRecord = await self._answer("enroll", request, lambda: self.record)
+        return answer
+
+    async def current(self) -> EnrollmentRecord | None:
+        answer: EnrollmentRecord | None = await self._answer("current", None, lambda: self.record)
+        return answer
+
+    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
+        def agree() -> HeartbeatReply:
+            return HeartbeatReply(last_seen_at=self.now())
+
+        answer: HeartbeatReply = await self._answer("heartbeat", request, agree)
+        return answer
+
+    async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
+        def agree() -> AcknowledgeReply:
+            return AcknowledgeReply(accepted=True, status=request.status)
+
+        answer: AcknowledgeReply = await self._answer("acknowledge", request, agree)
+        return answer
+
+    async def submit_result(self, body: bytes) -> SubmitResultReply:
+        def agree() -> SubmitResultReply:
+            report = report_of(body)
+            return SubmitResultReply(
+                report_id=report.report_id,
+                request_id=report.request_id,
+                outcome=report.outcome,
+                tracker_status="disabled",
+            )
+
+        answer: SubmitResultReply = await self._answer("submitResult", body, agree)
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def commands(
+        self, *, stream: bool, patience_s: float | None = None
+    ) -> AsyncIterator[CommandStream]:
+        self.patience.append(patience_s)
+        answer = await self._answer("onCommands", stream, lambda: CommandStream(False, at_once()))
+        self.open_streams += 1
+        try:
+            yield answer
+        finally:
+            self.open_streams -= 1
+
+
+async def at_once(*frames: Frame | Exception) -> AsyncIterator[Frame]:
+    """Give these frames; an exception among them breaks the answer."""
+    for frame in frames:
+        if isinstance(frame, Exception):
+            raise frame
+        yield frame
+
+
+async def for_ever(*frames: Frame) -> AsyncIterator[Frame]:
+    """Give these frames and then nothing, without ending."""
+    for frame in frames:
+        yield frame
+    await asyncio.Event().wait()

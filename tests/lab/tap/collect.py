@@ -1,0 +1,107 @@
+"""Runs collectors inside the played LAN and keeps what they told, for a test outside of it.
+
+    python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
+
+``RUNS`` children run at once. With ``CANCEL_STEP`` each is cancelled at the first progress event
+of that step; ``ended_s`` is then how long it took to end.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.bench.contestants import peak_rss_kib
+from tests.lab.namespaces import namespace_prefix
+from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
+from tests.lab.tap.lan import read_counters
+from tests.lab.tap.plan import LanPlan, save_plan
+from tests.paths import ROOT
+
+TIME_LIMIT_S = 120.0
+
+
+@dataclass
+class ChildRun:
+    """The last event of a child, how it came there, how long it took and its peak of memory."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    took_s: float = 0.0
+    ended_s: float = 0.0
+    peak_mib: float = 0.0
+
+
+@dataclass
+class LabResult:
+    runs: list[ChildRun]
+    counters: LanCounters
+
+
+def collect_in_lan(
+    plan: LanPlan,
+    job: dict[str, Any],
+    directory: Path,
+    *,
+    runs: int = 1,
+    cancel_at: str = "",
+    prefix: tuple[str, ...] | None = None,
+) -> LabResult:
+    """Play ``plan`` in a namespace of its own and run collectors in it."""
+    paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
+    save_plan(plan, paths[0])
+    paths[1].write_text(json.dumps(job), "utf-8")
+    inside = [sys.executable, "-m", "tests.lab.tap.collect", str(paths[1]), str(paths[2])]
+    lan = [sys.executable, "-m", "tests.lab.tap.lan", str(paths[0])]
+    command = [*(prefix or namespace_prefix()), *lan, *inside, str(runs), cancel_at]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=TIME_LIMIT_S)
+    raw = json.loads(paths[2].read_text("utf-8"))
+    return LabResult([ChildRun(**run) for run in raw["runs"]], counters_from_json(raw["counters"]))
+
+
+def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
+    """Run one collector to its end, as the agent does."""
+    began = time.monotonic()
+    cancelled_at = began
+    command = [sys.executable, "-m", "collectors", "network"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(job.encode() + b"\n")
+        child.stdin.flush()
+        for line in child.stdout:
+            kept.peak_mib = max(kept.peak_mib, peak_rss_kib(child.pid) / 1024)
+            event = json.loads(line)
+            kept.events.append(event["event"])
+            if event["event"] == "progress" and event["step"] == cancel_at:
+                cancelled_at, cancel_at = time.monotonic(), ""
+                child.stdin.write(b"cancel\n")
+                child.stdin.flush()
+            kept.facts = event.get("facts", kept.facts)
+            ended_at = time.monotonic()
+    kept.took_s = ended_at - began
+    kept.ended_s = ended_at - cancelled_at
+
+
+def main() -> int:
+    job_path, result_path, count, cancel_at = sys.argv[1:5]
+    # One line: a job of several would be read as a job and commands.
+    job = json.dumps(json.loads(Path(job_path).read_text("utf-8")))
+    runs = [ChildRun() for _ in range(int(count))]
+    threads = [threading.Thread(target=run_child, args=(job, cancel_at, run)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counters = counters_to_json(read_counters())
+    told = {"runs": [vars(run) for run in runs], "counters": counters}
+    Path(result_path).write_text(json.dumps(told), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,260 @@
+"""A neighbour that announces lies at the highest rate that a TAP device takes.
+
+    python -m tests.lab.tap.liar PLAN.json TAP_FD PACKETS
+
+writes "ready" when its frames are made, waits for a line, and sends ``PACKETS`` of them. The lies
+are of every kind that multicast DNS allows (``KINDS``), mixed, each packet different from all
+others. The liar is the last host of the plan; the others are those it lies about.
+"""
+
+import ipaddress
+import itertools
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, cycle, islice
+from pathlib import Path
+
+from tests.lab.tap import frames
+from tests.lab.tap.plan import LanHost, LanPlan, load_plan
+
+PTR, TXT, SRV, A, ANY = 12, 16, 33, 1, 255
+GROUP, GROUP_MAC, PORT = bytes((224, 0, 0, 251)), bytes.fromhex("01005e0000fb"), 5353
+GROUP_V6, GROUP_MAC_V6 = ipaddress.ip_address("ff02::fb").packed, bytes.fromhex("3333000000fb")
+AGENT_MAC = bytes.fromhex("0200000000fe")
+SERVICES, ADDRESSES = 2048, 8
+_FLUSH = 0x8001
+_BURST = 100
+_IPP = ("_ipp", "_tcp", "local")
+
+
+class Liar:
+    """Makes the frames of each lie; every one is an endless stream."""
+
+    def __init__(self, plan: LanPlan) -> None:
+        self._self = plan.hosts[-1]
+        self._honest = [host for host in plan.hosts[:-1] if host.services]
+        self._network = ipaddress.ip_network(plan.subnet)
+        self._agent = socket.inet_aton(plan.agent_address)
+        self._numbers = count(1)
+        self._mac = _mac(self._self)
+        self._address = socket.inet_aton(self._self.address)
+
+    def frames(self) -> Iterator[bytes]:
+        """Yield all kinds in turn."""
+        for stream in cycle([getattr(self, name)() for name in KINDS]):
+            yield next(stream)
+
+    def many_services(self) -> Iterator[bytes]:
+        """2,048 services of eight addresses each, most of which are nobody's."""
+        for n in cycle(range(SERVICES)):
+            host = _name(f"liar-{n}", "local")
+            addresses = [self._address] + [
+                self._some_address(n * 8 + k) for k in range(1, ADDRESSES)
+            ]
+            records = [*_service(f"Liar {n}", 1024 + n, host), *(_a(host, a) for a in addresses)]
+            yield self._multicast(self._response(records))
+
+    def others_here(self) -> Iterator[bytes]:
+        """The printers' own names and identities, at the liar's address."""
+        for victim in self._victims():
+            host = _name(victim.hostname, "local")
+            service = victim.services[0]
+            txt = _strings(service.txt)
+            records = [*_service(service.instance, 631, host, txt), _a(host, self._address)]
+            yield self._multicast(self._response(records))
+
+    def others_elsewhere(self) -> Iterator[bytes]:
+        """A printer's name and UUID at another printer's address."""
+        pairs = zip(self._victims(), islice(cycle(self._honest), 3, None), strict=False)
+        for victim, other in pairs:
+            service = victim.services[0]
+            host = _name(f"false-{victim.hostname}", "local")
+            records = _service(service.instance, 631, host, _strings(service.txt))
+            yield self._multicast(self._response([*records, _a(host, _packed(other))]))
+
+    def false_ports(self) -> Iterator[bytes]:
+        """Services that no printer has, at the printers' addresses."""
+        for victim in self._victims():
+            n = next(self._numbers)
+            host = _name(victim.hostname, "local")
+            records = _service(f"False {n}", 2000 + n % 60000, host)
+            yield self._multicast(self._response([*records, _a(host, _packed(victim))]))
+
+    def goodbyes(self) -> Iterator[bytes]:
+        for victim in self._victims():
+            host = _name(victim.hostname, "local")
+            records = _service(victim.services[0].instance, 631, host, ttl=0)
+            gone = _record(host, A, _packed(victim), _FLUSH, ttl=0)
+            yield self._multicast(self._response([*records, gone]))
+
+    def far_addresses(self) -> Iterator[bytes]:
+        for n in self._numbers:
+            host = _name(f"far-{n}", "local")
+            far = [socket.inet_aton(f"203.0.{n % 256}.{k + 1}") for k in range(ADDRESSES)]
+            records = [*_service(f"Far {n}", 80, host), *(_a(host, each) for each in far)]
+            yield self._multicast(self._response(records))
+
+    def huge_texts(self) -> Iterator[bytes]:
+        for n in self._numbers:
+            txt = b"".join(b"\xfa" + f"k{n}-{k}=".encode().ljust(250, b"x") for k in range(33))
+            records = _service(f"Huge {n % 4000}", 80, _name("liar", "local"), txt)
+            yield self._multicast(self._response(records))
+
+    def pointers_to_one(self) -> Iterator[bytes]:
+        target = _name("One", *_IPP)
+        for _ in self._numbers:
+            names = (_name(f"_t{next(self._numbers) % 9000}", "_tcp", "local") for _ in range(24))
+            kinds = _name("_services", "_dns-sd", "_udp", "local")
+            records = [r for n in names for r in (_record(n, PTR, target), _record(kinds, PTR, n))]
+            yield self._multicast(self._response(records))
+
+    def compression_bombs(self) -> Iterator[bytes]:
+        for n in self._numbers:
+            loop = b"\xc0\x0c" + struct.pack("!HHIH", PTR, 1, 120, 2) + b"\xc0\x0c"
+            name = b"\x01a" * 100 + b"\xc0\x0c"
+            chain = name + struct.pack("!HHIH", PTR, 1, 120, 2) + b"\xc0\x0e"
+            yield self._multicast(self._response([chain, loop * 60, struct.pack("!H", n % 65536)]))
+
+    def made_up_addresses(self) -> Iterator[bytes]:
+        """One MAC, all addresses of the network as sources, one service each."""
+        for n in self._numbers:
+            source = self._some_address(n)
+            yield self._multicast(self._response(self._one_service(n, source)), source)
+
+    def printers_as_sources(self) -> Iterator[bytes]:
+        """Packets that seem to come from the printers."""
+        for victim in self._victims():
+            n = next(self._numbers)
+            records = self._one_service(n, _packed(victim))
+            yield self._multicast(self._response(records), _packed(victim))
+
+    def made_up_macs(self) -> Iterator[bytes]:
+        """Thousands of devices of one service each, over IPv6."""
+        for n in self._numbers:
+            mac = b"\x02\xee" + struct.pack("!I", n)
+            source = ipaddress.ip_address("fe80::ee:0").packed[:12] + struct.pack("!I", n)
+            host = _name(f"six-{n}", "local")
+            records = [*_service(f"Six {n}", 631, host), _record(host, 28, source, _FLUSH)]
+            packet = _udp_v6(source, GROUP_V6, self._response(records))
+            yield frames.ethernet(GROUP_MAC_V6, mac, 0x86DD, packet)
+
+    def unicast(self) -> Iterator[bytes]:
+        for n in self._numbers:
+            payload = self._response(self._one_service(n, self._address))
+            body = frames.udp(self._address, self._agent, PORT, PORT, payload)
+            yield frames.ethernet(AGENT_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
+
+    def questions(self) -> Iterator[bytes]:
+        for n in self._numbers:
+            question = _name(f"q{n}", "local") + struct.pack("!HH", ANY, 1)
+            known = _record(_name(*_IPP), PTR, _name(self._honest[0].services[0].instance, *_IPP))
+            header = struct.pack("!6H", 0, 0, 1, 1, 0, 0)
+            yield self._multicast(header + question + known)
+
+    def reverse_names(self) -> Iterator[bytes]:
+        for victim in self._victims():
+            reverse = ipaddress.ip_address(victim.address).reverse_pointer.split(".")
+            target = _name(f"not-{next(self._numbers)}", "local")
+            yield self._multicast(self._response([_record(_name(*reverse), PTR, target)]))
+
+    # ------------------------------------------------------------------ parts
+
+    def _victims(self) -> Iterator[LanHost]:
+        return cycle(self._honest)
+
+    def _some_address(self, n: int) -> bytes:
+        hosts = self._network.num_addresses - 2
+        return self._network[1 + n * 7 % hosts].packed
+
+    def _one_service(self, n: int, address: bytes) -> list[bytes]:
+        host = _name(f"one-{n}", "local")
+        return [*_service(f"Only {n}", 631, host), _a(host, address)]
+
+    def _response(self, records: list[bytes]) -> bytes:
+        # The id makes every packet another one (responses are read whatever their id is).
+        number = next(self._numbers) % 65536
+        return struct.pack("!6H", number, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+
+    def _multicast(self, payload: bytes, source: bytes | None = None) -> bytes:
+        body = frames.udp(source or self._address, GROUP, PORT, PORT, payload)
+        return frames.ethernet(GROUP_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
+
+
+KINDS: tuple[str, ...] = tuple(
+    name
+    for name, value in vars(Liar).items()
+    if isinstance(value, Callable) and not name.startswith("_") and name != "frames"
+)
+
+
+def _service(
+    instance: str, port: int, host: bytes, txt: bytes = b"\0", *, ttl: int = 120
+) -> list[bytes]:
+    own = _name(instance, *_IPP)
+    place = struct.pack("!HHH", 0, 0, port) + host
+    return [
+        _record(_name(*_IPP), PTR, own, ttl=ttl),
+        _record(own, SRV, place, _FLUSH, ttl=ttl),
+        _record(own, TXT, txt, _FLUSH, ttl=ttl),
+    ]
+
+
+def _a(host: bytes, address: bytes) -> bytes:
+    return _record(host, A, address, _FLUSH)
+
+
+def _record(name: bytes, kind: int, data: bytes, record_class: int = 1, *, ttl: int = 120) -> bytes:
+    return name + struct.pack("!HHIH", kind, record_class, ttl, len(data)) + data
+
+
+def _name(*labels: str) -> bytes:
+    encoded = [label.encode()[:63] for label in labels]
+    return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
+
+
+def _strings(texts: tuple[str, ...]) -> bytes:
+    return b"".join(bytes([len(t)]) + t for t in (text.encode()[:255] for text in texts))
+
+
+def _packed(host: LanHost) -> bytes:
+    return socket.inet_aton(host.address)
+
+
+def _mac(host: LanHost) -> bytes:
+    return bytes.fromhex(host.mac.replace(":", ""))
+
+
+def _udp_v6(source: bytes, destination: bytes, payload: bytes) -> bytes:
+    """Return an IPv6 packet; the checksum of UDP is not optional there (RFC 8200, 8.1)."""
+    length = 8 + len(payload)
+    bare = struct.pack("!HHHH", PORT, PORT, length, 0) + payload
+    pseudo = source + destination + struct.pack("!II", length, frames.UDP)
+    total = frames.checksum(pseudo + bare) or 0xFFFF
+    header = struct.pack("!IHBB", 6 << 28, length, frames.UDP, 255) + source + destination
+    return header + bare[:6] + total.to_bytes(2, "big") + bare[8:]
+
+
+def main() -> int:
+    plan, tap_fd, packets = load_plan(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    made = list(itertools.islice(Liar(plan).frames(), packets))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.monotonic()
+    for number, frame in enumerate(made):
+        if plan.lies_per_s and number % _BURST == 0:
+            ahead_s = began + number / plan.lies_per_s - time.monotonic()
+            time.sleep(max(0.0, ahead_s))
+        try:
+            os.write(tap_fd, frame)
+        except OSError:  # the device's queue is full: a switch would drop it, too
+            continue
+    print(f"{len(made)} packets in {time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

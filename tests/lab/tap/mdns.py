@@ -1,0 +1,143 @@
+"""The mDNS side of the LAN that is played: questions in, packets of records out (RFC 6762).
+
+Names are written uncompressed and as they are in the plan, hostile ones included. A string with
+surrogate escapes stands for bytes that are no UTF-8.
+"""
+
+import ipaddress
+import struct
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from tests.lab.tap.plan import LanHost, LanPlan, LanService
+
+_A, _PTR, _TXT, _SRV = 1, 12, 16, 33
+_CLASS_IN, _CLASS_IN_FLUSH = 1, 0x8001
+_TTL_S = 120
+_PACKET_MAX = 8000
+_LABEL_MAX = 63
+_POINTER = 0xC0
+ENUMERATION = b"_services._dns-sd._udp.local"
+
+Name = tuple[bytes, ...]
+
+
+def read_questions(payload: bytes) -> tuple[Name, ...]:
+    """Return the names asked for, lower-case; empty for a response or a broken packet."""
+    if len(payload) < 12:
+        return ()
+    _, flags, count = struct.unpack_from("!HHH", payload)
+    if flags & 0x8000:
+        return ()
+    names: list[Name] = []
+    offset = 12
+    for _ in range(min(count, 256)):
+        name, offset = _read_name(payload, offset)
+        if not name:
+            break
+        names.append(tuple(label.lower() for label in name))
+        offset += 4
+    return tuple(names)
+
+
+class Responder:
+    """Knows which packets answer a name, and who sends them."""
+
+    def __init__(self, plan: LanPlan) -> None:
+        self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)
+        for host in plan.hosts:
+            self._learn(host)
+
+    def answers(self, name: Name) -> Sequence[tuple[LanHost, bytes]]:
+        return self._answers.get(name, ())
+
+    def _learn(self, host: LanHost) -> None:
+        own_name = _labels(f"{host.hostname or 'host-' + host.address.replace('.', '-')}.local")
+        by_type: dict[Name, list[bytes]] = defaultdict(list)
+        types: list[bytes] = []
+        for service in host.services:
+            kind = _labels(f"{service.type}.local")
+            by_type[kind].append(_service_records(service, kind, own_name))
+            types.append(_record(_labels(ENUMERATION.decode()), _PTR, _name(kind)))
+        address = _record(own_name, _A, ipaddress.ip_address(host.address).packed)
+        for kind, records in by_type.items():
+            for packet in _packets(records, address):
+                self._answers[kind].append((host, packet))
+        for packet in _packets(sorted(set(types)), b""):
+            self._answers[_labels(ENUMERATION.decode())].append((host, packet))
+        if host.hostname:
+            reverse = _labels(ipaddress.ip_address(host.address).reverse_pointer)
+            pointer = _packet([_record(reverse, _PTR, _name(own_name))])
+            self._answers[reverse].append((host, pointer))
+
+
+def _service_records(service: LanService, kind: Name, own_name: Name) -> bytes:
+    label = service.instance.encode("utf-8", "surrogateescape")[:_LABEL_MAX] or b"unnamed"
+    instance = (label, *kind)
+    strings = [text.encode("utf-8", "surrogateescape")[:255] for text in service.txt]
+    txt = b"".join(bytes([len(s)]) + s for s in strings) or b"\0"
+    target = struct.pack("!HHH", 0, 0, service.port) + _name(own_name)
+    # Three records counted as one block by _packets.
+    return (
+        _record(kind, _PTR, _name(instance))
+        + _record(instance, _SRV, target, _CLASS_IN_FLUSH)
+        + _record(instance, _TXT, txt, _CLASS_IN_FLUSH)
+    )
+
+
+def _packets(blocks: Sequence[bytes], last: bytes) -> Iterator[bytes]:
+    """Group blocks into packets that fit, each ending with the block ``last``."""
+    group: list[bytes] = []
+    for block in blocks:
+        if group and sum(map(len, group)) + len(block) + len(last) > _PACKET_MAX:
+            yield _packet([*group, last])
+            group = []
+        group.append(block)
+    if group:
+        yield _packet([*group, last])
+
+
+def _packet(blocks: Sequence[bytes]) -> bytes:
+    body = b"".join(blocks)
+    return struct.pack("!HHHHHH", 0, 0x8400, 0, _count_records(body), 0, 0) + body
+
+
+def _count_records(body: bytes) -> int:
+    count = offset = 0
+    while offset < len(body):
+        _, offset = _read_name(body, offset)
+        (length,) = struct.unpack_from("!H", body, offset + 8)
+        offset += 10 + length
+        count += 1
+    return count
+
+
+def _record(name: Name, kind: int, data: bytes, record_class: int = _CLASS_IN) -> bytes:
+    return _name(name) + struct.pack("!HHIH", kind, record_class, _TTL_S, len(data)) + data
+
+
+def _labels(name: str) -> Name:
+    return tuple(label.encode().lower() for label in name.split("."))
+
+
+def _name(labels: Name) -> bytes:
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def _read_name(payload: bytes, offset: int) -> tuple[Name, int]:
+    """Read a possibly compressed name (RFC 1035, section 4.1.4); () if it is broken."""
+    labels: list[bytes] = []
+    end = 0
+    for _ in range(64):
+        if offset >= len(payload):
+            return (), offset
+        length = payload[offset]
+        if length & _POINTER == _POINTER:
+            end = end or offset + 2
+            offset = int.from_bytes(payload[offset : offset + 2], "big") & 0x3FFF
+            continue
+        offset += 1 + length
+        if length == 0:
+            return tuple(labels), end or offset
+        labels.append(payload[offset - length : offset])
+    return (), offset

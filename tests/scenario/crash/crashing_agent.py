@@ -1,0 +1,45 @@
+"""`python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG`: an agent that dies on cue.
+
+PLAN is ``moment:before|after:n`` (the n-th time that moment comes) or ``never``. Every moment that
+is passed is appended to TRACE, one a line, before the agent goes on. Reports are made by a child
+that is quick and always tells the same (tests/fakes/collectors/quick.py).
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from agent import daemon
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from tests.fakes.collectors.command import command_of
+
+NEVER = "never"
+
+
+def point(moment: Moment, is_over: bool) -> str:
+    return f"{moment}:{'after' if is_over else 'before'}"
+
+
+def _die_at(plan: str, trace: int) -> moments.Listener:
+    where, _, number = plan.rpartition(":")
+    seen: Counter[str] = Counter()
+
+    def listener(moment: Moment, is_over: bool) -> None:
+        name = point(moment, is_over)
+        seen[name] += 1
+        os.write(trace, f"{name}\n".encode())
+        if plan != NEVER and name == where and seen[name] == int(number):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return listener
+
+
+if __name__ == "__main__":
+    plan, trace_path, config = sys.argv[1:]
+    trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    moments.listen(_die_at(plan, trace))
+    asyncio.run(daemon.run(Path(config), foreground=False, collector_command=command_of("quick")))

@@ -1,0 +1,207 @@
+"""Kill the agent at a moment, start it again, and see that the request still ends exactly once."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.history import read_history
+from agent.adapters.storage.state import StateDirectory
+from agent.rules.lifecycle import FINAL
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import Json, StrictService
+from tests.scenario.agent_process import AgentProcess, environment, write_config
+
+NEVER = "never"
+MAX_COLLECTIONS = 2
+WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the service is like, and how often each moment comes to pass in it.
+
+    ``outcomes`` are those that the service may end up with; none means that it takes no report.
+    """
+
+    name: str
+    moments: Mapping[Moment, int]
+    prepare: Callable[[StrictService], None] = lambda service: None
+    outcomes: frozenset[str] = frozenset({"completed"})
+    state: str = "submitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``plan`` is ``moment:before|after:n`` (tests.scenario.crash.crashing_agent)."""
+
+    scene: Scene
+    kind: str
+    plan: str
+
+    def __str__(self) -> str:
+        return f"{self.scene.name}-{self.kind}-{self.plan}"
+
+
+@dataclass(slots=True)
+class Ending:
+    """What had come of the request when the restarted agent had nothing left to do."""
+
+    violations: list[str]
+    reports: list[Json]
+    bodies: list[bytes]
+    acknowledged: list[str]
+    trace: Counter[str] = field(default_factory=Counter)
+    died: bool = False
+    state: str = ""
+
+
+def _too_large_once(service: StrictService) -> None:
+    service.once("submitResult", Reply(413))
+
+
+def _rejected_once(service: StrictService) -> None:
+    service.once("submitResult", Reply(400, json.dumps({"detail": "no"}).encode()))
+
+
+def _always_refused(service: StrictService) -> None:
+    service.overrides["submitResult"] = lambda: Reply(409)
+
+
+PLAIN = Scene(
+    "plain",
+    {
+        Moment.IDENTITY_WRITTEN: 1,
+        Moment.DEVICE_RECORD_WRITTEN: 2,
+        Moment.JOURNAL_PRUNED: 1,
+        Moment.CHALLENGE_CALLED: 1,
+        Moment.ENROLL_CALLED: 1,
+        Moment.HEARTBEAT_CALLED: 1,
+        Moment.COMMANDS_OPENED: 1,
+        Moment.REQUEST_ADDED: 1,
+        Moment.ACKNOWLEDGE_CALLED: 2,
+        Moment.REQUEST_MOVED: 2,
+        Moment.RUNNING_NOTED: 1,
+        Moment.CHILD_STARTED: 1,
+        Moment.CHILD_PROGRESS: 2,
+        Moment.CHILD_CHECKPOINT: 1,
+        Moment.CHILD_RESULT: 1,
+        Moment.CHILD_ENDED: 1,
+        Moment.REPORT_HANDED_OVER: 1,
+        Moment.SUBMIT_CALLED: 1,
+        Moment.REPORT_SETTLED: 1,
+    },
+)
+TOO_LARGE = Scene(
+    "too-large",
+    {Moment.REPORT_RESEALED: 1, Moment.REPORT_SETTLED: 1},
+    _too_large_once,
+    # A report this small has no smaller seal but the one without a payload.
+    frozenset({"failed", "completed"}),
+)
+REJECTED = Scene(
+    "rejected",
+    {Moment.REPORT_RESEALED: 1, Moment.REPORT_SETTLED: 1},
+    _rejected_once,
+    frozenset({"failed", "completed"}),
+)
+REFUSED = Scene(
+    "refused",
+    {Moment.CURRENT_CALLED: 1, Moment.REPORT_GIVEN_UP: 1, Moment.COUNTED: 1},
+    _always_refused,
+    frozenset(),
+    "rejected",
+)
+SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED)
+
+NOT_IN_A_REQUEST = {
+    Moment.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
+    Moment.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
+    Moment.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
+}
+
+
+def cases() -> list[Case]:
+    """Return a case for each side of each moment that a request passes, for both kinds."""
+    return [
+        Case(scene, kind, f"{moment}:{side}:{number}")
+        for scene in SCENES
+        for moment, times in scene.moments.items()
+        for side in ("before", "after")
+        for number in range(1, times + 1)
+        for kind in ("network", "application")
+    ]
+
+
+async def play(case: Case, home: Path) -> Ending:
+    """Let an agent die as planned, start it again without a plan, wait for the end."""
+    async with StrictService() as service:
+        case.scene.prepare(service)
+        config = write_config(home, service.base_url, heartbeat="")
+        request_id = await service.request_report(case.kind)
+        async with crashing_agent(case.plan, config, home / "first") as agent:
+            code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
+        died = code == -signal.SIGKILL
+        async with crashing_agent(NEVER, config, home / "second") as agent:
+            state = await until_ended(agent, home, request_id)
+            await _until_passed(agent, home / "second", Moment.COMMANDS_OPENED)
+            assert await agent.stop() == 0, agent.log
+        return Ending(
+            violations=service.violations,
+            reports=service.reports,
+            bodies=service.bodies,
+            acknowledged=[status for _, status in service.acknowledged],
+            trace=_trace(home / "first") + _trace(home / "second"),
+            died=died,
+            state=state,
+        )
+
+
+@contextlib.asynccontextmanager
+async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
+    """Run an agent that dies as planned, and tells the moments it passes in ``trace``."""
+    log = config.parent / "agent.log"
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.scenario.crash.crashing_agent",
+            plan, str(trace), str(config),
+            stdout=output, stderr=output, stdin=asyncio.subprocess.DEVNULL, env=environment(),
+        )  # fmt: skip
+    try:
+        yield AgentProcess(process, config.parent, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def until_ended(agent: AgentProcess, home: Path, request_id: str) -> str:
+    """Return the state in which the journal has the request ended."""
+    async with asyncio.timeout(WITHIN_S):
+        while (state := _state_of(home, request_id)) not in FINAL:
+            assert agent.process.returncode is None, agent.log
+            await asyncio.sleep(0.02)
+    return str(state)
+
+
+async def _until_passed(agent: AgentProcess, trace: Path, moment: Moment) -> None:
+    """Wait until the agent has passed ``moment`` in this life."""
+    async with asyncio.timeout(WITHIN_S):
+        while not trace.exists() or f"{moment}:after" not in _trace(trace):
+            assert agent.process.returncode is None, agent.log
+            await asyncio.sleep(0.02)
+
+
+def _state_of(home: Path, request_id: str) -> str | None:
+    rows = read_history(StateDirectory(home / "state"))
+    return next((row.state for row in rows if row.request_id == request_id), None)
+
+
+def _trace(path: Path) -> Counter[str]:
+    return Counter(path.read_text().split())

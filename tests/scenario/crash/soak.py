@@ -1,0 +1,180 @@
+"""A real agent, killed at random, on a bad network (`make soak`).
+
+The service answers three calls of ten wrongly. Requests come all the time; the agent is killed by
+SIGKILL at random moments and started again. At the end every request must have ended exactly once,
+whatever was lost on the way, and the idle daemon must need no more memory than at the beginning.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+from agent.adapters.storage.history import read_history
+from agent.adapters.storage.state import StateDirectory
+from agent.rules.lifecycle import FINAL
+from tests.fakes import hostile_service as say
+from tests.fakes.hostile_service import Exchange, HostileService
+from tests.scenario.agent_process import AgentProcess, write_config
+from tests.scenario.crash.matrix import NEVER, crashing_agent
+
+FAULTS_PART = 0.3
+FAULTS = (
+    say.status(500),
+    say.status(502, b"<html>bad gateway", "text/html"),
+    say.status(503, Retry_After="0"),
+    say.status(429),
+    say.reset,
+    say.close,
+    say.obeyed_and_lost,
+    say.obeyed_and_lost,
+    say.obeyed_and_cut,
+    say.status(200, say.PORTAL, "text/html"),
+    say.status(200, b'{"truncated": "'),
+)
+LIVES_S = (0.0, 2.0)
+"""How long the agent lives after its first call: from nothing to long after a report."""
+KILLED_YOUNG = 0.1
+"""This part of the lives ends before a first call, at any moment of the start."""
+GROWTH_MAX = 0.10
+DRAIN_WITHIN_S = 900.0
+
+
+class BadNetwork(HostileService):
+    """Lets three calls of ten meet a fault; the faults of ``faults`` are not used."""
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(lambda: datetime.now(UTC))
+        self._rng = rng
+        self.is_bad = True
+        self.faults_met = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.faults = dict.fromkeys(OPERATIONS, self._perhaps)
+        await super()._serve(reader, writer)
+
+    async def _perhaps(self, x: Exchange) -> None:
+        if self.is_bad and self._rng.random() < FAULTS_PART:
+            self.faults_met += 1
+            await self._rng.choice(FAULTS)(x)
+            return
+        reply = await x.obey()
+        reply.headers["Connection"] = "close"
+        await self._server._answer(reply, x.writer)
+
+
+OPERATIONS = ("challenge", "enroll", "current", "heartbeat", "onCommands", "acknowledge",
+              "submitResult")  # fmt: skip
+
+
+async def soak(
+    home: Path, kills: int, seed: int, lives_s: tuple[float, float] = LIVES_S
+) -> list[str]:
+    """Run to the end; return what is wrong."""
+    rng = Random(seed)
+    began = time.monotonic()
+    async with BadNetwork(rng) as service:
+        config = write_config(
+            home, service.base_url, service="request_timeout_seconds = 2", heartbeat="",
+            limits="min_collection_interval_seconds = 0",
+        )  # fmt: skip
+        service.is_bad = False
+        await _idle_memory(home, config, service)  # enrolls, which takes memory of its own
+        before = await _idle_memory(home, config, service)
+        service.is_bad = True
+        requests = []
+        for number in range(kills):
+            async with crashing_agent(NEVER, config, home / "trace") as agent:
+                kind = ("network", "application")[number % 2]
+                requests.append(await service.request_report(kind, expires_in_s=86_400))
+                if rng.random() < KILLED_YOUNG:
+                    await asyncio.sleep(rng.uniform(0, 1))
+                else:
+                    calls = len(service.called_at)
+                    await service.until(lambda: len(service.called_at) > calls, 60)  # noqa: B023
+                    await asyncio.sleep(rng.uniform(*lives_s))
+                if agent.process.returncode is not None:
+                    return [f"life {number} ended by itself: {agent.log[-2000:]}"]
+                agent.process.kill()
+                await agent.process.wait()
+            if number % 20 == 19:
+                _tell(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
+        service.is_bad = False
+        async with crashing_agent(NEVER, config, home / "trace") as agent:
+            # Reports go out at a bounded rate: the backlog of many short lives takes its time.
+            async with asyncio.timeout(DRAIN_WITHIN_S):
+                while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):  # noqa: ASYNC110
+                    await asyncio.sleep(1)
+            states = Counter(_states(home)[r] for r in requests)
+            await agent.stop()
+        after = await _idle_memory(home, config, service)
+        _tell(
+            f"{kills} kills, {service.faults_met} faults, {len(service.calls)} calls in"
+            f" {time.monotonic() - began:.0f} s; requests {dict(states)}; idle daemon"
+            f" {before / 1024:.1f} MiB before, {after / 1024:.1f} MiB after"
+        )
+        return _judge(service, requests, home, (before, after))
+
+
+def _states(home: Path) -> dict[str, str]:
+    rows = read_history(StateDirectory(home / "state"), limit=100_000)
+    return {row.request_id: row.state for row in rows if row.request_id is not None}
+
+
+def _judge(
+    service: BadNetwork, requests: list[str], home: Path, memory_kib: tuple[int, int]
+) -> list[str]:
+    answered = Counter(str(report["requestId"]) for report in service.reports)
+    collections = (home / "trace").read_text().count("child-started:before")
+    before, after = memory_kib
+    wrong = [f"violation: {line}" for line in service.violations]
+    wrong += [f"lost: {r}" for r in requests if not answered[r]]
+    wrong += [f"doubled: {r}" for r, times in answered.items() if times > 1]
+    if collections > 2 * len(requests):
+        wrong.append(f"{collections} collections for {len(requests)} requests")
+    if after > before * (1 + GROWTH_MAX):
+        wrong.append(f"the idle daemon grew from {before} to {after} KiB")
+    return wrong
+
+
+async def _idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
+    """Start the daemon, let it become idle, return its resident memory in KiB."""
+    service.heartbeats = 0
+    async with crashing_agent(NEVER, config, home / "idle-trace") as agent:
+        await service.until(lambda: service.heartbeats > 0, 120)
+        await asyncio.sleep(2)
+        resident = _resident_kib(agent)
+        await agent.stop()
+    return resident
+
+
+def _resident_kib(agent: AgentProcess) -> int:
+    status = Path(f"/proc/{agent.process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="soak-") as home:
+        wrong = asyncio.run(soak(Path(home), given.kills, given.seed))
+    for line in wrong:
+        _tell(line)
+    _tell("nothing lost, nothing doubled" if not wrong else f"{len(wrong)} faults found")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""The agent is killed at every moment it names; its request still ends exactly once.
+
+In CI a part of the matrix is played, another one for each kind of moment; `make test-crash` plays
+all of it (CRASH_MATRIX=full).
+"""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.failpoints import Moment
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import write_config
+from tests.scenario.crash.matrix import (
+    MAX_COLLECTIONS,
+    NOT_IN_A_REQUEST,
+    PLAIN,
+    SCENES,
+    WITHIN_S,
+    Case,
+    cases,
+    crashing_agent,
+    play,
+    until_ended,
+)
+
+IS_FULL = os.environ.get("CRASH_MATRIX") == "full"
+
+
+def _played() -> list[Case]:
+    """Return all cases, or every moment's last side with the kinds in turn."""
+    everything = cases()
+    if IS_FULL:
+        return everything
+    plain = [case for case in everything if case.scene is PLAIN and case.plan.endswith("after:1")]
+    return [case for i, case in enumerate(plain) if (i // 2 + i) % 2 == 0]
+
+
+def test_every_moment_has_a_case_or_a_reason() -> None:
+    played = frozenset[Moment]().union(*(scene.moments.keys() for scene in SCENES))
+    assert played | NOT_IN_A_REQUEST.keys() == set(Moment)
+
+
+def test_the_matrix_is_as_large_as_it_is_said_to_be() -> None:
+    points = {(case.scene.name, case.plan) for case in cases()}
+    assert len(points) >= 60
+    assert len(cases()) == 2 * len(points)
+
+
+@pytest.mark.parametrize("case", _played(), ids=str)
+async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: Path) -> None:
+    ending = await play(case, tmp_path)
+    assert ending.died, "the moment never came"
+    assert ending.violations == []
+    assert ending.state == case.scene.state
+    assert len(ending.reports) == (1 if case.scene.outcomes else 0)
+    assert all(report["outcome"] in case.scene.outcomes for report in ending.reports)
+    assert ending.trace["child-started:before"] <= MAX_COLLECTIONS
+    if case.scene is PLAIN:
+        assert len(set(ending.bodies)) == 1, "the report was sent with other bytes"
+        assert {"received", "running"} <= set(ending.acknowledged)
+
+
+@pytest.mark.parametrize("kind", ["network", "application"])
+async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
+    kind: str, tmp_path: Path
+) -> None:
+    async with StrictService() as service:
+        config = write_config(tmp_path, service.base_url)
+        request_id = await service.request_report(kind)
+        for life in ("first", "second"):
+            plan = "child-checkpoint:after:1"
+            async with crashing_agent(plan, config, tmp_path / life) as agent:
+                code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
+                assert code == -signal.SIGKILL
+        async with crashing_agent("never", config, tmp_path / "third") as agent:
+            assert await until_ended(agent, tmp_path, request_id) == "submitted"
+            assert await agent.stop() == 0
+    assert service.violations == []
+    (report,) = service.reports
+    assert (report["outcome"], report["failureReason"]) == ("failed", "execution-interrupted")
+    assert report["report"] is None
+    assert "child-started:before" not in (tmp_path / "third").read_text()
+
+
+TOGETHER = 6
+"""Requests of one kind: the first begins a collection, the others are answered by the next one."""
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "request-moved:after:8",
+        "child-result:after:2",
+        "report-handed-over:before:3",
+        "report-handed-over:after:4",
+        "report-settled:after:3",
+    ],
+)
+async def test_an_agent_killed_among_many_reports_answers_each_once(
+    plan: str, memory_home: Path
+) -> None:
+    async with StrictService() as service:
+        limits = "min_collection_interval_seconds = 1"
+        config = write_config(memory_home, service.base_url, heartbeat="", limits=limits)
+        wanted = [await service.request_report("network") for _ in range(TOGETHER)]
+        async with crashing_agent(plan, config, memory_home / "first") as agent:
+            code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
+        assert code == -signal.SIGKILL, "the moment never came"
+        async with crashing_agent("never", config, memory_home / "second") as agent:
+            for request_id in wanted:
+                assert await until_ended(agent, memory_home, request_id) == "submitted"
+            assert await agent.stop() == 0
+    assert service.violations == []
+    assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
+    assert all(report["outcome"] == "completed" for report in service.reports)
+    traces = [(memory_home / life).read_text() for life in ("first", "second")]
+    assert traces[0].count("child-started:before") <= 2
+    assert traces[1].count("child-started:before") <= 2

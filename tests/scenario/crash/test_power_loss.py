@@ -1,0 +1,208 @@
+"""The power goes at any moment: of the write-ahead log only a part is on the disk.
+
+A whole run is recorded: after each transaction, how long the log is and what the service has got
+by then. Then the run is broken off at every frame of the log (sqlite.org/fileformat2.html, "The
+WAL-Index and the WAL File Format"), and the agent started again on what is left.
+"""
+
+import asyncio
+import copy
+import shutil
+import sqlite3
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from agent.adapters import failpoints as moments
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import NAME
+from tests.fakes.hostile_service import HostileService
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
+from tests.scenario.simulated_agent import config_for, simulated_agent
+
+WAL_HEADER, FRAME_HEADER = 32, 24
+REQUESTS = ("network", "application", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What was so when the log was ``wal_bytes`` long and a transaction had just been committed."""
+
+    wal_bytes: int
+    rows: dict[str, list[tuple[object, ...]]]
+    waiting: dict[str, object]
+    reports: list[dict[str, object]]
+    collections: int
+
+
+@dataclass
+class Recording:
+    """``device`` is the service's record of the device, ``home`` what is on the disk."""
+
+    home: Path
+    port: int = 0
+    device: dict[str, object] = field(default_factory=dict)
+    binding_id: str = ""
+    marks: list[Mark] = field(default_factory=list)
+    wal: bytes = b""
+    database: bytes = b""
+
+    @property
+    def frame_bytes(self) -> int:
+        page_size: int = struct.unpack(">I", self.wal[8:12])[0]
+        return FRAME_HEADER + page_size
+
+    def boundaries(self) -> list[int]:
+        """Every length at which the log ends with a whole frame, the empty one included."""
+        return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
+
+    def last_mark(self, length: int) -> Mark | None:
+        return next((m for m in reversed(self.marks) if m.wal_bytes <= length), None)
+
+
+async def _record(home: Path) -> Recording:
+    recording = Recording(home)
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:  # noqa: SIM117 - the url is needed
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            state = home / "state"
+            # What is in the file already is not lost with the log.
+            app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            recording.database = (state / NAME).read_bytes()
+
+            def listener(moment: Moment, is_over: bool) -> None:
+                wal = state / f"{NAME}-wal"
+                if not is_over or not wal.exists():
+                    return
+                size = wal.stat().st_size
+                if recording.marks and recording.marks[-1].wal_bytes == size:
+                    return
+                recording.marks.append(
+                    Mark(
+                        size,
+                        _rows(app._database._connection),
+                        copy.deepcopy(service._waiting),
+                        copy.deepcopy(service.reports),
+                        app.collectors.runs,
+                    )
+                )
+
+            moments.listen(listener)
+            try:
+                for kind in REQUESTS:
+                    request_id = await service.request_report(kind)
+                    await service.until(lambda r=request_id: service.report_for(r) is not None)
+                await asyncio.sleep(5)
+            finally:
+                moments.listen(lambda moment, is_over: None)
+            recording.wal = (state / f"{NAME}-wal").read_bytes()
+            recording.binding_id = service.binding_id
+            recording.device = dict(service.device or {})
+            recording.port = service._port
+            for name in ("device.json", "identity.pem"):
+                shutil.copy(state / name, home / name)
+    return recording
+
+
+def _rows(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    return {
+        table: [tuple(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY 1")]
+        for table in ("requests", "outbox")
+    }
+
+
+def _restored(recording: Recording, home: Path, wal: bytes) -> None:
+    state = home / "state"
+    state.mkdir(parents=True)
+    for name in ("device.json", "identity.pem"):
+        shutil.copy(recording.home / name, state / name)
+    (state / NAME).write_bytes(recording.database)
+    if wal:
+        (state / f"{NAME}-wal").write_bytes(wal)
+
+
+def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Read a copy: reading a log in place changes its index file."""
+    copied = home / "look"
+    shutil.copytree(home / "state", copied)
+    connection = sqlite3.connect(copied / NAME)
+    try:
+        return _rows(connection)
+    finally:
+        connection.close()
+        shutil.rmtree(copied)
+
+
+async def _go_on(recording: Recording, home: Path, length: int) -> None:
+    """Start the agent on what is left, with the service as it was, and see how all ends."""
+    mark = recording.last_mark(length)
+    clock = VirtualClock()
+    service = HostileService(clock.true_time)
+    service._port = recording.port
+    service.binding_id, service.device = recording.binding_id, dict(recording.device)
+    # The service may be ahead of the disk by what was told between two commits.
+    later = next((m for m in recording.marks if m.wal_bytes > length), mark)
+    before = later or mark
+    assert before is not None
+    service.reports = copy.deepcopy(before.reports)
+    service._waiting = copy.deepcopy(before.waiting)
+    known = {str(r["requestId"]) for r in service.reports} | set(service._waiting)
+    if mark is not None:
+        known |= {str(row[0]) for row in mark.rows["requests"]}
+    async with service, simulated_agent(config_for(home, service.base_url), home, clock) as app:
+        await app.until_ended(known, 1200)
+        await asyncio.sleep(30)
+        assert not app.health.holds("state-quarantined")
+        collections = app.collectors.runs
+    assert service.violations == []
+    ended = [str(report["requestId"]) for report in service.reports]
+    assert sorted(ended) == sorted(known)
+    assert len({str(report["reportId"]) for report in service.reports}) == len(ended)
+    assert collections <= len(known)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return run_in_virtual_time(_record(tmp_path_factory.mktemp("recorded")))
+
+
+def test_a_recorded_run_has_a_frame_for_each_case(recording: Recording) -> None:
+    assert len(recording.boundaries()) >= 40
+    assert (len(recording.wal) - WAL_HEADER) % recording.frame_bytes == 0
+    assert recording.marks[-1].wal_bytes == len(recording.wal)
+    # 5 of a request's transactions at least: taken, acknowledged, started, handed over, settled.
+    assert len(recording.marks) >= 5 * len(REQUESTS)
+
+
+def test_what_was_committed_before_the_cut_is_there_and_nothing_of_the_next(
+    recording: Recording, memory_home: Path
+) -> None:
+    for length in recording.boundaries():
+        home = memory_home / str(length)
+        _restored(recording, home, recording.wal[:length])
+        mark = recording.last_mark(length)
+        assert _rows_on_disk(home) == (mark.rows if mark else {"requests": [], "outbox": []})
+
+
+def test_every_request_ends_once_after_a_cut_at_any_frame(
+    recording: Recording, memory_home: Path
+) -> None:
+    for length in recording.boundaries():
+        home = memory_home / str(length)
+        _restored(recording, home, recording.wal[:length])
+        run_in_virtual_time(_go_on(recording, home, length))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_torn_frame_is_no_frame(recording: Recording, memory_home: Path, seed: int) -> None:
+    rng = Random(seed)
+    frame = rng.randrange(len(recording.boundaries()) - 2)
+    whole = WAL_HEADER + frame * recording.frame_bytes
+    torn = bytearray(recording.wal[: whole + rng.randrange(1, recording.frame_bytes)])
+    for _ in range(rng.randrange(3)):
+        torn[rng.randrange(whole, len(torn))] ^= 0xFF
+    _restored(recording, memory_home, bytes(torn))
+    run_in_virtual_time(_go_on(recording, memory_home, whole))

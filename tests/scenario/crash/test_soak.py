@@ -1,0 +1,11 @@
+"""A short form of `make soak`: some kills, the same bad network, the same judgement."""
+
+from pathlib import Path
+
+from tests.scenario.crash.soak import soak
+
+KILLS = 5
+
+
+async def test_nothing_is_lost_and_nothing_doubled(memory_home: Path) -> None:
+    assert await soak(memory_home, KILLS, seed=7, lives_s=(0.0, 1.0)) == []

@@ -1,0 +1,188 @@
+"""How situations are made: TLS of an own authority, proxies, shifted clocks, silence, a service."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from agent.doctor.check import Outcome
+from tests.fakes.http_server import Reply, Request
+from tests.fakes.tls_front import make_authority, server_context, tls_front
+from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+from tests.scenario.doctor.world import World, run
+
+Outcomes = tuple[Outcome, ...]
+
+
+def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
+    async def answer(_: Request) -> Reply:
+        return reply
+
+    return answer
+
+
+@contextlib.asynccontextmanager
+async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
+    """Run the control plane with one key; yield the variables that `venue-control` takes."""
+    database = ("--database", f"sqlite:///{world.home / 'service.db'}")
+    log = world.home / "service.log"
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "controlplane", "serve", "--port", "0", *database,
+            stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        async with asyncio.timeout(30):
+            while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
+                await asyncio.sleep(0.02)
+        world.base_url = log.read_text().partition("listening on ")[2].split()[0]
+        key = (await _control("keys", "create", *grants, *database)).split()[0]
+        write_config(world.home, world.base_url)
+        (world.home / "api-key").write_text(key + "\n")
+        yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _control(*words: str, **variables: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "controlplane", *words,
+        stdout=asyncio.subprocess.PIPE, env={**os.environ, **variables},
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    return output.decode()
+
+
+async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
+    """Look at an agent that is enrolled and heard; first have the service revoke it, if wanted."""
+    world.is_running = world.is_enrolled = False
+    async with running_agent(write_config(world.home, world.base_url)) as agent:
+        async with asyncio.timeout(30):
+            while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
+                await asyncio.sleep(0.02)
+        if revoke is not None:
+            instance_id = _status_of(agent)["binding"]["instance_id"]
+            await _control("revoke", instance_id, **revoke)
+        outcomes = await world.doctor()
+        await agent.stop()
+    return outcomes
+
+
+def _status_of(agent: AgentProcess) -> dict[str, Any]:
+    try:
+        return agent.status()
+    except FileNotFoundError:
+        return {}
+
+
+def use_name_server(world: World, address: str) -> None:
+    file = world.home / "resolv.conf"
+    file.write_text(f"nameserver {address}\n")
+    run("mount", "--bind", str(file), "/etc/resolv.conf")
+
+
+def silence(address: str) -> None:
+    """Have packets for ``address`` sent to a device that is not there."""
+    run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", "till0")
+
+
+@contextlib.asynccontextmanager
+async def over_tls(
+    world: World,
+    *,
+    trusted: bool,
+    authority: str = "Venue Test Authority",
+    by_name: str = "127.0.0.1",
+    **validity: Any,
+) -> AsyncIterator[None]:
+    issuer = make_authority(world.home, authority)
+    context = server_context(world.home, issuer, **{"host": by_name, **validity})
+    async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
+        world.base_url = f"https://{by_name}:{port}"
+        world.sections["service"] = f'ca_file = "{issuer.file}"' if trusted else ""
+        yield
+
+
+@contextlib.asynccontextmanager
+async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
+    """Put a relay before the service that sets every Date ahead, and passes all else on."""
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = urlsplit(real).port
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(
+                (int(h[15:]) for h in head.lower().split(b"\r\n") if h[:15] == b"content-length:"),
+                0,
+            )
+            inner_writer.write(head + await reader.readexactly(length))
+            answer = await inner_reader.readuntil(b"\r\n\r\n")
+            date = format_datetime(datetime.now(UTC) + ahead, usegmt=True)
+            lines = [h for h in answer.split(b"\r\n") if not h.lower().startswith(b"date:")]
+            lines.insert(1, f"Date: {date}\r\nConnection: close".encode())
+            writer.write(b"\r\n".join(lines))
+            size = next((int(h[15:]) for h in lines if h[:15].lower() == b"content-length:"), 0)
+            writer.write(await inner_reader.readexactly(size))
+            await writer.drain()
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        finally:
+            inner_writer.close()
+            writer.close()
+
+    real = world.base_url
+    server = await asyncio.start_server(relay, "127.0.0.1", 0)
+    world.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@contextlib.asynccontextmanager
+async def proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]:
+    """A proxy on loopback; where ``decide`` returns None it opens the tunnel, to loopback."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            method, target, _ = head.split(" ", 2)
+            reply = decide(Request(method, target, {}, b""))
+            if reply is not None:
+                writer.write(f"HTTP/1.1 {reply.status} X\r\nContent-Length: 0\r\n\r\n".encode())
+                await writer.drain()
+                return
+            _, _, port = target.rpartition(":")
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", int(port))
+            writer.write(b"HTTP/1.1 200 X\r\n\r\n")
+            await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+def open_tunnel(_: Request) -> None:
+    return None
+
+
+async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+        sink.close()

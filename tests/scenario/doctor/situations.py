@@ -1,0 +1,480 @@
+"""Broken situations, made for real, and what doctor must name in each: that and nothing else."""
+
+import contextlib
+import json
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.doctor.check import Outcome
+from tests.fakes.http_server import HttpServer, Reply
+from tests.scenario.agent_process import running_agent, write_config
+from tests.scenario.doctor.breakage import (
+    always,
+    clock_shifted,
+    doctor_of_a_real_agent,
+    open_tunnel,
+    over_tls,
+    proxy,
+    reference_service,
+    silence,
+    use_name_server,
+)
+from tests.scenario.doctor.world import NOBODY, World, run
+
+Outcomes = tuple[Outcome, ...]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """``named``: the one check that must be named; ``says`` and ``fix`` are words it must use."""
+
+    play: Callable[[World], Awaitable[Outcomes]]
+    named: str | None
+    status: str
+    says: str
+    fix: str
+
+
+SITUATIONS: dict[str, Situation] = {}
+
+
+def situation(
+    named: str | None, status: str = "fail", *, says: str = "", fix: str = ""
+) -> Callable[[Callable[[World], Awaitable[Outcomes]]], Callable[[World], Awaitable[Outcomes]]]:
+    def declare(
+        play: Callable[[World], Awaitable[Outcomes]],
+    ) -> Callable[[World], Awaitable[Outcomes]]:
+        SITUATIONS[play.__name__] = Situation(play, named, status, says, fix)
+        return play
+
+    return declare
+
+
+def _problem(status: int, code: str) -> Callable[[], Reply]:
+    body = json.dumps({"status": status, "code": code, "detail": code.replace("_", " ")}).encode()
+    return lambda: Reply(status, body, "application/problem+json")
+
+
+# ------------------------------------------------------------------------------ nothing is wrong
+
+
+@situation(None)
+async def healthy(world: World) -> Outcomes:
+    return await world.doctor()
+
+
+@situation(None)
+async def a_real_agent_runs(world: World) -> Outcomes:
+    return await doctor_of_a_real_agent(world)
+
+
+@situation(None)
+async def trusted_by_the_configured_authority(world: World) -> Outcomes:
+    async with over_tls(world, trusted=True):
+        return await world.doctor()
+
+
+@situation(None)
+async def through_a_proxy(world: World) -> Outcomes:
+    # By a name that only the proxy can resolve: what is on loopback is asked straight.
+    behind = over_tls(world, trusted=True, by_name="ops.venue.test")
+    async with behind, proxy(open_tunnel) as port:
+        world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
+        return await world.doctor()
+
+
+@situation(None)
+async def a_service_on_this_machine_and_dead_proxies(world: World) -> Outcomes:
+    world.sections["service"] = 'proxy = "http://127.0.0.1:9"'
+    world.environment["HTTP_PROXY"] = world.environment["http_proxy"] = "http://127.0.0.1:9"
+    return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ the configuration
+
+
+@situation("configuration", says="did you mean 'interval_seconds'", fix="config check")
+async def a_mistyped_key(world: World) -> Outcomes:
+    world.sections["heartbeat"] = "intervall_seconds = 5"
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("api-key", says="No such file", fix="write grant")
+async def no_key_file(world: World) -> Outcomes:
+    write_config(world.home, world.base_url)
+    missing = world.home / "elsewhere"
+    world.environment["VENUE_AGENT_SERVICE__API_KEY_FILE"] = str(missing)
+    return await world.doctor()
+
+
+@situation("trust-anchors", says="no PEM certificate", fix="service.ca_file")
+async def a_broken_ca_file(world: World) -> Outcomes:
+    broken = world.home / "ca.pem"
+    broken.write_text("not a certificate")
+    async with over_tls(world, trusted=False):
+        world.sections["service"] = f'ca_file = "{broken}"'
+        return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ this machine
+
+
+@situation("state-directory", says="Read-only file system", fix="repair")
+async def a_read_only_state_directory(world: World) -> Outcomes:
+    world.enroll()
+    world.is_running = False
+    path = str(world.state.path)
+    run("mount", "--bind", path, path)
+    run("mount", "-o", "remount,bind,ro", path)
+    return await world.doctor()
+
+
+@situation("state-directory", says="not a directory", fix="device.state_dir")
+async def a_file_in_place_of_the_state_directory(world: World) -> Outcomes:
+    world.state.path.write_text("")
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("disk-space", says="MiB free", fix="free space")
+async def a_full_disk(world: World) -> Outcomes:
+    world.state.path.mkdir()
+    run("mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(world.state.path))
+    world.enroll()
+    with contextlib.suppress(OSError), (world.state.path / "filling").open("wb") as file:
+        while True:
+            file.write(bytes(65536))
+            file.flush()
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("key-permissions", says="0644", fix="chmod 600")
+async def an_identity_key_for_everybody(world: World) -> Outcomes:
+    world.enroll()
+    (world.state.path / "identity.pem").chmod(0o644)
+    return await world.doctor()
+
+
+@situation("journal", "warn", says="agent.db", fix="restart")
+async def a_damaged_journal(world: World) -> Outcomes:
+    world.enroll()
+    (world.state.path / "agent.db").write_bytes(b"not a database" * 1000)
+    return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ the agent
+
+
+@situation("daemon", says="does not run", fix="service start")
+async def a_stopped_daemon(world: World) -> Outcomes:
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("version", "warn", says="0.0.1", fix="restart")
+async def an_old_daemon_still_runs(world: World) -> Outcomes:
+    world.status["version"] = "0.0.1"
+    return await world.doctor()
+
+
+@situation("boot", says="disabled", fix="service install")
+async def a_disabled_unit(world: World) -> Outcomes:
+    world.unit = world.unit.replace("UnitFileState=enabled", "UnitFileState=disabled")
+    return await world.doctor()
+
+
+@situation("boot", says="masked", fix="unmask")
+async def a_masked_unit(world: World) -> Outcomes:
+    world.unit = "LoadState=masked\nUnitFileState=masked\nActiveState=inactive\nMainPID=0\n"
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("boot", says="knows no service", fix="service install")
+async def no_unit_and_no_daemon(world: World) -> Outcomes:
+    world.unit = "LoadState=not-found\nUnitFileState=\nActiveState=inactive\nMainPID=0\n"
+    world.is_running = False
+    return await world.doctor()
+
+
+@situation("other-agent", says="another agent", fix="end it")
+async def a_second_agent(world: World) -> Outcomes:
+    other = world.home / "other"
+    other.mkdir()
+    config = write_config(other, "http://127.0.0.1:9")
+    async with running_agent(config) as agent:
+        await agent.until_logged("state in")
+        outcomes = await world.doctor()
+        await agent.stop()
+    return outcomes
+
+
+# ------------------------------------------------------------------------------ the network
+
+
+@situation("gateway", says="no default route", fix="DHCP")
+async def no_gateway_and_a_service_beyond(world: World) -> Outcomes:
+    run("ip", "route", "del", "default")
+    world.base_url = "https://203.0.113.7"
+    return await world.doctor()
+
+
+@situation("gateway", "warn", says="no default route", fix="DHCP")
+async def no_gateway_and_a_service_at_hand(world: World) -> Outcomes:
+    run("ip", "route", "del", "default")
+    return await world.doctor()
+
+
+@situation("interfaces", says="no interface has an IPv4 address", fix="cable")
+async def no_network_at_all(world: World) -> Outcomes:
+    run("ip", "link", "del", "till0")
+    world.base_url = "https://203.0.113.7"
+    return await world.doctor()
+
+
+@situation("multicast", "warn", says="till0", fix="allow multicast")
+async def an_interface_without_multicast(world: World) -> Outcomes:
+    run("ip", "link", "set", "till0", "multicast", "off")
+    return await world.doctor()
+
+
+@situation("mdns-port", "warn", says="5353", fix="avahi")
+async def port_5353_taken_exclusively(world: World) -> Outcomes:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taker:
+        taker.bind(("", 5353))
+        return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ the way
+
+
+@situation("name-resolution", says="cannot be resolved", fix="DNS")
+async def no_dns(world: World) -> Outcomes:
+    use_name_server(world, "127.0.0.1")
+    world.base_url = "https://ops.venue.test"
+    return await world.doctor()
+
+
+@situation("gateway", says="no default route", fix="DHCP")
+async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
+    run("ip", "route", "del", "default")
+    use_name_server(world, "203.0.113.53")
+    world.base_url = "https://ops.venue.test"
+    return await world.doctor()
+
+
+@situation("name-resolution", says="no end after", fix="")
+async def a_silent_dns_server(world: World) -> Outcomes:
+    silence(NOBODY)
+    use_name_server(world, NOBODY)
+    world.base_url = "https://ops.venue.test"
+    return await world.doctor()
+
+
+@situation("connection", says="refuses", fix="service.base_url")
+async def a_refused_connection(world: World) -> Outcomes:
+    world.base_url = "http://127.0.0.1:9"
+    return await world.doctor()
+
+
+@situation("connection", says="no answer in time", fix="firewall")
+async def packets_that_vanish(world: World) -> Outcomes:
+    silence(NOBODY)
+    world.base_url = f"https://{NOBODY}"
+    return await world.doctor()
+
+
+@situation("connection", says="127.0.0.1:9", fix="service.proxy")
+async def a_dead_proxy(world: World) -> Outcomes:
+    world.base_url = "https://ops.venue.test"
+    world.sections["service"] = 'proxy = "http://127.0.0.1:9"'
+    return await world.doctor()
+
+
+@situation("proxy", says="403", fix="have the proxy allow ops.venue.test:443")
+async def a_refusing_proxy(world: World) -> Outcomes:
+    async with proxy(lambda _: Reply(403, b"no", "text/plain")) as port:
+        world.base_url = "https://ops.venue.test"
+        world.environment["HTTPS_PROXY"] = f"http://127.0.0.1:{port}"
+        return await world.doctor()
+
+
+@situation("proxy", says="407", fix="user and password")
+async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
+    async with proxy(lambda _: Reply(407, b"", "text/plain")) as port:
+        world.base_url = "https://ops.venue.test"
+        world.sections["service"] = f'proxy = "http://127.0.0.1:{port}"'
+        return await world.doctor()
+
+
+@situation("certificate", says="Venue Test Authority", fix="service.ca_file")
+async def an_unknown_authority(world: World) -> Outcomes:
+    async with over_tls(world, trusted=False):
+        return await world.doctor()
+
+
+@situation("certificate", says="Zscaler, which inspects TLS", fix="service.ca_file")
+async def inspected_tls(world: World) -> Outcomes:
+    async with over_tls(world, trusted=False, authority="Zscaler Intermediate CA"):
+        return await world.doctor()
+
+
+@situation("certificate", says="expired on", fix="renewed")
+async def an_expired_certificate(world: World) -> Outcomes:
+    async with over_tls(world, trusted=True, ends=timedelta(days=-3)):
+        return await world.doctor()
+
+
+@situation("certificate", says="not for this address", fix="service.base_url")
+async def a_certificate_for_another_name(world: World) -> Outcomes:
+    async with over_tls(world, trusted=True, host="other.venue.test"):
+        return await world.doctor()
+
+
+@situation("certificate", says="no TLS", fix="service.base_url")
+async def plain_http_where_tls_is_expected(world: World) -> Outcomes:
+    world.base_url = world.base_url.replace("http:", "https:")
+    return await world.doctor()
+
+
+@situation("clock", says="2 h behind", fix="timedatectl")
+async def a_clock_two_hours_behind(world: World) -> Outcomes:
+    async with clock_shifted(world, timedelta(hours=2)):
+        return await world.doctor()
+
+
+@situation("clock", says="days behind", fix="timedatectl")
+async def a_clock_before_the_certificate(world: World) -> Outcomes:
+    async with (
+        clock_shifted(world, timedelta(days=40)),
+        over_tls(world, trusted=True, begins=timedelta(days=20)),
+    ):
+        return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ the service
+
+
+@situation("captive-portal", says="web page", fix="sign in")
+async def a_captive_portal(world: World) -> Outcomes:
+    page = Reply(200, b"<html>Welcome, guest</html>", "text/html; charset=utf-8")
+    async with HttpServer(always(page)) as portal:
+        world.base_url = portal.base_url
+        return await world.doctor()
+
+
+@situation("captive-portal", says="redirected", fix="sign-in page")
+async def a_redirect(world: World) -> Outcomes:
+    away = Reply(302, b"", None, {"Location": "http://portal.venue.test/"})
+    async with HttpServer(always(away)) as portal:
+        world.base_url = portal.base_url
+        return await world.doctor()
+
+
+@situation("service", "warn", says="an error of its own", fix="keeps trying")
+async def a_failing_service(world: World) -> Outcomes:
+    world.service.overrides["current"] = lambda: Reply(500, b"", None)
+    return await world.doctor()
+
+
+@situation("credential", says="401", fix="valid key")
+async def a_wrong_key(world: World) -> Outcomes:
+    write_config(world.home, world.base_url)
+    (world.home / "api-key").write_text("some-other-key\n")
+    return await world.doctor()
+
+
+@situation("write-grant", says="only reads", fix="write grant")
+async def a_key_that_only_reads(world: World) -> Outcomes:
+    world.is_enrolled = False
+    world.service.overrides["challenge"] = _problem(403, "read_only_key")
+    return await world.doctor()
+
+
+@situation("location", says="'loc-1'", fix="service.location_id")
+async def a_wrong_location(world: World) -> Outcomes:
+    world.is_enrolled = False
+    world.service.overrides["challenge"] = _problem(403, "foreign_location")
+    return await world.doctor()
+
+
+@situation("binding", says="revoked", fix="enroll --force")
+async def a_revoked_device(world: World) -> Outcomes:
+    world.enroll()
+    world.service.overrides["current"] = lambda: Reply(200, b"null")
+    world.status["is_revoked"] = True
+    return await world.doctor()
+
+
+@situation(None)
+async def a_key_of_many_devices(world: World) -> Outcomes:
+    world.enroll()
+    assert world.service.device is not None
+    world.service.device = {
+        **world.service.device,
+        "instanceId": "00000000-0000-4000-8000-000000000001",
+    }
+    return await world.doctor()
+
+
+@situation("binding", says="not enrolled", fix="venue-agent enroll")
+async def a_device_that_was_never_enrolled(world: World) -> Outcomes:
+    world.is_enrolled = False
+    return await world.doctor()
+
+
+# ------------------------------------------------------------------------------ the real service
+
+
+@situation(None)
+async def the_reference_service(world: World) -> Outcomes:
+    async with reference_service(world, "--write", "--location", "loc-1"):
+        return await doctor_of_a_real_agent(world)
+
+
+@situation("write-grant", says="only reads", fix="write grant")
+async def a_key_of_the_reference_service_that_only_reads(world: World) -> Outcomes:
+    async with reference_service(world, "--location", "loc-1"):
+        world.is_enrolled = False
+        return await world.doctor()
+
+
+@situation("location", says="'loc-1'", fix="service.location_id")
+async def a_key_of_the_reference_service_for_another_location(world: World) -> Outcomes:
+    async with reference_service(world, "--write", "--location", "loc-2"):
+        world.is_enrolled = False
+        return await world.doctor()
+
+
+@situation("binding", says="revoked", fix="enroll --force")
+async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
+    async with reference_service(world, "--write", "--location", "loc-1") as control:
+        return await doctor_of_a_real_agent(world, control)
+
+
+# ------------------------------------------------------------------------------ applications
+
+
+@situation("kiosk", says="does not answer", fix="--remote-debugging-port=9")
+async def a_dead_kiosk_port(world: World) -> Outcomes:
+    world.sections["application"] = 'kiosk_debug_url = "http://127.0.0.1:9"'
+    return await world.doctor()
+
+
+@situation("kiosk", says="no browser's DevTools", fix="kiosk_debug_url")
+async def another_program_on_the_kiosk_port(world: World) -> Outcomes:
+    async with HttpServer(always(Reply(200, b"{}"))) as other:
+        world.sections["application"] = f'kiosk_debug_url = "{other.base_url}"'
+        return await world.doctor()
+
+
+@situation("print-system", says="CUPS does not answer", fix="systemctl restart cups")
+async def a_dead_spooler(world: World) -> Outcomes:
+    run("mkdir", "-p", "/run/cups")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left_behind:
+        left_behind.bind("/run/cups/cups.sock")
+    return await world.doctor()

@@ -1,0 +1,86 @@
+"""Doctor against broken situations made for real: it names the cause, and only the cause."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.namespaces import everywhere
+from tests.scenario.doctor.situations import SITUATIONS
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.slow,
+    pytest.mark.needs("all-namespaces", "veth"),
+]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What doctor said in each situation."""
+    home = tmp_path_factory.mktemp("doctor")
+    command = [*everywhere(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
+    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    done = subprocess.run(
+        [*command, *SITUATIONS], capture_output=True, text=True, timeout=400, check=False,
+        env=environment,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(SITUATIONS), done.stderr
+    return dict(zip(SITUATIONS, (json.loads(line) for line in lines), strict=True))
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
+    situation, answer = SITUATIONS[name], answers[name]
+    assert "error" not in answer, answer["error"]
+    outcomes = {o["name"]: o for o in answer["outcomes"]}
+    bad = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
+    expected = {} if situation.named is None else {situation.named: situation.status}
+    assert bad == expected, {n: outcomes[n]["detail"] for n in {*bad, *expected}}
+    if situation.named is not None:
+        found = outcomes[situation.named]
+        assert situation.says in found["detail"]
+        assert situation.fix in found["fix"]
+        assert found["fix"], "every finding says what to do"
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_what_depends_on_the_cause_is_skipped_in_its_name(
+    name: str, answers: Mapping[str, Any]
+) -> None:
+    causes = {o["because"] for o in answers[name]["outcomes"]} - {None}
+    named = SITUATIONS[name].named
+    assert causes <= {named}
+
+
+def test_a_good_situation_asks_everything(answers: Mapping[str, Any]) -> None:
+    skipped = {
+        o["name"] for o in answers["a_real_agent_runs"]["outcomes"] if o["status"] == "skipped"
+    }
+    assert skipped == {
+        "printers", "proxy", "certificate", "local-network", "print-system", "kiosk",
+    }  # fmt: skip
+
+
+def test_ends_in_ten_seconds_whatever_hangs(answers: Mapping[str, Any]) -> None:
+    for name in ("a_silent_dns_server", "packets_that_vanish"):
+        assert answers[name]["seconds"] < 10
+
+
+def test_shows_no_password(answers: Mapping[str, Any]) -> None:
+    assert "secret" not in json.dumps(answers["through_a_proxy"])
+
+
+def test_there_are_enough_situations() -> None:
+    assert len([s for s in SITUATIONS.values() if s.named is not None]) >= 25
+
+
+def test_everything_runs_in_namespaces(tmp_path: Path) -> None:
+    done = subprocess.run([*everywhere(), "ip", "-o", "link"], capture_output=True, check=True)
+    assert done.stdout.count(b"\n") == 1, "only loopback"

@@ -1,0 +1,226 @@
+"""A small world for doctor: an own network, file systems and processes, a service, an agent.
+
+Runs inside namespaces of its own (see `main`): each situation is played by a fork that leaves the
+namespaces of the others behind, so that it may pull routes, fill disks and mount as it likes.
+
+    unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent import __version__
+from agent.adapters.identity import Identity
+from agent.adapters.machine import fingerprint
+from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
+from agent.doctor.catalogue import CHECKS
+from agent.doctor.check import Outcome
+from agent.doctor.context import Evidence
+from agent.doctor.runner import examine
+from agent.doctor.service_unit import parse_systemctl
+from agent.wire.codec import decode
+from agent.wire.device_operations import EnrollmentRecord
+from tests.fakes.strict_service import StrictService
+from tests.scenario.agent_process import write_config
+
+ADDRESS, GATEWAY, NOBODY = "192.168.77.2", "192.168.77.1", "192.168.77.99"
+CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
+
+ENABLED_UNIT = """LoadState=loaded
+UnitFileState=enabled
+ActiveState=active
+SubState=running
+MainPID=0
+NRestarts=0
+"""
+
+Situation = Callable[["World"], Awaitable[tuple[Outcome, ...]]]
+
+
+class World:
+    """A healthy one, until a situation breaks it."""
+
+    def __init__(self, home: Path, service: StrictService) -> None:
+        self.home = home
+        self.service = service
+        self.state = StateDirectory(home / "state")
+        self.base_url = service.base_url
+        self.unit = ENABLED_UNIT
+        self.environment: dict[str, str] = {}
+        self.sections: dict[str, str] = {}
+        self.status: dict[str, Any] = {}
+        self.is_enrolled = True
+        self.is_running = True
+
+    async def doctor(self) -> tuple[Outcome, ...]:
+        """Write down what holds, and let doctor look at it."""
+        self.config = write_config(self.home, self.base_url, **self.sections)
+        (self.home / "api-key").chmod(0o600)
+        self._settle()
+        evidence = self.evidence()
+        with contextlib.ExitStack() as stack:
+            if self.is_running:
+                self.state.prepare()
+                stack.enter_context(self.state.hold())
+                StatusFile(self.state).write(self._status())
+            return await asyncio.to_thread(examine, CHECKS, evidence)
+
+    def evidence(self) -> Evidence:
+        return Evidence(
+            config_path=self.config,
+            environment=self.environment,
+            unit_reader=lambda: parse_systemctl(self.unit),
+        )
+
+    def enroll(self) -> None:
+        """Leave the state of a device that was enrolled, here and at the service."""
+        self.state.prepare()
+        key = Identity(self.state).load_or_create()
+        device = {
+            "instanceId": str(key.instance_id),
+            "locationId": "loc-1",
+            "legacyInstallId": "install-1",
+            "appVersion": __version__,
+            "capabilities": [],
+            "bindingId": self.service.binding_id,
+            "organizationId": "organization-1",
+        }
+        self.service.device = device
+        record = decode(json.dumps(device), EnrollmentRecord)
+        binding = Binding(base_url=self.base_url, location_id="loc-1", record=record)
+        DeviceRecordFile(self.state).save(
+            DeviceRecord(legacy_install_id="install-1", fingerprint=fingerprint(), binding=binding)
+        )
+
+    def _settle(self) -> None:
+        if not self.is_enrolled or self.service.device is not None:
+            return
+        with contextlib.suppress(Exception):  # a broken state directory is a situation, too
+            self.enroll()
+
+    def _status(self) -> DaemonStatus:
+        now = datetime.now(UTC).isoformat()
+        device = self.service.device or {}
+        binding = BindingStatus(
+            instance_id=str(device.get("instanceId", uuid.uuid4())),
+            binding_id=self.service.binding_id,
+            organization_id="organization-1",
+            location_id="loc-1",
+            base_url=self.base_url,
+        )
+        values: dict[str, Any] = {
+            "version": __version__,
+            "pid": os.getpid(),
+            "phase": "running",
+            "started_at": now,
+            "written_at": now,
+            "config_path": str(self.config),
+            "binding": binding if self.is_enrolled else None,
+            "last_heartbeat_at": now if self.is_enrolled else None,
+            "last_contact_at": now if self.is_enrolled else None,
+            "delivery": "stream" if self.is_enrolled else None,
+        }
+        return DaemonStatus(**{**values, **self.status})
+
+
+@contextlib.asynccontextmanager
+async def world(home: Path) -> AsyncIterator[World]:
+    home.mkdir(parents=True)
+    async with StrictService() as service:
+        yield World(home, service)
+
+
+def run(*words: str) -> None:
+    """Run a command of the system. Raises CalledProcessError."""
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def lay_the_network() -> None:
+    """Give this namespace a wired network with a router that is only an entry."""
+    run("mount", "--make-rprivate", "/")
+    run("mount", "-t", "tmpfs", "tmpfs", "/run")
+    for line in (
+        "link set lo up",
+        "link add till0 type veth peer name wall0",
+        f"addr add {ADDRESS}/24 dev till0",
+        "link set till0 up",
+        "link set wall0 up",
+        f"route add default via {GATEWAY}",
+        f"neigh replace {GATEWAY} lladdr 02:00:00:00:00:01 dev till0 nud permanent",
+    ):
+        run("ip", *line.split())
+
+
+def play(situation: Situation, home: Path) -> dict[str, Any]:
+    """Return what doctor said, with the seconds it took, in namespaces of the situation's own."""
+    lay_the_network()
+
+    async def played() -> tuple[Outcome, ...]:
+        async with world(home) as here:
+            return await situation(here)
+
+    began = time.monotonic()
+    outcomes = asyncio.run(played())
+    return {
+        "seconds": time.monotonic() - began,
+        "outcomes": [
+            {
+                "name": o.name,
+                "status": o.status,
+                "detail": o.detail,
+                "fix": o.fix,
+                "because": o.because,
+            }
+            for o in outcomes
+        ],
+    }
+
+
+def play_apart(situation: Situation, home: Path) -> str:
+    """Play a situation in a fork; return its line of JSON."""
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        os.close(read)
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "unshare")
+            answer = play(situation, home)
+        except BaseException:  # noqa: BLE001 - the fork's boundary: told to the test
+            answer = {"error": traceback.format_exc()}
+        with os.fdopen(write, "w") as pipe:
+            pipe.write(json.dumps(answer) + "\n")
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        line = pipe.readline()
+    os.waitpid(child, 0)
+    return line
+
+
+def main() -> None:
+    """Play the situations that are named; print a line of JSON for each."""
+    from tests.scenario.doctor.situations import SITUATIONS  # noqa: PLC0415
+
+    home, names = Path(sys.argv[1]), sys.argv[2:]
+    for name in names:
+        sys.stdout.write(play_apart(SITUATIONS[name].play, home / name))
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""What stands in the place of a state file × each verb: every cell played in a process of its own.
+
+Run by `test_hostile_state` in a network namespace without an interface, by a Python that the
+service's user can read, too:
+
+    unshare --net python -m tests.scenario.hostile.state HOME CALLER
+
+CALLER is `root`, on a directory of the service's user, or `owner`, on a directory of its own.
+Prints a JSON line for each cell that went wrong and, last, how many were played.
+"""
+
+import contextlib
+import functools
+import importlib
+import json
+import os
+import shutil
+import signal
+import stat
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+from agent.adapters.collector_process import CollectorProcess
+from agent.adapters.identity import Identity
+from agent.adapters.service_manager.contract import Places, ServiceState
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
+from agent.adapters.storage.state import StateDirectory
+from agent.cli import collect, service
+from agent.cli import main as command_line
+
+SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
+"""Users without an account: the service's, and somebody else. Who is not root is the service's."""
+SECRET: Final = "what-nobody-may-see"
+DEADLINE_S: Final = 25.0
+
+FILES: Final = (
+    "identity.pem", "device.json", "agent.db", "agent.db-wal", "agent.db-shm", "agent.db-journal",
+    "status.json", "agent.lock", "last-exit", "quarantine",
+    "quarantine/20260101T000000.000000-rejected-1.json", ".status.json.abc",
+)  # fmt: skip
+
+READS: Final = {
+    "status": {"status.json", "agent.lock"},
+    "history": {name for name in FILES if name.startswith("agent.db")},
+    "doctor": {name for name in FILES if "/" not in name and not name.startswith(".")},
+    "enroll": {"agent.lock", "device.json", "identity.pem"},
+    "run": {"agent.lock", "device.json", "last-exit", *FILES[2:6]},
+    "collect": {"device.json"},
+    "service": {"last-exit"},
+}
+"""What each verb reads, and so must complain of, by its path."""
+
+VERBS: Final = {
+    "status": ("status",),
+    "history": ("history",),
+    "doctor": ("doctor", "--bundle", "bundle.zip"),
+    "enroll": ("enroll",),
+    "run": ("run",),
+    "collect": ("collect", "application", "--json"),
+    "check": ("config", "check"),
+    "show": ("config", "show"),
+    "service": ("service", "status"),
+}
+
+
+IMPORTED_LATE: Final = (
+    "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll", "agent.cli.history",
+    "agent.cli.run", "agent.cli.status", "agent.doctor.bundle", "agent.reporting",
+    "cryptography.hazmat.primitives.asymmetric.ed25519", "importlib.metadata",
+    "cryptography.hazmat.primitives.serialization", "asyncio.base_events",
+)  # fmt: skip
+"""What the verbs import when they run: here once, and not in each fork."""
+
+
+@dataclass(frozen=True)
+class World:
+    home: Path
+    owner: int
+
+    @property
+    def state(self) -> Path:
+        return self.home / "state"
+
+    @property
+    def outside(self) -> Path:
+        return self.home / "outside"
+
+    @property
+    def config(self) -> Path:
+        return self.home / "config.toml"
+
+
+def link_to_file(path: Path, world: World) -> None:
+    path.symlink_to(world.outside / "file")
+
+
+def link_to_directory(path: Path, world: World) -> None:
+    path.symlink_to(world.outside / "directory")
+
+
+def fifo(path: Path, world: World) -> None:
+    os.mkfifo(path)
+
+
+def directory(path: Path, world: World) -> None:
+    path.mkdir()
+    (path / "inside").write_text("kept")
+
+
+def foreign(path: Path, world: World) -> None:
+    path.write_text("{}")
+    os.chown(path, STRANGER, STRANGER)
+
+
+def roots_own(path: Path, world: World) -> None:
+    path.write_text("{}")
+    path.chmod(0o600)
+    os.chown(path, 0, 0)
+
+
+def hard_link(path: Path, world: World) -> None:
+    os.link(world.outside / "file", path)
+
+
+ANYBODYS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
+PLANTS: Final = (*ANYBODYS, foreign, roots_own) if os.geteuid() == 0 else ANYBODYS
+Plant = Callable[[Path, World], None]
+
+
+def quick_collector(kind: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.fakes.collectors.quick", kind)
+
+
+def build(world: World) -> None:
+    """Lay out a state directory afresh, and what lies outside."""
+    for name in ("state", "outside"):
+        shutil.rmtree(world.home / name, ignore_errors=True)
+    shutil.copytree(world.home / "template", world.state)
+    for path in (world.state, *world.state.rglob("*")):
+        os.chown(path, world.owner, world.owner)
+    (world.outside / "directory").mkdir(parents=True)
+    for path in (world.outside / "file", world.outside / "directory/file"):
+        path.write_text(SECRET)
+        path.chmod(0o600)
+
+
+def make_template(path: Path) -> None:
+    """Make the state of a device that was never enrolled."""
+    state = StateDirectory(path)
+    state.prepare()
+    Identity(state).load_or_create()
+    DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="install-1"))
+    Database(state).close()
+    state.keep_wreck("rejected-2.json", b"{}")
+
+
+def plant(name: str, how: Plant, world: World) -> None:
+    path = world.state / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    how(path, world)
+    if how in {fifo, directory}:
+        for made in (path, *(path.rglob("*") if path.is_dir() else ())):
+            os.chown(made, world.owner, world.owner)
+
+
+def picture(directory: Path) -> dict[str, tuple[object, ...]]:
+    """What must stay as it is."""
+    seen: dict[str, tuple[object, ...]] = {}
+    for path in sorted((directory, *directory.rglob("*"))):
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        seen[str(path)] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
+    return seen
+
+
+def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
+    """Run a verb in a fork; return its exit code, None where it hung, and what it said."""
+    said = world.home / "said"
+    said.write_bytes(b"")
+    pid = os.fork()
+    if pid == 0:
+        _be_the_verb(words, world, said, as_owner=as_owner)
+    ends_at, asked = time.monotonic() + DEADLINE_S, False
+    watch = os.pidfd_open(pid)
+    try:
+        while time.monotonic() < ends_at:
+            importlib.import_module("select").select([watch], [], [], 0.02)
+            ended, code = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(code), said.read_text(errors="replace")
+            if words == ("run",) and not asked and _is_running(world, said):
+                os.kill(pid, signal.SIGTERM)
+                asked = True
+    finally:
+        os.close(watch)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None, said.read_text(errors="replace")
+
+
+def _is_running(world: World, said: Path) -> bool:
+    """Tell whether the daemon has begun, and said so where it could."""
+    if "the status file cannot be written" in said.read_text():
+        return True
+    status = world.state / "status.json"
+    with contextlib.suppress(OSError):
+        return stat.S_ISREG(status.lstat().st_mode) and b'"running"' in status.read_bytes()
+    return False
+
+
+def _be_the_verb(words: tuple[str, ...], world: World, said: Path, *, as_owner: bool) -> None:
+    code = 99
+    try:
+        out = os.open(said, os.O_WRONLY | os.O_APPEND)
+        for number in (1, 2):
+            os.dup2(out, number)
+        sys.stdout = os.fdopen(1, "w", buffering=1)
+        sys.stderr = os.fdopen(2, "w", buffering=1)
+        os.chdir(world.home / "desk")
+        if as_owner and os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(world.owner)
+            os.setuid(world.owner)
+        quick = functools.partial(CollectorProcess, quick_collector)
+        mock.patch.object(collect, "CollectorProcess", quick).start()
+        mock.patch.object(service, "service_manager_here", return_value=Manager(world)).start()
+        last = () if words[0] == "service" else ("--config", str(world.config))
+        code = command_line.main([*words, *last])
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 98
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+@dataclass(frozen=True)
+class Manager:
+    """A service manager that knows where the state lies, and nothing else."""
+
+    here: World
+
+    @property
+    def places(self) -> Places:
+        return Places(
+            self.here.config, self.here.home / "api-key", self.here.state, names_the_key_file=True
+        )
+
+    def state(self) -> ServiceState:
+        return ServiceState(is_installed=True)
+
+
+def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
+    """Play a cell; yield what is wrong with it."""
+    build(world)
+    plant(name, how, world)
+    bundle = world.home / "desk/bundle.zip"
+    bundle.unlink(missing_ok=True)
+    before = picture(world.outside)
+    code, said = play(VERBS[verb], world, as_owner=as_owner)
+    if code is None:
+        yield "it hung"
+    elif code not in {0, 1, 2}:
+        yield f"exit code {code}"
+    for word in ("Traceback", "unexpected", "the check broke"):
+        if word in said:
+            yield f"it said {word!r}"
+    is_harmless = (name, how) == ("quarantine", directory)
+    if (
+        not is_harmless
+        and name in READS.get(verb, ())
+        and f"/state/{name} " not in said.replace("\n  ", " ")
+    ):
+        yield "it said nothing of the file"
+    if picture(world.outside) != before:
+        yield "it touched what lies outside"
+    if SECRET in said:
+        yield "it told what lies outside"
+    yield from (f"in the bundle: {member}" for member in _members_that_tell(bundle))
+    yield from _left_behind(world, name)
+
+
+def _members_that_tell(bundle: Path) -> Iterator[str]:
+    if bundle.exists():
+        with zipfile.ZipFile(bundle) as archive:
+            yield from (n for n in archive.namelist() if SECRET.encode() in archive.read(n))
+
+
+def _left_behind(world: World, planted: str) -> Iterator[str]:
+    for path in world.state.rglob("*"):
+        is_planted = str(path.relative_to(world.state)) == planted
+        if not is_planted and path.lstat().st_uid != world.owner:
+            yield f"left {path.name}, which the service cannot read"
+
+
+def main() -> None:
+    home, caller = Path(sys.argv[1]), sys.argv[2]
+    verbs = sys.argv[3].split(",") if len(sys.argv) > 3 else list(VERBS)
+    as_owner = caller == "owner"
+    world = World(home, SERVICE)
+    _prepare(world, as_owner=as_owner)
+    played = 0
+    for module in IMPORTED_LATE:
+        importlib.import_module(module)
+    for verb in verbs:
+        for name in FILES:
+            for how in PLANTS:
+                wrong = list(complaints(verb, name, how, world, as_owner=as_owner))
+                played += 1
+                if wrong:
+                    cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}
+                    cell["said"] = (world.home / "said").read_text(errors="replace")[-600:]
+                    print(json.dumps(cell), flush=True)
+    print(json.dumps({"played": played}), flush=True)
+
+
+def _prepare(world: World, *, as_owner: bool) -> None:
+    desk = world.home / "desk"
+    desk.mkdir()
+    make_template(world.home / "template")
+    key = world.home / "api-key"
+    key.write_text("vck_test-key\n")
+    key.chmod(0o600)
+    if as_owner:
+        for path in (desk, key):
+            os.chown(path, world.owner, world.owner)
+    world.config.write_text(
+        '[service]\nbase_url = "http://127.0.0.1:9"\nlocation_id = "loc-1"\n'
+        f'api_key_file = "{key}"\n[device]\nstate_dir = "{world.state}"\n'
+        "[network]\ndevice_only = true\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

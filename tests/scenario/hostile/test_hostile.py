@@ -1,0 +1,88 @@
+"""Whatever a service or a network answers: no crash, no loss, no doubling, no tight loop.
+
+Each case runs the whole agent, over real connections and on virtual time, against a service that
+answers one operation wrongly for some minutes and then comes to its senses. CI plays a part of the
+cases; `make test-hostile` plays all of them (HOSTILE_CASES=full).
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent.rules.health import CONDITIONS
+from agent.rules.lifecycle import FINAL, State
+from tests.fakes.hostile_service import HostileService, status
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
+from tests.scenario.hostile.cases import Case, cases
+from tests.scenario.simulated_agent import config_for, simulated_agent
+
+IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
+HOSTILE_FOR_S = 400.0
+"""Long enough for three answers of `onCommands` that are given up as no long poll."""
+BACK_WITHIN_S = 2 * 3600.0
+"""The service may have asked for an hour (Retry-After), and a revoked device asks slowly."""
+CALLS_A_MINUTE = 30
+LONG_S = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    conditions: set[str]
+    most_calls_a_minute: int
+    first_state: State | None
+    first_reports: int
+    second_reports: int
+    violations: list[str]
+
+
+def _played() -> list[Case]:
+    everything = list(cases())
+    return everything if IS_FULL else [c for i, c in enumerate(everything) if i % 7 in {0, 2, 5}]
+
+
+async def play(case: Case, home: Path) -> Ending:
+    """Ask for a report while the service is hostile, and for another one when it is not."""
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        service.faults[case.operation] = case.fault
+        if case.operation == "current":
+            service.faults["heartbeat"] = status(403)  # what makes the agent ask `current`
+        async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
+            first = await service.request_report("network", expires_in_s=LONG_S)
+            await asyncio.sleep(HOSTILE_FOR_S)
+            conditions, most = set(app.conditions_seen), service.most_calls_a_minute()
+            service.faults.clear()
+            second = await service.request_report("application", expires_in_s=LONG_S)
+            await app.until_ended({second}, BACK_WITHIN_S)
+            await asyncio.sleep(30)  # what would come twice comes now
+            entry = app.entry(first)
+        return Ending(
+            conditions=conditions | app.conditions_seen,
+            most_calls_a_minute=most,
+            first_state=None if entry is None else entry.state,
+            first_reports=sum(r["requestId"] == first for r in service.reports),
+            second_reports=sum(r["requestId"] == second for r in service.reports),
+            violations=service.violations,
+        )
+
+
+def test_there_are_as_many_cases_as_are_said() -> None:
+    assert len(_played()) >= 200
+    assert len(list(cases())) >= 450
+    named = {code for case in cases() for code in case.codes}
+    assert named <= CONDITIONS.keys()
+
+
+@pytest.mark.parametrize("case", _played(), ids=str)
+def test_survives_and_comes_back(case: Case, memory_home: Path) -> None:
+    ending = run_in_virtual_time(play(case, memory_home))
+    assert "internal-error" not in ending.conditions
+    assert not case.codes or ending.conditions & set(case.codes), ending.conditions
+    assert ending.most_calls_a_minute <= CALLS_A_MINUTE
+    assert ending.violations == []
+    assert ending.second_reports == 1
+    assert ending.first_state in FINAL
+    assert ending.first_reports == (1 if ending.first_state is State.SUBMITTED else 0)

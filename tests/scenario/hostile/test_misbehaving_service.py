@@ -1,0 +1,296 @@
+"""A service that misbehaves, and the real daemon beside it: what it costs, and that it goes on.
+
+What a stream of garbage costs in CPU is measured by `bench_garbage`; here it is lines and
+connections.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import uuid
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.failpoints import Moment
+from agent.tasks.receive import STREAM_AGAIN_S, UNREADABLE_MAX
+from tests.bench.garbage import GARBAGE, endless
+from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService, status
+from tests.fakes.http_server import Reply
+from tests.fakes.strict_service import Json, Reading, StrictService
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
+from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.crash.matrix import NEVER, crashing_agent
+from tests.scenario.simulated_agent import config_for, simulated_agent
+
+REQUESTS = int(os.environ.get("QUEUED_REQUESTS", "150"))
+"""QUEUED_REQUESTS=1000 is as many as wait at once."""
+COLLECTIONS_MAX = 3
+
+
+async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_home: Path) -> None:
+    async with StrictService() as service:
+        config = write_config(
+            memory_home, service.base_url, limits="min_collection_interval_seconds = 1"
+        )
+        wanted = [
+            await service.request_report("application", expires_in_s=900) for _ in range(REQUESTS)
+        ]
+        trace = memory_home / "trace"
+        async with crashing_agent(NEVER, config, trace) as agent:
+            await service.until(lambda: len(service.reports) == REQUESTS, 60 + REQUESTS / 2)
+            assert await agent.stop() == 0
+    passed = Counter(trace.read_text().split())
+    assert passed[f"{Moment.CHILD_STARTED}:before"] <= COLLECTIONS_MAX
+    assert service.violations == []
+    assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
+    assert len({r["reportId"] for r in service.reports}) == REQUESTS
+    assert all(r["report"]["reportId"] == r["reportId"] for r in service.reports)
+    assert len(service.bodies) == REQUESTS, "each was taken the first time"
+    assert set(service.acknowledged) == {(r, s) for r in wanted for s in ("received", "running")}
+    assert len(agent.log.splitlines()) <= 300
+
+
+# ------------------------------------------------------------------ garbage
+
+LINES_MAX = 200
+BEATS = 5
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+async def test_a_stream_of_garbage_costs_few_lines_and_connections(
+    kind: str, tmp_path: Path
+) -> None:
+    async with HostileService(lambda: datetime.now(UTC)) as service:
+        service.faults["onCommands"] = endless(service, GARBAGE[kind])
+        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+            await service.until(lambda: service.heartbeats >= BEATS)
+            assert await agent.stop() == 0
+        asked = [operation for _, operation in service.called_at].count("onCommands")
+        state = agent.status()
+    assert len(agent.log.splitlines()) <= LINES_MAX
+    assert "\x1b" not in agent.log
+    assert asked <= 4
+    counters = state["counters"]
+    if kind in {"unreadable", "not-json"}:
+        assert UNREADABLE_MAX < counters["commands_unreadable"] <= asked * (UNREADABLE_MAX + 1)
+        assert [p["code"] for p in state["problems"]] == ["commands-unreadable"]
+        return
+    assert state["problems"] == []
+    assert (counters["commands_for_others"] > 0) is (kind == "foreign")
+    assert (counters["requests_expired"] > 0) is (kind == "expired")
+
+
+# ------------------------------------------------------------------ a stream that is refused
+
+
+def refusing_streams(refuse: Fault) -> Fault:
+    """Refuse who asks for a stream; answer who asks for JSON."""
+
+    async def fault(x: Exchange) -> None:
+        if "event-stream" in x.request.headers["accept"]:
+            await refuse(x)
+            return
+        reply = await x.obey()
+        await x.reply(reply.status, reply.body)
+
+    return fault
+
+
+STREAM_REFUSALS: dict[str, Fault] = {
+    "503": status(503),
+    "503-an-hour": status(503, Retry_After="3600"),
+    "429": status(429, Retry_After="20"),
+    "500": status(500),
+    "501": status(501),
+    "404": status(404),
+    "405": status(405),
+    "page": status(200, PORTAL, "text/html"),
+    "401": status(401),
+}
+POLL_S = 15.0
+BEAT_S = 60.0
+
+
+def gaps(service: HostileService, operation: str) -> list[float]:
+    times = [at for at, name in service.called_at if name == operation]
+    return [later - sooner for sooner, later in itertools.pairwise(times)]
+
+
+async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileService, set[str]]:
+    """Return how long each of some requests took to be answered while streams are refused."""
+    clock, took = VirtualClock(), []
+    async with HostileService(clock.true_time) as service:
+        service.reading = Reading.COMMANDS_OBJECT
+        service.faults["onCommands"] = refusing_streams(refuse)
+        config = config_for(home, service.base_url)
+        async with simulated_agent(config, home, clock) as app:
+            await asyncio.sleep(100)
+            for number in range(10):
+                await asyncio.sleep(170 + 7 * number)
+                wanted = await service.request_report("network", expires_in_s=1e6)
+                began = clock.passed_s
+                await service.until(lambda r=wanted: service.report_for(r) is not None, 600)  # type: ignore[misc]
+                took.append(clock.passed_s - began)
+            problems = {p.condition.code for p in app.health.problems()}
+        assert service.violations == []
+        return took, service, problems
+
+
+@pytest.mark.parametrize("name", STREAM_REFUSALS)
+def test_a_refused_stream_is_replaced_by_asking(name: str, memory_home: Path) -> None:
+    took, service, problems = run_in_virtual_time(_polled(memory_home, STREAM_REFUSALS[name]))
+    assert max(took) <= 2 * POLL_S
+    assert max(gaps(service, "heartbeat")) <= BEAT_S + 1
+    assert service.most_calls_a_minute() <= 30
+    assert problems == set(), "the device does all it is asked to"
+
+
+async def _asked_for_streams(home: Path) -> list[float]:
+    """Return when a service that refuses streams was asked for one, in an hour and a half."""
+    clock, at = VirtualClock(), []
+
+    async def refuse(x: Exchange) -> None:
+        at.append(clock.passed_s)
+        await x.reply(503)
+
+    async with HostileService(clock.true_time) as service:
+        service.reading = Reading.COMMANDS_OBJECT
+        service.faults["onCommands"] = refusing_streams(refuse)
+        async with simulated_agent(config_for(home, service.base_url), home, clock):
+            await asyncio.sleep(5400)
+    return at
+
+
+def test_a_stream_is_asked_for_again_now_and_then(memory_home: Path) -> None:
+    first, *later = [
+        later - sooner
+        for sooner, later in itertools.pairwise(
+            run_in_virtual_time(_asked_for_streams(memory_home))
+        )
+    ]
+    assert first <= 2 * POLL_S
+    assert len(later) >= 7
+    assert all(0.9 * STREAM_AGAIN_S <= gap <= 1.1 * STREAM_AGAIN_S + 2 * POLL_S for gap in later)
+
+
+async def _all_refused(home: Path, refuse: Fault) -> HostileService:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        async with simulated_agent(config_for(home, service.base_url), home, clock):
+            await service.until(lambda: service.heartbeats > 0)
+            await service.request_report("network", expires_in_s=1e6)
+            for operation in ("onCommands", "heartbeat", "acknowledge", "submitResult", "current"):
+                service.faults[operation] = refuse
+            await asyncio.sleep(1800)
+        return service
+
+
+@pytest.mark.parametrize("name", ["503", "429", "401", "page"])
+def test_a_service_that_refuses_everything_is_asked_seldom(name: str, memory_home: Path) -> None:
+    service = run_in_virtual_time(_all_refused(memory_home, STREAM_REFUSALS[name]))
+    assert service.most_calls_a_minute() <= 30
+    assert len(service.called_at) <= 30 * 12
+
+
+async def test_a_daemon_whose_stream_is_refused_asks_and_beats(tmp_path: Path) -> None:
+    async with HostileService(lambda: datetime.now(UTC)) as service:
+        service.reading = Reading.COMMANDS_OBJECT
+        service.faults["onCommands"] = refusing_streams(status(503, Retry_After="100"))
+        config = write_config(tmp_path, service.base_url)
+        async with crashing_agent(NEVER, config, tmp_path / "trace") as agent:
+            await service.until(lambda: service.heartbeats >= 2)
+            wanted = await service.request_report("network")
+            await service.until(lambda: service.report_for(wanted) is not None)
+            beats = service.heartbeats
+            await service.until(lambda: service.heartbeats >= beats + 3)
+            assert await agent.stop() == 0
+        state = agent.status()
+    assert (state["delivery"], state["problems"]) == ("poll", [])
+    assert service.violations == []
+
+
+# ------------------------------------------------------------------ one key for many devices
+
+
+class SharedKeyService(StrictService):
+    """Binds every device that comes with the key, and tells each of them all commands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: dict[str, Json] = {}
+        self.beats: Counter[str] = Counter()
+
+    async def _on_enroll(self, body: Json) -> Reply:
+        self.binding_id = str(uuid.uuid4())
+        reply = await super()._on_enroll(body)
+        assert self.device is not None
+        self.devices[self.binding_id] = self.device
+        return reply
+
+    async def _on_heartbeat(self, body: Json) -> Reply:
+        if body["bindingId"] not in self.devices:
+            return self._refuse(f"a heartbeat of nobody: {body}")
+        self.beats[body["bindingId"]] += 1
+        return await super()._on_heartbeat(body)
+
+    async def _on_acknowledge(self, body: Json) -> Reply:
+        wanted = self.commands.get(body["requestId"])
+        if wanted != body["bindingId"]:
+            return self._refuse(f"{body} is for {wanted}")
+        return await super()._on_acknowledge(body)
+
+    async def ask(self, binding_id: str) -> str:
+        self.binding_id = binding_id
+        return await self.request_report("application")
+
+    @property
+    def commands(self) -> dict[str, str]:
+        return {**self._known, **{r: c["bindingId"] for r, c in self._waiting.items()}}
+
+    async def request_report(self, kind: str, *, expires_in_s: float = 600) -> str:
+        binding_id = self.binding_id
+        request_id = await super().request_report(kind, expires_in_s=expires_in_s)
+        self._known[request_id] = binding_id
+        return request_id
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._known: dict[str, str] = {}
+
+
+async def test_four_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: Path) -> None:
+    async with SharedKeyService() as service, contextlib.AsyncExitStack() as stack:
+        agents = []
+        for number in range(4):
+            home = memory_home / str(number)
+            home.mkdir()
+            config = write_config(home, service.base_url)
+            agents.append(
+                await stack.enter_async_context(crashing_agent(NEVER, config, home / "trace"))
+            )
+            await service.until(lambda n=number: len(service.beats) == n + 1)  # type: ignore[misc]
+        wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
+        await service.until(lambda: len(service.reports) == len(wanted), 60)
+        # One request that is refused makes a device ask `current`, which names another device.
+        asked = service.calls.count("current")
+        service.once("acknowledge", Reply(409))
+        first = next(iter(service.devices))
+        refused = await service.ask(first)
+        await service.until(lambda: service.calls.count("current") > asked)
+        beats = dict(service.beats)
+        await service.until(lambda: all(service.beats[b] > beats[b] + 1 for b in beats))
+        codes = [await run_agent(a.home / "config.toml", "status") for a in agents]
+        states = [a.status() for a in agents]
+        for agent in agents:
+            assert await agent.stop() == 0
+    assert [code for code, _, _ in codes] == [0] * 4, codes
+    assert [state["problems"] for state in states] == [[]] * 4
+    assert all(state["counters"]["commands_for_others"] > 0 for state in states)
+    assert {r["requestId"]: r["bindingId"] for r in service.reports} == wanted
+    assert refused not in {r["requestId"] for r in service.reports}
+    assert service.violations == []
+    assert not any("WARNING" in agent.log or '"warning"' in agent.log for agent in agents)

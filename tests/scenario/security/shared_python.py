@@ -1,0 +1,39 @@
+"""A Python that the service's user can run with our libraries: not every checkout has one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.paths import ROOT
+from tests.scenario.hostile.state import SERVICE
+
+LIBRARIES: Final = Path(pytest.__file__).parents[1]
+ENVIRONMENT: Final = {
+    "PATH": os.defpath,
+    "PYTHONPATH": f"{ROOT}{os.pathsep}{LIBRARIES}",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+def shared_python() -> str:
+    """Return a Python of this version that the service's user can run with our libraries.
+
+    Raises LookupError.
+    """
+    here = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    probe = "import agent.app, cryptography, rich"
+    for python in (sys.executable, f"/usr/bin/{here}", f"/usr/local/bin/{here}"):
+        try:
+            done = subprocess.run(
+                [python, "-c", probe], user=SERVICE, group=SERVICE, extra_groups=(), cwd="/",
+                env=ENVIRONMENT, capture_output=True, check=False,
+            )  # fmt: skip
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python
+    raise LookupError(f"other users cannot run {sys.executable} with what is in {LIBRARIES}")

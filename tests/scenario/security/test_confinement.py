@@ -1,0 +1,217 @@
+"""A hole in a parser opens nothing: what a confined collector cannot do, and what it still can."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors import landlock
+from tests.fakes.collectors.command import ROOT
+
+pytestmark = pytest.mark.needs("landlock")
+
+# What somebody would try who has taken the collector over. Each line of the outcome is what was
+# done in spite of the confinement; the program imports as the real child does, and reports last.
+_TAKEN_OVER = """
+import errno, json, os, signal, socket, subprocess, sys
+from collectors.__main__ import collector_of, job_from_json
+from collectors.sandbox import confine_this_process
+
+given = json.loads(sys.argv[1])
+for kind in ("application", "network"):
+    collector_of(job_from_json(kind, b""))
+threads = len(os.listdir("/proc/self/task"))
+confinement = confine_this_process()
+done = []
+
+def attempt(name, act):
+    try:
+        act()
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EXDEV, errno.EROFS):
+            done.append(f"{name}: {error}")
+    except subprocess.SubprocessError:
+        pass
+    else:
+        done.append(name)
+
+for path in given["secrets"]:
+    attempt(f"read {path}", lambda: open(path, "rb").close())
+    attempt(f"read {path} by the root of this process",
+            lambda: open(f"/proc/self/root{path}", "rb").close())
+    attempt(f"read {path} by the root of the parent",
+            lambda: open(f"/proc/{os.getppid()}/root{path}", "rb").close())
+    attempt(f"have {path} read", lambda: subprocess.run(
+        ["/bin/cat", path], check=True, stdin=subprocess.DEVNULL, capture_output=True))
+    attempt(f"write {path}", lambda: open(path, "r+b").close())
+    attempt(f"cut {path}", lambda: os.truncate(path, 0))
+    attempt(f"remove {path}", lambda: os.unlink(path))
+    attempt(f"rename {path}", lambda: os.rename(path, path + ".moved"))
+    attempt(f"link {path}", lambda: os.link(path, path + ".linked"))
+for path in given["folders"]:
+    attempt(f"list {path}", lambda: os.listdir(path))
+for path in given["writable"]:
+    new = f"{path}/taken-over-{os.getpid()}"
+    attempt(f"make {new}", lambda: open(new, "wb").close())
+    attempt(f"make the directory {new}", lambda: os.mkdir(new))
+    attempt(f"make the link {new}", lambda: os.symlink("/", new))
+    attempt(f"make the FIFO {new}", lambda: os.mkfifo(new))
+    attempt(f"make the socket {new}", lambda: socket.socket(socket.AF_UNIX).bind(new))
+attempt("write to the kernel", lambda: open("/proc/self/comm", "wb").close())
+attempt("run a planted program", lambda: subprocess.run([given["program"]], check=True))
+for name in ("environ", "mem", "maps", "cwd/."):
+    attempt(f"look into the parent's {name}",
+            lambda: open(f"/proc/{os.getppid()}/{name}", "rb").close())
+if given["abi"] >= 4:
+    attempt("listen", lambda: socket.socket().bind(("127.0.0.1", 0)))
+if given["abi"] >= 6:
+    attempt("signal the parent", lambda: os.kill(os.getppid(), signal.SIGCONT))
+socket.create_connection(("127.0.0.1", given["port"])).close()
+own = subprocess.Popen(["/bin/sleep", "60"])
+own.kill()
+able = own.wait() == -signal.SIGKILL
+status = open("/proc/self/status").read()
+print(json.dumps({
+    "done": done, "threads": threads, "confinement": confinement.state, "able": able,
+    "capabilities": status.partition("CapEff:")[2].split()[0],
+    "no_new_privs": status.partition("NoNewPrivs:")[2].split()[0],
+}))
+"""
+
+
+@pytest.fixture
+def at_home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".venue-agent-test-") as path:
+        yield Path(path)
+
+
+def test_one_who_takes_the_collector_over_reads_no_secret_and_writes_nowhere(
+    tmp_path: Path, at_home: Path
+) -> None:
+    planted = []
+    for folder in (tmp_path / "state", tmp_path, at_home):
+        folder.mkdir(exist_ok=True)
+        for name in ("identity.pem", "agent.db", "config.toml", "api-key"):
+            (folder / name).write_text("secret")
+            planted.append(folder / name)
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    packages = Path(landlock.__file__).parent
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        given = {
+            "secrets": [str(path) for path in planted],
+            "folders": [str(tmp_path), str(at_home), "/home", "/root", "/etc", "/var/lib", "/run"],
+            "writable": [
+                str(tmp_path), str(at_home), "/tmp", "/var/tmp", "/dev/shm", "/run", "/", ".",
+                "/etc", "/usr/bin", str(packages), sys.prefix,
+            ],
+            "program": str(program),
+            "port": listener.getsockname()[1],
+            "abi": landlock.abi_version(),
+        }  # fmt: skip
+        told = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
+    assert told["confinement"] == "confined"
+    assert told["threads"] == 1, "a thread that runs already would stay free"
+    assert told["done"] == []
+    assert told["able"], "what it starts itself it can end"
+    assert (told["capabilities"], told["no_new_privs"]) == ("0" * 16, "1")
+    assert all(path.read_text() == "secret" for path in planted)
+
+
+@pytest.mark.needs("other-user")
+def test_not_even_root_reads_the_passwords() -> None:
+    look = (
+        "from collectors.sandbox import confine_this_process as c; import json\n"
+        "open('/etc/shadow').close(); c(); ok = open('/etc/passwd').close() is None\n"
+        "try: open('/etc/shadow').close(); ok = False\n"
+        "except PermissionError: pass\n"
+        "print(json.dumps({'ok': ok}))"
+    )
+    assert _run(look) == {"ok": True}
+
+
+# ------------------------------------------------------------------ nothing is lost
+
+_COLLECT = """
+import os, sys
+from dataclasses import replace
+from collectors import __main__ as child
+from collectors.contract import Confinement
+from tests.lab.loopback import raise_loopback
+raise_loopback()
+if sys.argv.pop(1) == "free":
+    child.confine_this_process = lambda: Confinement("refused", "the test's")
+os._exit(child.main())
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.needs("network-namespace")
+@pytest.mark.parametrize("kind", ["application", "network"])
+def test_a_confined_collector_tells_what_a_free_one_does(kind: str) -> None:
+    job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}
+    if kind == "application":
+        job = {
+            "max_duration_s": 6,
+            "watch_processes": ["python3"],
+            "service_url": "https://localhost:1",
+        }
+    free, confined = (_collected(kind, how, job) for how in ("free", "confined"))
+    assert free.pop("confinement") == {"state": "refused", "reason": "the test's"}
+    assert confined.pop("confinement") == {"state": "confined", "reason": None}
+    for facts in (free, confined):
+        assert facts.pop("started_at")
+    if kind == "application":
+        assert _statuses(confined) == _statuses(free)
+        assert [confined[key] for key in _SAME] == [free[key] for key in _SAME]
+    else:
+        assert confined == free
+
+
+_SAME = ("failures", "limitations", "truncated", "cancelled")
+
+
+def _statuses(facts: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
+    owners = (*facts["interfaces"], *facts["peripherals"])
+    fields = [*facts["fields"], *facts["browser_fields"]]
+    told = {field["key"]: (field["status"], field["reason"]) for field in fields}
+    for owner in owners:
+        told |= {f"{owner['id']} {f['key']}": (f["status"], f["reason"]) for f in owner["fields"]}
+    assert len(told) > 60
+    return told
+
+
+def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", *as_root, "--net", sys.executable, "-c", _COLLECT, how, kind]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(job).encode() + b"\n")
+        child.stdin.flush()
+        events = [json.loads(line) for line in child.stdout]
+    assert child.returncode == 0
+    facts: dict[str, Any] = events[-1]["facts"]
+    checkpoints = [e["facts"]["confinement"] for e in events if e["event"] == "checkpoint"]
+    assert all(each == facts["confinement"] for each in checkpoints)
+    return facts
+
+
+def _run(program: str, *words: str, cwd: Path | None = None) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program, *words],
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told

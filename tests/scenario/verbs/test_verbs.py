@@ -1,0 +1,142 @@
+"""Every verb in every situation, as root and as an ordinary user: what it says, its exit code.
+
+The codes are those of the table in docs/cli.md; nothing is said that is not so.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from tests.paths import ROOT
+from tests.scenario.verbs.world import (
+    ACTING,
+    BY_HAND,
+    LOOKING,
+    ONLY_AS_USER,
+    SITUATIONS,
+    USERS,
+    Cell,
+)
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.slow,
+    pytest.mark.needs("other-user", "all-namespaces", "systemctl"),
+]
+
+NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+DOCUMENT = ROOT / "docs/cli.md"
+
+NOWHERE = {
+    "root": "there is no configuration at /etc/venue-agent/config.toml:"
+    " `venue-agent service install",
+    "user": "there is no configuration at /home/till/.config/venue-agent/config.toml or"
+    " /etc/venue-agent/config.toml: `sudo venue-agent service install",
+}
+SAYS: Mapping[tuple[str, str], str] = {
+    ("unreadable state", "root status"): "start it: `venue-agent service start`",
+    ("unreadable state", "root doctor"): "/var/lib/venue-agent/device.json is damaged",
+    ("unreadable state", "root history"): "agent.db cannot be read: file is not a database",
+    ("unreadable state", "user status"): "it does not run, systemd says",
+    ("unreadable state", "user doctor"): "daemon: the agent does not run, systemd says",
+    ("unreadable state", "user history"): "/var/lib/venue-agent is closed to this user",
+    ("unreadable state", "user config check"): "the API key in the file /etc/venue-agent/api-key",
+    ("running service", "root status"): "healthy",
+    ("running service", "root doctor"): "ok daemon process",
+    ("running service", "root history"): "no requests yet",
+    ("running service", "root enroll"): "the agent runs, and enrolls by itself",
+    ("running service", "root run"): "another agent (process",
+    ("running service", "user status"): "it runs as process",
+    ("running service", "user doctor"): "it runs as process",
+    ("running service", "user run"): "runs as a user of its own: `sudo venue-agent service start`",
+    ("stopped service", "root status"): "start it: `venue-agent service start`",
+    ("stopped service", "root doctor"): "the agent does not run; it was last seen",
+    ("stopped service", "root enroll"): "enrolled before",
+    ("stopped service", "user status"): "it does not run, systemd says",
+    ("stopped service", "user doctor"): "start it: `sudo venue-agent service start`",
+}  # fmt: skip
+"""What certain cells say, blanks made one."""
+
+
+@pytest.fixture(scope="module")
+def cells() -> Mapping[tuple[str, str, str], Cell]:
+    """Everything that was said, by situation, user and verb."""
+    command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verbs.world"]
+    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=1200, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    told = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
+    return {(cell.situation, cell.user, cell.verb): cell for cell in told}
+
+
+def expected_codes() -> dict[tuple[str, str, str], int]:
+    """Read the table of docs/cli.md: a row a verb, "root / user" in each column."""
+    section = DOCUMENT.read_text().partition("## Who is told what")[2].partition("\n## ")[0]
+    lines = section.splitlines()
+    head, _, *rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
+    codes = {}
+    for row in rows:
+        for verb in re.findall(r"`([^`]+)`", row[0]):
+            for situation, pair in zip(head[1:], row[1:], strict=True):
+                for user, code in zip(USERS, pair.split("/"), strict=True):
+                    codes[situation.strip(), user, verb] = int(code)
+    return codes
+
+
+CODES = expected_codes()
+
+
+def test_the_table_holds_every_verb_and_every_situation() -> None:
+    verbs = {verb.partition(" --")[0] for verb in (*LOOKING, *ACTING, *ONLY_AS_USER)}
+    assert {verb for _, _, verb in CODES} == verbs
+    assert {situation for situation, _, _ in CODES} == set(SITUATIONS)
+
+
+@pytest.mark.parametrize("key", CODES, ids=" · ".join)
+def test_a_cell(key: tuple[str, str, str], cells: Mapping[tuple[str, str, str], Cell]) -> None:
+    situation, user, verb = key
+    found = [c for k, c in cells.items() if k[:2] == key[:2] and k[2].partition(" --")[0] == verb]
+    if not found:
+        assert (user, verb in ONLY_AS_USER) == ("root", True), "only what changes the machine"
+    for cell in found:
+        words = " ".join((cell.output + cell.errors).split())
+        assert cell.code == CODES[key], words
+        for forbidden in ("Traceback", "unexpected", "another agent runs", "TypeError"):
+            assert forbidden not in words, words
+        if cell.code == 3:
+            assert re.search("closed to this user|needs root|not visible", words), words
+        if "--json" in cell.verb:
+            if cell.output:
+                json.loads(cell.output)
+            continue
+        if cell.code == 3:
+            assert "`sudo venue-agent " in words
+        elif situation == "no configuration" and cell.code == 2:
+            assert NOWHERE[user] in words
+        if cell.code and cell.errors:
+            lines = cell.errors.splitlines()
+            told = lines[-1:] if verb == "run" else lines  # what stands before is its log
+            assert all(line.startswith("venue-agent: ") for line in told)
+        assert SAYS.get((situation, f"{user} {verb}"), "") in words, words
+
+
+def test_root_is_told_what_a_user_is_sent_to_root_for() -> None:
+    assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
+
+
+def test_without_a_service_manager_the_list_of_processes_tells(
+    cells: Mapping[tuple[str, str, str], Cell],
+) -> None:
+    status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]
+    assert (status.code, doctor.code) == (3, 3)
+    assert re.search(r"it runs as process \d+, the list of processes says", status.output)
+    checks = {check["name"]: check for check in json.loads(doctor.output)["checks"]}
+    assert checks["daemon"]["status"] == "unseen"
+    assert checks["other-agent"]["status"] == "ok", checks["other-agent"]

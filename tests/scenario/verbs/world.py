@@ -1,0 +1,337 @@
+"""A machine of its own for every verb: real paths, root and an ordinary user, an agent or none.
+
+Runs as root inside namespaces of its own, where /etc, /home, /run and /var/lib are copies in
+memory and the only network is loopback:
+
+    unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs.world
+
+Prints a line of JSON for each cell of the table: situation, user, verb, exit code, words.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.fakes.strict_service import API_KEY, StrictService
+from tests.paths import ROOT
+
+CONFIG: Final = Path("/etc/venue-agent/config.toml")
+KEY: Final = CONFIG.parent / "api-key"
+STATE: Final = Path("/var/lib/venue-agent")
+CREDENTIALS: Final = Path("/run/credentials/venue-agent")
+UNIT: Final = Path("/run/unit")
+SYSTEMCTL: Final = Path("/usr/bin/systemctl")
+SERVICE_USER, ORDINARY_USER = 64001, 64002
+HOMES: Final = {0: Path("/root"), SERVICE_USER: STATE, ORDINARY_USER: Path("/home/till")}
+CELL_WITHIN_S: Final = 120.0
+BY_HAND: Final = "started by hand"
+USERS: Final = {"root": 0, "user": ORDINARY_USER}
+SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
+
+LOOKING: Final = (
+    "status", "status --json", "doctor", "doctor --json", "history", "history --json",
+    "config check", "config check --json", "config show", "config show --json", "config schema",
+    "config example", "collect network", "collect application --json", "service status",
+)  # fmt: skip
+"""Verbs that change nothing: they may run beside each other."""
+ACTING: Final = ("service start", "service stop", "enroll", "enroll --json", "run")
+ONLY_AS_USER: Final = ("service install", "service uninstall")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    situation: str
+    user: str
+    verb: str
+    code: int
+    output: str
+    errors: str
+
+
+def main() -> None:
+    """Play every situation."""
+    make_the_machine()
+    asyncio.run(_play())
+
+
+async def _play() -> None:
+    async with StrictService() as service:
+        for name, situation in SITUATIONS.items():
+            clear()
+            async with situation(service):
+                tell(await cells(name))
+        clear()
+        async with running_service(service):
+            tell_unit("LoadState=not-found", "ActiveState=inactive")
+            tell([await cell(BY_HAND, "user", verb) for verb in ("status", "doctor --json")])
+
+
+def tell(cells: Iterable[Cell]) -> None:
+    for each in cells:
+        sys.stdout.write(json.dumps(asdict(each)) + "\n")
+    sys.stdout.flush()
+
+
+async def cells(situation: str) -> list[Cell]:
+    """Run every verb as both users."""
+    turns = asyncio.Semaphore(3)
+
+    async def look(user: str, verb: str) -> Cell:
+        async with turns:
+            return await cell(situation, user, verb)
+
+    looked = await asyncio.gather(*(look(user, verb) for user in USERS for verb in LOOKING))
+    acted = [await cell(situation, "user", verb) for verb in (*ONLY_AS_USER, *ACTING)]
+    return [*looked, *acted, *[await cell(situation, "root", verb) for verb in ACTING]]
+
+
+async def cell(situation: str, user: str, verb: str) -> Cell:
+    process = await start(USERS[user], *verb.split())
+    if verb == "run":
+        code, output, errors = await _ended_when_it_runs(process)
+    else:
+        async with asyncio.timeout(CELL_WITHIN_S):
+            output, errors = (text.decode() for text in await process.communicate())
+        code = process.returncode or 0
+    return Cell(situation, user, verb, code, output, errors)
+
+
+async def _ended_when_it_runs(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
+    """Stop a daemon as soon as it says that it runs; one that does not ends by itself."""
+    assert process.stderr is not None
+    said = b""
+    async with asyncio.timeout(CELL_WITHIN_S):
+        while line := await process.stderr.readline():
+            said += line
+            if b"state in " in line:
+                process.send_signal(signal.SIGTERM)
+        code = await process.wait()
+    output = b"" if process.stdout is None else await process.stdout.read()
+    return code, output.decode(), said.decode()
+
+
+async def start(uid: int, *words: str, **variables: str) -> asyncio.subprocess.Process:
+    """Start the agent's command as a user would: nothing of root's is left to an ordinary one."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(HOMES[uid]), "LANG": "C.UTF-8"}
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "agent", *words,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=ROOT,
+        env={**environment, **variables}, umask=0o022,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- situations
+
+
+@contextlib.asynccontextmanager
+async def no_configuration(_: StrictService) -> AsyncIterator[None]:
+    """The program is there, and nobody has set it up."""
+    tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+    yield
+
+
+@contextlib.asynccontextmanager
+async def unreadable_state(service: StrictService) -> AsyncIterator[None]:
+    """The configuration is everybody's to read; the state is closed, and damaged for who may."""
+    configure(service, 0o644)
+    STATE.mkdir(mode=0o700)
+    for name in ("agent.db", "status.json", "device.json"):
+        (STATE / name).write_text("\0 this is no such file" * 100)
+    own(SERVICE_USER, STATE, *STATE.iterdir())
+    tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+    yield
+
+
+@contextlib.asynccontextmanager
+async def running_service(service: StrictService) -> AsyncIterator[None]:
+    configure(service, 0o640)
+    async with daemon(service):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def stopped_service(service: StrictService) -> AsyncIterator[None]:
+    """It has run, and was stopped cleanly."""
+    configure(service, 0o640)
+    async with daemon(service):
+        pass
+    yield
+
+
+Situation = Callable[[StrictService], contextlib.AbstractAsyncContextManager[None]]
+SITUATIONS: Final[dict[str, Situation]] = {
+    "no configuration": no_configuration,
+    "unreadable state": unreadable_state,
+    "running service": running_service,
+    "stopped service": stopped_service,
+}
+
+
+@contextlib.asynccontextmanager
+async def daemon(service: StrictService) -> AsyncIterator[None]:
+    """Run the agent as its service does: a user of its own, the key handed over."""
+    STATE.mkdir(mode=0o700)
+    CREDENTIALS.mkdir(parents=True, exist_ok=True)
+    (CREDENTIALS / "api-key").write_text(API_KEY)
+    own(SERVICE_USER, STATE, CREDENTIALS / "api-key")
+    (CREDENTIALS / "api-key").chmod(0o400)
+    beats = service.heartbeats
+    process = await start(
+        SERVICE_USER, "run", "--config", str(CONFIG), CREDENTIALS_DIRECTORY=str(CREDENTIALS)
+    )
+    log = asyncio.create_task(_read(process))
+    try:
+        async with asyncio.timeout(30):
+            await service.until(
+                lambda: service.heartbeats > beats or process.returncode is not None
+            )
+            assert process.returncode is None, await log
+            await _until(_asks_for_commands)
+        tell_unit(
+            "LoadState=loaded", "UnitFileState=enabled", "ActiveState=active", "SubState=running",
+            f"MainPID={process.pid}",
+        )  # fmt: skip
+        yield
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        await log
+        tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")
+
+
+async def _read(process: asyncio.subprocess.Process) -> bytes:
+    assert process.stderr is not None
+    return await process.stderr.read()
+
+
+def _asks_for_commands() -> bool:
+    status = STATE / "status.json"
+    return status.exists() and '"delivery": null' not in status.read_text()
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110 - a file is watched
+        await asyncio.sleep(0.02)
+
+
+def configure(service: StrictService, mode: int) -> None:
+    """Write the machine's configuration, as `service install` leaves it."""
+    CONFIG.parent.mkdir(mode=0o755)
+    lines = (
+        "[service]", f'base_url = "{service.base_url}"', 'location_id = "loc-1"',
+        "[network]", "device_only = true",
+        "[heartbeat]", "interval_seconds = 1",
+    )  # fmt: skip
+    CONFIG.write_text("\n".join(lines) + "\n")
+    os.chown(CONFIG, 0, SERVICE_USER)
+    CONFIG.chmod(mode)
+    KEY.write_text(API_KEY + "\n")
+    KEY.chmod(0o600)
+
+
+def clear() -> None:
+    for path in (CONFIG.parent, STATE, CREDENTIALS):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def own(uid: int, *paths: Path) -> None:
+    for path in paths:
+        os.chown(path, uid, uid)
+
+
+def tell_unit(*lines: str) -> None:
+    """Have systemctl say this of the agent's unit."""
+    UNIT.write_text("\n".join((*lines, "NRestarts=0", "")))
+
+
+# ---------------------------------------------------------------------------- the machine
+
+
+def make_the_machine() -> None:
+    """Put what is written to into memory, and let every user run this interpreter."""
+    run("mount", "--make-rprivate", "/")
+    set_loopback_up()
+    run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    copy = Path("/run/etc")
+    shutil.copytree("/etc", copy, symlinks=True, ignore=_sockets)
+    run("mount", "--bind", str(copy), "/etc")
+    for place in ("/home", "/var/lib"):
+        run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", place)
+    let_everybody_reach((Path(sys.base_prefix).resolve(), Path(sys.prefix), ROOT))
+    for name, uid in (("venue-agent", SERVICE_USER), ("till", ORDINARY_USER)):
+        _append("/etc/passwd", f"{name}:x:{uid}:{uid}::{HOMES[uid]}:/bin/sh\n")
+        _append("/etc/group", f"{name}:x:{uid}:\n")
+    HOMES[ORDINARY_USER].mkdir()
+    own(ORDINARY_USER, HOMES[ORDINARY_USER])
+    fake_systemd()
+
+
+def set_loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+
+
+def fake_systemd() -> None:
+    """Let this machine have been started by systemd, with the answers that `tell_unit` gives."""
+    Path("/run/systemd/system").mkdir(parents=True)
+    fake = Path("/run/systemctl")
+    fake.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {UNIT}\nexit 0\n')
+    fake.chmod(0o755)
+    run("mount", "--bind", str(fake), str(SYSTEMCTL))
+
+
+def let_everybody_reach(paths: Iterable[Path]) -> None:
+    """Give each of ``paths`` parents that everybody may pass: a root's home is closed."""
+    kept = {}
+    for number, path in enumerate(paths):
+        kept[path] = Path(f"/run/kept/{number}")
+        kept[path].mkdir(parents=True)
+        run("mount", "--bind", str(path), str(kept[path]))
+    closed = {_closed_parent(path) for path in kept} - {None}
+    for parent in closed:
+        run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(parent))
+    for path, place in kept.items():
+        if any(parent in path.parents for parent in closed):
+            path.mkdir(parents=True, exist_ok=True)
+            run("mount", "--bind", str(place), str(path))
+
+
+def _closed_parent(path: Path) -> Path | None:
+    """Return the outermost parent that others may not pass."""
+    return next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
+
+
+def _sockets(directory: str, names: list[str]) -> list[str]:
+    """Leave out what is neither a file, a directory nor a link."""
+    return [
+        n for n in names
+        if not ((p := Path(directory, n)).is_file() or p.is_dir() or p.is_symlink())
+    ]  # fmt: skip
+
+
+def _append(path: str, text: str) -> None:
+    with Path(path).open("a") as file:
+        file.write(text)
+
+
+def run(*words: str) -> None:
+    """Run a command of the system. Raises CalledProcessError."""
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()

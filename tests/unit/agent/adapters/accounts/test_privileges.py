@@ -1,0 +1,175 @@
+"""Root steps down to a directory's owner, for good: each case in a fork, as nothing leads back."""
+
+import json
+import os
+import stat
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.adapters.accounts import privileges
+from agent.adapters.accounts.privileges import replace_file, step_down, writer_of
+from agent.errors import StateError
+
+OWNER = 4711
+for_root = pytest.mark.needs("other-user")
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A directory of the service's; pytest's own are closed to its user."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        state = Path(made) / "state"
+        state.mkdir(mode=0o700)
+        yield state
+
+
+def in_a_fork(act: Callable[[], Any]) -> Any:
+    """Return what ``act`` returns in a process of its own."""
+    source, target = os.pipe()
+    with warnings.catch_warnings():
+        # pytest's workers have a thread; the fork only acts and ends.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            os.close(source)
+            try:
+                told = json.dumps(act())
+            except StateError as error:
+                told = json.dumps({"StateError": str(error)})
+            except Exception:  # noqa: BLE001 - told to the test
+                told = json.dumps(traceback.format_exc())
+            os.write(target, told.encode())
+        finally:
+            os._exit(0)
+    os.close(target)
+    with os.fdopen(source) as answer:
+        told = answer.read()
+    os.waitpid(child, 0)
+    return json.loads(told)
+
+
+def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own Python may lie in root's home."""
+    monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
+
+
+@for_root
+def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybodys_program(monkeypatch)
+    os.chown(directory, OWNER, OWNER)
+    (directory.parent / "roots").write_text("")
+    (directory.parent / "roots").chmod(0o600)
+
+    def act() -> dict[str, Any]:
+        done = step_down(directory)
+        (directory / "file").write_text("x")
+        try:
+            os.setuid(0)
+            way_back = True
+        except PermissionError:
+            way_back = False
+        return {
+            "done": done,
+            "ids": [os.getresuid(), os.getresgid(), os.getgroups()],
+            "left": (directory / "file").stat().st_uid,
+            "reads": os.access(directory.parent / "roots", os.R_OK),
+            "way back": way_back,
+            "home": os.environ["HOME"],
+            "state": os.environ["STATE_DIRECTORY"],
+        }
+
+    told = in_a_fork(act)
+    assert told == {
+        "done": True,
+        "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
+        "left": OWNER,
+        "reads": False,
+        "way back": False,
+        "home": "/",
+        "state": str(directory),
+    }
+
+
+def test_nothing_is_given_up_for_a_directory_of_ones_own(directory: Path) -> None:
+    before = os.getuid(), os.environ.get("STATE_DIRECTORY")
+    assert not step_down(directory)
+    assert not step_down(directory / "none")
+    assert (os.getuid(), os.environ.get("STATE_DIRECTORY")) == before
+
+
+@for_root
+def test_a_program_that_the_owner_cannot_read_is_said(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(directory, OWNER, OWNER)
+    closed = directory.parent / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "os.py").write_text("")
+    monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
+    told = in_a_fork(lambda: step_down(directory))
+    assert "who cannot read this program in" in told["StateError"]
+
+
+@for_root
+def test_one_file_is_still_written_as_root(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everybodys_program(monkeypatch)
+    os.chown(directory, OWNER, OWNER)
+    bundle = directory.parent / "bundle.zip"
+
+    def act() -> list[Any]:
+        write = writer_of(bundle)
+        step_down(directory)
+        write(b"content" * 100_000)
+        return [bundle.stat().st_uid, bundle.stat().st_mode & 0o777]
+
+    assert in_a_fork(act) == [0, 0o600]
+    assert bundle.read_bytes() == b"content" * 100_000
+    assert sorted(path.name for path in directory.parent.iterdir()) == ["bundle.zip", "state"]
+
+
+@for_root
+def test_a_verb_that_ends_early_writes_nothing(directory: Path) -> None:
+    in_a_fork(lambda: bool(writer_of(directory / "bundle.zip")))
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "fifo"])
+def test_only_a_file_is_replaced(directory: Path, kind: str) -> None:
+    target = directory / "bundle.zip"
+    if kind == "link":
+        target.symlink_to("/dev/stdout")
+    elif kind == "directory":
+        target.mkdir()
+    else:
+        os.mkfifo(target)
+    with pytest.raises(OSError, match="not a file"):
+        replace_file(target, b"content")
+    assert not stat.S_ISREG(target.lstat().st_mode)
+
+
+def test_why_a_file_cannot_be_written_is_said(directory: Path) -> None:
+    with pytest.raises(OSError, match="No such file or directory"):
+        replace_file(directory / "none" / "bundle.zip", b"content")
+
+
+@for_root
+def test_the_packaged_program_is_its_executable(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package has its modules in an archive: their files are no files."""
+    os.chown(directory, OWNER, OWNER)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/usr/bin/true")
+    monkeypatch.setattr(os, "__file__", "/usr/bin/true/base_library.zip/os.pyc")
+    assert in_a_fork(lambda: step_down(directory)) is True

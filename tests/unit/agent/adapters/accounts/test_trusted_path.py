@@ -1,0 +1,126 @@
+"""Who else could change what a path leads to; only root can give away, so owners are invented."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.accounts import accounts, trusted_path
+from agent.adapters.accounts.trusted_path import Weakness, weakness_below, weakness_of
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+
+MINE = {0, os.geteuid()}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    made = tmp_path / "a" / "place"
+    made.mkdir(parents=True, mode=0o700)
+    return made
+
+
+def test_a_place_of_ones_own_is_trusted(place: Path) -> None:
+    assert weakness_of(place, MINE) is None
+
+
+@pytest.mark.parametrize(("mode", "who"), [(0o770, "its group"), (0o707, "everybody")])
+def test_who_may_write_the_place_is_named_with_the_fix(place: Path, mode: int, who: str) -> None:
+    place.chmod(mode)
+    assert weakness_of(place, MINE) == Weakness(
+        f"{who} may write {place} (mode {mode:04o})", f"`chmod go-w {place}`"
+    )
+
+
+def test_who_may_rename_a_parent_may_put_another_in_its_place(place: Path) -> None:
+    place.parent.chmod(0o777)
+    found = weakness_of(place, MINE)
+    assert found is not None
+    assert found.fix == f"`chmod go-w {place.parent}`"
+
+
+def test_the_sticky_bit_keeps_others_from_renaming(place: Path) -> None:
+    place.parent.chmod(0o1777)
+    assert weakness_of(place, MINE) is None
+
+
+def test_a_sticky_place_itself_is_still_written_by_everybody(place: Path) -> None:
+    place.chmod(0o1777)
+    assert weakness_of(place, MINE) is not None
+
+
+def test_a_foreign_owner_is_named(place: Path) -> None:
+    found = weakness_of(place, {0} if os.geteuid() else {4711})
+    assert found is not None
+    assert " belongs to " in found.detail
+
+
+def test_every_step_of_a_link_counts(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "link").symlink_to("../a/place")
+    (tmp_path / "first").symlink_to(tmp_path / "open" / "link")
+    found = weakness_of(tmp_path / "first", MINE)
+    assert found is not None
+    assert found.fix == f"`chmod go-w {tmp_path / 'open'}`"
+    (tmp_path / "open").chmod(0o755)
+    assert weakness_of(tmp_path / "first", MINE) is None
+
+
+def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(OSError, match="too many links"):
+        weakness_of(tmp_path / "one", MINE)
+
+
+def test_a_group_of_one_may_write_a_directory_on_the_way(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.parent.chmod(0o775)
+    monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: False)
+    assert weakness_of(place, MINE) is not None
+    monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: True)
+    assert weakness_of(place, MINE) is None
+    place.chmod(0o770)
+    assert weakness_of(place, MINE) is not None
+
+
+def test_what_lies_below_is_looked_at(place: Path) -> None:
+    (place / "deep").mkdir()
+    (place / "deep" / "file").write_text("")
+    (place / "deep" / "file").chmod(0o644)
+    assert weakness_below(place, MINE) is None
+    (place / "deep" / "file").chmod(0o666)
+    assert weakness_below(place, MINE) == Weakness(
+        f"everybody may write {place / 'deep' / 'file'} (mode 0666)",
+        f"`chmod go-w {place / 'deep' / 'file'}`",
+    )
+
+
+def test_the_state_directory_is_refused_in_two_plain_lines(place: Path) -> None:
+    place.chmod(0o777)
+    with pytest.raises(StateError) as caught:
+        StateDirectory(place).prepare()
+    assert str(caught.value).splitlines() == [
+        f"the state directory {place} is not safe: everybody may write {place} (mode 0777)",
+        f"to use it: `chmod go-w {place}`",
+    ]
+
+
+def test_a_user_namespace_has_one_owner_for_all_outside(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "sys/kernel").mkdir(parents=True)
+    (tmp_path / "sys/kernel/overflowuid").write_text("65534\n")
+    (tmp_path / "self/uid_map").write_text("         0       1000          1\n")
+    assert accounts.owners_outside(tmp_path) == {65534}
+    (tmp_path / "self/uid_map").write_text("         0          0 4294967295\n")
+    assert accounts.owners_outside(tmp_path) == frozenset()
+    assert accounts.owners_outside(tmp_path / "none") == frozenset()
+
+
+def test_roots_own_group_is_private_and_that_of_another_is_not() -> None:
+    assert accounts.is_private_group(0, 0)
+    assert not accounts.is_private_group(0, 4711)
+    assert accounts.user_name(0) == "root"
+    assert accounts.user_name(4_000_000_000) == "4000000000"

@@ -1,0 +1,322 @@
+"""What `service install` refuses to build upon: programs and directories that others may change."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.service_manager import places_on_posix
+from agent.adapters.service_manager.commands import Output
+from agent.adapters.service_manager.contract import Places, ServiceManager, ServiceManagerError
+from agent.adapters.service_manager.launchd import LaunchdService
+from agent.adapters.service_manager.places_on_posix import (
+    program_places,
+    require_roots_configuration,
+    require_roots_state,
+    require_safe_program,
+)
+from agent.adapters.service_manager.systemd import SystemdService
+from agent.adapters.service_manager.windows.places import (
+    require_safe_program as require_safe_windows_program,
+)
+from agent.adapters.service_manager.windows.places import take_directory
+from agent.adapters.service_manager.windows.rights import (
+    ADMINISTRATORS,
+    INHERIT_ONLY,
+    RIGHTS_TO_REPLACE,
+    RIGHTS_TO_WRITE,
+    SYSTEM,
+    TRUSTED_INSTALLER,
+    Entry,
+    Security,
+    who_else,
+)
+
+MINE = frozenset({0, os.geteuid()})
+USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
+FULL, READ = 0x1F01FF, 0x1200A9
+CLOSED = Security(ADMINISTRATORS, (Entry(0, 3, FULL, SYSTEM), Entry(0, 3, FULL, ADMINISTRATORS)))
+PROGRAM_DATA = Security(
+    SYSTEM,
+    (*(CLOSED.entries or ()), Entry(0, 0x0B, 0x1000_0000, "S-1-3-0"), Entry(0, 2, 0x116, USERS)),
+)
+"""As `icacls C:\\ProgramData` shows it: (CI)(WD,AD,WEA,WA) for Users."""
+
+
+# POSIX
+
+
+def tree(root: Path) -> Places:
+    (root / "etc/venue-agent").mkdir(parents=True, mode=0o755)
+    (root / "state").mkdir(mode=0o700)
+    return Places(
+        root / "etc/venue-agent/config.toml", root / "etc/venue-agent/api-key", root / "state", True
+    )
+
+
+def test_an_own_tree_is_taken(tmp_path: Path) -> None:
+    places = tree(tmp_path)
+    places.config.write_text("")
+    require_roots_configuration(places, MINE)
+    require_roots_state(places, MINE)
+
+
+def test_nothing_is_taken_where_there_is_nothing_yet(tmp_path: Path) -> None:
+    nothing = tmp_path / "none"
+    places = Places(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
+    require_roots_configuration(places, MINE)
+    require_roots_state(places, MINE)
+
+
+def test_a_configuration_that_others_may_exchange_is_refused(tmp_path: Path) -> None:
+    places = tree(tmp_path)
+    places.config.parent.chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"look at what it holds, then `chmod go-w"):
+        require_roots_configuration(places, MINE)
+
+
+def test_a_planted_directory_is_refused(tmp_path: Path) -> None:
+    places = tree(tmp_path)
+    with pytest.raises(ServiceManagerError, match=" belongs to "):
+        require_roots_configuration(places, {4711})
+    with pytest.raises(ServiceManagerError, match=" belongs to "):
+        require_roots_state(places, {4711})
+
+
+def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
+    places = tree(tmp_path)
+    places.api_key.symlink_to("/etc/passwd")
+    with pytest.raises(ServiceManagerError, match=r"api-key is a symbolic link.*remove it"):
+        require_roots_configuration(places, MINE)
+
+
+def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
+    places = tree(tmp_path)
+    (places.state / "identity.pem").write_text("")
+    (places.state / "identity.pem").chmod(0o666)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
+        require_roots_state(places, MINE)
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A packaged program in a directory of its own."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    made = tmp_path / "opt/venue-agent/venue-agent"
+    (made.parent / "_internal").mkdir(parents=True)
+    for file in (made, made.parent / "_internal/library.so"):
+        file.write_text("")
+        file.chmod(0o755)
+    return made
+
+
+def test_a_program_of_ones_own_is_accepted(program: Path) -> None:
+    require_safe_program((str(program),), MINE)
+
+
+@pytest.mark.parametrize("weak", [".", "_internal", "_internal/library.so", "venue-agent", ".."])
+def test_a_program_that_others_may_change_is_refused(program: Path, weak: str) -> None:
+    (program.parent / weak).chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"(?s)everybody may write.*/opt/venue-agent"):
+        require_safe_program((str(program),), MINE)
+
+
+def test_homebrews_usr_local_is_refused_whoever_the_administrator_is(program: Path) -> None:
+    with pytest.raises(ServiceManagerError, match=r"(?s) belongs to .*chown root"):
+        require_safe_program((str(program),), {4711})
+
+
+def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    link = tmp_path / "bin/venue-agent"
+    link.symlink_to(program)
+    require_safe_program((str(link),), MINE)
+    program.parent.chmod(0o777)
+    with pytest.raises(ServiceManagerError, match="everybody may write"):
+        require_safe_program((str(link),), MINE)
+
+
+def test_an_environment_is_looked_at_with_all_it_imports() -> None:
+    whole, parts = program_places(Path(sys.executable))
+    package = Path(places_on_posix.__file__).parents[2]
+    assert package in whole
+    assert Path(sys.prefix) in whole
+    assert package.name == "agent"
+    assert Path(os.__file__).parent in parts
+    assert Path.cwd() not in parts or Path.cwd() == package.parent
+
+
+# Windows
+
+
+@pytest.mark.parametrize("owner", [SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER])
+def test_what_is_the_systems_is_trusted(owner: str) -> None:
+    assert who_else(Security(owner, CLOSED.entries)) is None
+
+
+def test_an_owner_may_always_give_himself_rights() -> None:
+    assert who_else(Security(MALLORY, CLOSED.entries)) == MALLORY
+
+
+def test_no_list_lets_everybody_in_and_an_empty_one_nobody() -> None:
+    assert who_else(Security(SYSTEM, None)) == "S-1-1-0"
+    assert who_else(Security(SYSTEM, ())) is None
+
+
+@pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
+@pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
+def test_each_right_to_write_counts(mask: int, kind: int) -> None:
+    security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
+    assert who_else(security) == USERS
+    on_the_way = who_else(security, is_on_the_way=True)
+    assert on_the_way == (USERS if mask in RIGHTS_TO_REPLACE.values() else None)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry(0, 0, READ, USERS),
+        Entry(0, INHERIT_ONLY, FULL, USERS),
+        Entry(1, 0, FULL, USERS),
+        Entry(0, 0, FULL, "S-1-3-0"),
+        Entry(0, 0, FULL, TRUSTED_INSTALLER),
+    ],
+    ids=["reads", "for-what-is-below", "denied", "creator-owner", "trusted-installer"],
+)
+def test_what_gives_nobody_else_a_right_is_accepted(entry: Entry) -> None:
+    assert who_else(Security(SYSTEM, (entry,))) is None
+
+
+def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_place() -> None:
+    assert who_else(PROGRAM_DATA, is_on_the_way=True) is None
+    assert who_else(PROGRAM_DATA) == USERS
+
+
+@dataclass
+class FakeRights:
+    """Every file is closed, but for those named."""
+
+    others: dict[str, Security] = field(default_factory=dict)
+    made: list[Path] = field(default_factory=list)
+    protected: list[Path] = field(default_factory=list)
+
+    def make_closed(self, directory: Path) -> None:
+        directory.mkdir()
+        self.made.append(directory)
+
+    def protect(self, path: Path) -> None:
+        self.protected.append(path)
+
+    def security(self, path: Path) -> Security:
+        return self.others.get(path.name, CLOSED)
+
+    def name_of(self, sid: str) -> str:
+        return {MALLORY: r"TILL\mallory", USERS: r"BUILTIN\Users"}.get(sid, sid)
+
+
+def test_a_new_directory_is_closed_from_its_first_moment(tmp_path: Path) -> None:
+    rights = FakeRights({tmp_path.name: PROGRAM_DATA})
+    take_directory(rights, tmp_path / "venue-agent")
+    assert rights.made == [tmp_path / "venue-agent"]
+
+
+def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None:
+    home = tmp_path / "venue-agent"
+    home.mkdir()
+    (home / "config.toml").write_text("")
+    rights = FakeRights()
+    take_directory(rights, home)
+    assert (rights.made, rights.protected) == ([], [home])
+
+
+@pytest.mark.parametrize(
+    "planted", ["venue-agent", "config.toml", "api-key", "identity.pem", "quarantine", "wreck"]
+)
+@pytest.mark.parametrize(
+    ("security", "said"),
+    [
+        (Security(MALLORY, CLOSED.entries), r"belongs to TILL\mallory"),
+        (Security(SYSTEM, (Entry(0, 0, FULL, USERS),)), r"may be changed by BUILTIN\Users"),
+    ],
+)
+def test_what_was_planted_is_refused(
+    tmp_path: Path, planted: str, security: Security, said: str
+) -> None:
+    home = tmp_path / "venue-agent"
+    (home / "quarantine").mkdir(parents=True)
+    for name in ("config.toml", "api-key", "identity.pem", "quarantine/wreck"):
+        (home / name).write_text("")
+    rights = FakeRights({planted: security})
+    with pytest.raises(ServiceManagerError) as caught:
+        take_directory(rights, home)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert f"{planted} {said}" in lines[0]
+    assert "move it away, and install again" in lines[1]
+    assert rights.protected == []
+
+
+def test_a_parent_that_others_may_rename_is_refused(tmp_path: Path) -> None:
+    rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
+    with pytest.raises(ServiceManagerError, match="may be changed by"):
+        take_directory(rights, tmp_path / "venue-agent")
+    assert rights.made == []
+
+
+@pytest.mark.parametrize("weak", ["venue-agent.exe", "library.dll", "program"])
+def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, weak: str) -> None:
+    directory = tmp_path / "program"
+    (directory / "_internal").mkdir(parents=True)
+    for name in ("venue-agent.exe", "_internal/library.dll"):
+        (directory / name).write_text("")
+    require_safe_windows_program(FakeRights(), directory / "venue-agent.exe")
+    rights = FakeRights({weak: Security(MALLORY, CLOSED.entries)})
+    with pytest.raises(ServiceManagerError, match=r"(?s)belongs to TILL.*Program Files"):
+        require_safe_windows_program(rights, directory / "venue-agent.exe")
+
+
+@dataclass
+class NoCommands:
+    """A service manager that nothing may be asked of yet."""
+
+    def run(self, *words: str) -> Output:
+        raise AssertionError(words)
+
+
+Maker = Callable[[Path, tuple[str, ...]], ServiceManager]
+
+
+def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+    return SystemdService(NoCommands(), command, root=root, is_root=lambda: True, owners=MINE)
+
+
+def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+    return LaunchdService(
+        NoCommands(), command, lambda _: None, root=root, is_root=lambda: True, owners=MINE
+    )
+
+
+@pytest.mark.parametrize("make", [under_systemd, under_launchd])
+def test_an_installation_looks_before_it_writes(make: Maker, program: Path, tmp_path: Path) -> None:
+    command = (str(program),)
+    make(tmp_path, command).prepare()
+    program.chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/venue-agent \("):
+        make(tmp_path, command).prepare()
+    program.chmod(0o755)
+    (tmp_path / "etc/venue-agent").mkdir(parents=True)
+    (tmp_path / "etc").chmod(0o777)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/etc \("):
+        make(tmp_path, command).prepare()
+
+
+def test_a_mac_does_not_take_over_an_identity(program: Path, tmp_path: Path) -> None:
+    service = under_launchd(tmp_path, (str(program),))
+    service.places.state.mkdir(parents=True)
+    (service.places.state / "identity.pem").write_text("")
+    (service.places.state / "identity.pem").chmod(0o646)
+    with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
+        service.prepare()

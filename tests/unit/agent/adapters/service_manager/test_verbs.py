@@ -1,0 +1,269 @@
+"""`venue-agent service`: what it says and writes, against a service manager in memory."""
+
+import io
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.adapters.service_manager.contract import Places, ServiceState
+from agent.adapters.service_manager.first_config import Answers, config_text
+from agent.adapters.service_manager.last_exit import NAME, LastExit, parse_last_exit, read_last_exit
+from agent.cli.screen import Screen
+from agent.cli.service import in_words, install, show, uninstall
+from agent.errors import ConfigError
+
+URL, LOCATION = "https://ops.example.com", "loc-0001"
+
+
+@dataclass
+class FakeService:
+    home: Path
+    names_the_key_file: bool = False
+    calls: list[str] = field(default_factory=list)
+    protected: list[Path] = field(default_factory=list)
+    was_written_before: bool = False
+
+    @property
+    def places(self) -> Places:
+        etc = self.home / "etc"
+        return Places(
+            etc / "config.toml", etc / "api-key", self.home / "state", self.names_the_key_file
+        )
+
+    def require_rights(self) -> None:
+        self.calls.append("require_rights")
+
+    def prepare(self) -> None:
+        self.was_written_before = self.places.api_key.exists()
+        self.calls.append("prepare")
+
+    def protect(self, file: Path) -> None:
+        self.protected.append(file)
+
+    def install(self) -> None:
+        self.calls.append("install")
+
+    def uninstall(self) -> None:
+        self.calls.append("uninstall")
+
+    def purge(self) -> tuple[str, ...]:
+        self.calls.append(f"purge with state {self.places.state.exists()}")
+        return ("the user venue-agent",)
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def restart(self) -> None:
+        self.calls.append("restart")
+
+    def state(self) -> ServiceState:
+        return ServiceState(is_installed=True)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Answers:
+    key = tmp_path / "given-key"
+    key.write_text("key-1\n")
+    return Answers(URL, LOCATION, key)
+
+
+@pytest.mark.parametrize("names_the_key_file", [True, False])
+def test_the_first_installation_writes_a_configuration_and_starts(
+    tmp_path: Path, answers: Answers, names_the_key_file: bool
+) -> None:
+    service = FakeService(tmp_path, names_the_key_file)
+    assert install(service, answers) == 0
+    places = service.places
+    written = tomllib.loads(places.config.read_text())["service"]
+    assert (written["base_url"], written["location_id"]) == (URL, LOCATION)
+    assert written.get("api_key_file") == (str(places.api_key) if names_the_key_file else None)
+    assert places.api_key.read_text() == "key-1\n"
+    assert places.api_key.stat().st_mode & 0o077 == 0
+    assert service.protected == [places.api_key, places.config]
+    assert service.calls == ["prepare", "install", "restart"]
+    assert not service.was_written_before
+
+
+def test_a_second_installation_changes_nothing(
+    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = FakeService(tmp_path)
+    install(service, answers)
+    service.places.config.write_text("# mine")
+    capsys.readouterr()
+    install(service, answers)
+    assert service.places.config.read_text() == "# mine"
+    assert "is kept" in capsys.readouterr().out
+    assert service.calls[-2:] == ["install", "start"]
+
+
+def test_another_key_is_written_and_the_service_started_anew(
+    tmp_path: Path, answers: Answers
+) -> None:
+    service = FakeService(tmp_path)
+    install(service, answers)
+    (tmp_path / "given-key").write_text("key-2")
+    install(service, Answers(api_key_file=answers.api_key_file))
+    assert service.places.api_key.read_text() == "key-2\n"
+    assert service.calls[-1] == "restart"
+
+
+def test_without_a_configuration_it_is_installed_and_not_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = FakeService(tmp_path)
+    assert install(service, Answers()) == 0
+    assert service.calls == ["prepare", "install"]
+    assert "--base-url, --location" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"location": None}, "needs --location as well"),
+        ({"base_url": "ftp://x"}, "--base-url must be a URL"),
+        ({"base_url": "http://ops.example.com"}, "--base-url must be https"),
+        ({"location": ""}, "--location "),
+        ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
+    ],
+)
+def test_a_wrong_answer_is_told_before_anything_is_written(
+    tmp_path: Path, answers: Answers, change: dict[str, object], problem: str
+) -> None:
+    service = FakeService(tmp_path)
+    given_values = {
+        "base_url": URL, "location": LOCATION, "api_key_file": answers.api_key_file, **change,
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match=problem):
+        install(service, Answers(**given_values))  # type: ignore[arg-type]
+    assert service.calls == ["prepare"]
+    assert not service.places.config.parent.exists()
+
+
+def test_uninstall_keeps_state_and_purge_deletes_it(
+    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = FakeService(tmp_path)
+    install(service, answers)
+    places = service.places
+    places.state.mkdir()
+    (places.state / "identity.key").touch()
+    assert uninstall(service, purge=False) == 0
+    assert places.config.exists()
+    assert (places.state / "identity.key").exists()
+    assert "deleted" not in capsys.readouterr().out
+    assert uninstall(service, purge=True) == 0
+    assert not places.state.exists()
+    assert not places.config.parent.exists()
+    assert "deleted: identity, state, configuration, API key and the user venue-agent\n" in (
+        capsys.readouterr().out
+    )
+    assert service.calls[-2:] == ["uninstall", "purge with state False"], "first the files"
+
+
+def test_what_others_keep_beside_the_configuration_is_left(
+    tmp_path: Path, answers: Answers
+) -> None:
+    service = FakeService(tmp_path)
+    install(service, answers)
+    beside = service.places.config.with_name("ca.pem")
+    beside.touch()
+    assert uninstall(service, purge=True) == 0
+    assert list(beside.parent.iterdir()) == [beside]
+
+
+@given(st.text(min_size=1, max_size=128))
+def test_any_location_comes_back_out_of_the_file_or_is_refused(location: str) -> None:
+    places = Places(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
+    try:
+        text = config_text(Answers(URL, location), places)
+    except ConfigError:
+        return
+    assert tomllib.loads(text)["service"]["location_id"] == location
+
+
+def test_the_words_are_the_same_everywhere() -> None:
+    state = ServiceState(True, True, "running", 7, "idle", 2)
+    assert in_words(state, LastExit("watchdog", "ABRT")) == [
+        ("service", "installed, starts at boot"),
+        ("now", "running (process 7)"),
+        ("detail", "idle"),
+        ("restarts", "2 by the service manager"),
+        ("last end", "the event loop hung: the watchdog ended it"),
+    ]
+    assert in_words(ServiceState(False), LastExit("success")) == [("service", "not installed")]
+
+
+@pytest.mark.parametrize(
+    ("state", "has_config", "advice"),
+    [
+        (ServiceState(False), False, "→ install it: `venue-agent service install`"),
+        (ServiceState(True), True, "→ start it: `venue-agent service start`"),
+        (ServiceState(True), False, "→ it waits for"),
+        (ServiceState(True, activity="failed"), True, "→ find out why: `venue-agent doctor`"),
+        (ServiceState(True, activity="running"), True, None),
+        (ServiceState(True, activity="stopping"), True, None),
+    ],
+)
+def test_what_does_not_run_says_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    state: ServiceState,
+    has_config: bool,
+    advice: str | None,
+) -> None:
+    monkeypatch.setattr("agent.config.rights.is_privileged", lambda: True)
+    config = tmp_path / "config.toml"
+    if has_config:
+        config.touch()
+    said = shown(state, None, config)
+    assert ("→" in said) is (advice is not None)
+    assert (advice or "") in said
+
+
+@given(st.text(max_size=400), st.sampled_from([None, LastExit("oom-kill"), LastExit("x" * 90)]))
+def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
+    detail: str, last: LastExit | None
+) -> None:
+    said = shown(ServiceState(True, True, "running", 7, f"idle\x1b[2J\x07; {detail}", 3), last)
+    lines = said.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def shown(state: ServiceState, last: LastExit | None, config: Path = Path("/x")) -> str:
+    stream = io.StringIO()
+    show(Screen(stream, 80), state, last, config)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"success exited 0\n", "stopped cleanly"),
+        (b"signal killed KILL\n", "killed by signal KILL"),
+        (b"exit-code exited 1\n", "ended with exit code 1"),
+        (b"exit-code exited 2\n", "ended with exit code 2: a wrong configuration"),
+        (b"oom-kill killed KILL\n", "killed for lack of memory"),
+        (b"something-new\n", "something-new"),
+    ],
+)
+def test_the_last_exit_in_words(tmp_path: Path, line: bytes, words: str) -> None:
+    assert read_last_exit(tmp_path) is None
+    (tmp_path / NAME).write_bytes(line)
+    found = read_last_exit(tmp_path)
+    assert found is not None
+    assert found.in_words() == words
+
+
+@given(st.binary(max_size=300))
+def test_any_last_exit_is_plain_or_none(line: bytes) -> None:
+    found = parse_last_exit(line)
+    assert found is None or found.in_words().isprintable()

@@ -1,0 +1,353 @@
+"""The Windows service, against a service manager that changes state as the real one does."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
+from agent.adapters.service_manager.windows.host import (
+    CONTROL_INTERROGATE,
+    CONTROL_SHUTDOWN,
+    CONTROL_STOP,
+    BoundedLog,
+    Host,
+    ReadyNotifier,
+)
+from agent.adapters.service_manager.windows.rights import SYSTEM, Security
+from agent.adapters.service_manager.windows.service import (
+    Definition,
+    Query,
+    Status,
+    WindowsService,
+    quoted,
+)
+
+PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
+
+
+@dataclass
+class FakeControl:
+    """A start or stop takes ``looks`` looks; so does a deletion, while somebody holds it open."""
+
+    looks: int = 3
+    is_admin: bool = True
+    definition: Definition | None = None
+    status: Status = Status.STOPPED
+    exit_code: int = 0
+    has_event_source: bool = False
+    protected: list[Path] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    starts_well: bool = True
+    looks_until_gone: int = 2
+    owner: str = SYSTEM
+    _until_change: int = 0
+    _goal: Status | None = None
+    _is_deleted: bool = False
+
+    def is_administrator(self) -> bool:
+        return self.is_admin
+
+    def query(self) -> Query | None:
+        if self._until_change:
+            self._until_change -= 1
+        elif self._is_deleted:
+            self.definition, self._is_deleted = None, False
+        elif self._goal is not None:
+            self.status, self._goal = self._goal, None
+        if self.definition is None:
+            return None
+        pid = 0 if self.status is Status.STOPPED else 812
+        return Query(self.status, pid, self.exit_code)
+
+    def create(self, definition: Definition) -> None:
+        self.calls.append("create")
+        self.definition = definition
+
+    def change(self, definition: Definition) -> None:
+        self.calls.append("change")
+        self.definition = definition
+
+    def delete(self) -> None:
+        self._is_deleted, self._until_change = True, self.looks
+
+    def start(self) -> None:
+        self.calls.append("start")
+        goal = Status.RUNNING if self.starts_well else Status.STOPPED
+        self.status, self._goal = Status.START_PENDING, goal
+        self._until_change = self.looks
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+        self.status, self._goal = Status.STOP_PENDING, Status.STOPPED
+        self._until_change = self.looks
+
+    def add_event_source(self) -> None:
+        self.has_event_source = True
+
+    def remove_event_source(self) -> None:
+        self.has_event_source = False
+
+    def is_alive(self, pid: int) -> bool:
+        assert pid == 812
+        self.looks_until_gone -= 1
+        return self.looks_until_gone >= 0
+
+    def protect(self, path: Path) -> None:
+        self.protected.append(path)
+
+    def make_closed(self, directory: Path) -> None:
+        directory.mkdir()
+        self.protected.append(directory)
+
+    def security(self, path: Path) -> Security:
+        return Security(self.owner if path.exists() else SYSTEM, ())
+
+    def name_of(self, sid: str) -> str:
+        return sid
+
+
+def service_in(program_data: Path, control: FakeControl) -> WindowsService:
+    config = program_data / "venue-agent/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.touch()
+    return WindowsService(control, PROGRAM, program_data, lambda seconds: None)
+
+
+def test_the_whole_life(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = service_in(tmp_path, control)
+    service.install()
+    service.install()
+    assert control.calls == ["create", "change"]
+    assert control.definition is not None
+    assert control.definition.starts_delayed
+    assert control.definition.command_line == f'"{PROGRAM[0]}" windows-service'
+    assert control.has_event_source
+    service.start()
+    service.start()
+    assert service.state().pid == 812
+    service.stop()
+    service.stop()
+    service.uninstall()
+    service.uninstall()
+    assert control.definition is None
+    assert not control.has_event_source
+    assert control.calls == ["create", "change", "start", "stop"]
+    assert service.places.config.exists()
+
+
+def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = unpacked_in(tmp_path, control)
+    service.prepare()
+    assert control.protected == [service.places.api_key.parent]
+    assert list(control.protected[0].iterdir()) == []
+
+
+def unpacked_in(directory: Path, control: FakeControl) -> WindowsService:
+    program = directory / "program/venue-agent.exe"
+    program.parent.mkdir()
+    (directory / "data").mkdir()
+    program.touch()
+    return WindowsService(control, (str(program),), directory / "data", lambda seconds: None)
+
+
+def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    control = FakeControl(owner="S-1-5-21-1-2-3-1001")
+    service = unpacked_in(tmp_path, control)
+    with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
+        service.prepare()
+    assert control.protected == []
+    assert not service.places.state.exists()
+
+
+def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:
+    control = FakeControl(looks_until_gone=5)
+    service = service_in(tmp_path, control)
+    service.install()
+    service.start()
+    service.stop()
+    assert control.looks_until_gone == -1
+
+
+def test_a_service_that_starts_is_stopped_once_it_runs(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = service_in(tmp_path, control)
+    service.install()
+    control.start()
+    service.stop()
+    assert control.status is Status.STOPPED
+    assert control.calls == ["create", "start", "stop"]
+
+
+def test_a_service_that_ends_at_once_has_not_started(tmp_path: Path) -> None:
+    control = FakeControl(starts_well=False, exit_code=2)
+    service = service_in(tmp_path, control)
+    service.install()
+    with pytest.raises(
+        ServiceManagerError, match=r"ended at once with exit code 2: see .*agent.log"
+    ):
+        service.start()
+
+
+def test_only_the_packaged_program_becomes_a_service(tmp_path: Path) -> None:
+    control = FakeControl()
+    command = (r"C:\Users\a\venv\Scripts\python.exe", "-m", "agent")
+    with pytest.raises(ServiceManagerError, match=r"venue-agent\.exe"):
+        WindowsService(control, command, tmp_path, lambda seconds: None).install()
+    assert control.calls == []
+
+
+def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
+    control = FakeControl(exit_code=1077)
+    service = service_in(tmp_path, control)
+    service.install()
+    assert service.state().activity == "stopped"
+
+
+def test_a_service_that_somebody_holds_open_is_told(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = service_in(tmp_path, control)
+    service.install()
+    control.looks = 10_000
+    with pytest.raises(ServiceManagerError, match=r"close services\.msc"):
+        service.uninstall()
+
+
+def test_a_failed_end_is_a_failed_service(tmp_path: Path) -> None:
+    control = FakeControl(exit_code=2)
+    service = service_in(tmp_path, control)
+    service.install()
+    assert service.state().activity == "failed"
+    assert service.state().detail == "last exit code 2"
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop"])
+def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+    control = FakeControl(is_admin=False)
+    with pytest.raises(NotPermitted, match="administrator"):
+        getattr(service_in(tmp_path, control), action)()
+    assert control.calls == []
+
+
+def test_the_program_is_quoted_even_without_a_space() -> None:
+    assert quoted(("C:\\agent.exe", "run", "a b")) == '"C:\\agent.exe" run "a b"'
+
+
+@dataclass
+class FakeScm:
+    """Starts the service in a thread of its own, as the dispatcher does, and hears it."""
+
+    is_scm: bool = True
+    told: list[tuple[Status, int]] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
+    is_running: threading.Event = field(default_factory=threading.Event)
+    control: Callable[[int], None] = lambda control: None
+
+    def serve(self, on_start: Callable[[], None], on_control: Callable[[int], None]) -> None:
+        if not self.is_scm:
+            raise OSError(1063, "The service process could not connect to the controller")
+        self.control = on_control
+        service = threading.Thread(target=on_start)
+        service.start()
+        service.join()
+
+    def tell(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
+        self.told.append((status, exit_code))
+
+    def log(self, text: str, *, is_error: bool = False) -> None:
+        self.logged.append(text)
+
+
+def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
+    scm = FakeScm()
+    told_at_import: list[tuple[Status, int]] = []
+
+    def daemon(on_ready: Callable[[], None]) -> int:
+        told_at_import.extend(scm.told)
+        ReadyNotifier(on_ready).ready()
+        on_ready()
+        return 0
+
+    assert Host(scm, daemon).run() == 0
+    assert told_at_import == [(Status.START_PENDING, 0)]
+    assert scm.told == [(Status.START_PENDING, 0), (Status.RUNNING, 0), (Status.STOPPED, 0)]
+
+
+@pytest.mark.parametrize("control", [CONTROL_STOP, CONTROL_SHUTDOWN])
+def test_a_stop_reaches_the_daemon_once(control: int) -> None:
+    scm, asked = FakeScm(), threading.Semaphore(0)
+
+    def daemon(on_ready: Callable[[], None]) -> int:
+        on_ready()
+        scm.control(CONTROL_INTERROGATE)
+        scm.control(control)
+        scm.control(control)
+        assert asked.acquire(timeout=5)
+        on_ready()  # after a reload: no reason to say that it runs
+        return 0
+
+    assert Host(scm, daemon, ask_to_stop=asked.release).run() == 0
+    assert not asked.acquire(blocking=False)
+    assert [status for status, _ in scm.told] == [
+        Status.START_PENDING, Status.RUNNING, Status.RUNNING, Status.STOP_PENDING, Status.STOPPED,
+    ]  # fmt: skip
+
+
+def test_a_daemon_that_does_not_stop_is_ended() -> None:
+    scm, killed = FakeScm(), threading.Event()
+    codes: list[int] = []
+
+    def kill(code: int) -> None:
+        codes.append(code)
+        killed.set()
+
+    def daemon(on_ready: Callable[[], None]) -> int:
+        scm.control(CONTROL_STOP)
+        assert killed.wait(5)
+        return 0
+
+    Host(scm, daemon, ask_to_stop=lambda: None, kill=kill, stop_within_s=0.01).run()
+    assert codes == [1]
+    assert (Status.STOPPED, 1) in scm.told
+    assert "did not stop" in scm.logged[0]
+
+
+def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
+    scm = FakeScm()
+    killed: list[int] = []
+    assert Host(scm, lambda on_ready: 2, kill=killed.append).run() == 2
+    assert killed == [2]
+    assert scm.told == [(Status.START_PENDING, 0), (Status.STOPPED, 2)]
+    assert "exit code 2" in scm.logged[0]
+
+
+def test_started_by_hand_it_says_that_only_the_manager_may() -> None:
+    with pytest.raises(OSError, match="could not connect"):
+        Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
+
+
+def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
+    path, old = tmp_path / "agent.log", tmp_path / "agent.old.log"
+    for line in ("one\n", "two\n", "three \ud800\n"):
+        with BoundedLog(path, max_bytes=8) as log:
+            assert log.write(line) == len(line)
+    assert old.read_text() == "one\ntwo\n"
+    assert path.read_text() == "three \\ud800\n"
+    with BoundedLog(path, max_bytes=8) as log:
+        log.write("longer than the bound\n")
+        assert old.read_text() == "three \\ud800\n"
+        log.write("four\n")
+    assert path.read_text() == "four\n"
+
+
+def test_a_log_that_cannot_be_set_aside_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "agent.log"
+    (tmp_path / "agent.old.log" / "in the way").mkdir(parents=True)
+    with BoundedLog(path, max_bytes=4) as log:
+        log.write("one\n")
+        log.write("two\n")
+    assert path.read_text() == "two\n"

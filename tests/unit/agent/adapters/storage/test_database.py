@@ -1,0 +1,235 @@
+"""A file that cannot be read is set aside; one that cannot be had just now is not."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import Database, set_database_aside
+from agent.adapters.storage.journal import Journal
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+from tests.unit.agent.samples import NOW, command
+
+NAME = "agent.db"
+
+
+def filled(state: StateDirectory, requests: int = 200) -> None:
+    rows = [(str(number), *["x" * 40] * 3, "received", "r", "u") for number in range(requests)]
+    with (
+        contextlib.closing(Database(state)) as database,
+        database.transaction(Moment.REQUEST_ADDED) as connection,
+    ):
+        connection.executemany(
+            "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
+            " updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+
+
+def known(state: StateDirectory) -> tuple[int, bool]:
+    """Open the database; return its number of requests, and whether it was made anew."""
+    with contextlib.closing(Database(state)) as database:
+        rows = database.query("SELECT count(*) FROM requests")
+        return rows[0][0], database.was_quarantined
+
+
+def set_aside(state: StateDirectory) -> set[str]:
+    if not state.quarantine_path.exists():
+        return set()
+    return {path.name.split("-", 1)[1] for path in state.quarantine_path.iterdir()}
+
+
+def test_what_was_written_is_there_after_a_restart(state: StateDirectory) -> None:
+    filled(state)
+
+    assert known(state) == (200, False)
+    assert set_aside(state) == set()
+
+
+def test_the_settings_survive_a_power_loss(database: Database) -> None:
+    assert database.query("PRAGMA journal_mode")[0][0] == "wal"
+    assert database.query("PRAGMA synchronous")[0][0] == 2  # FULL
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"not a database at all, but long enough" * 100, b"\x00" * 4096, b"SQLite format 3\x00" * 9],
+    ids=["text", "zeros", "header"],
+)
+def test_garbage_is_set_aside(state: StateDirectory, content: bytes) -> None:
+    (state.path / NAME).write_bytes(content)
+
+    assert known(state) == (0, True)
+    assert NAME in set_aside(state)
+    assert known(state) == (0, False)
+
+
+def test_an_empty_file_is_a_new_one(state: StateDirectory) -> None:
+    (state.path / NAME).write_bytes(b"")
+
+    assert known(state) == (0, False)
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
+def test_a_truncated_file_is_set_aside(state: StateDirectory, kept: float) -> None:
+    filled(state)
+    path = state.path / NAME
+    os.truncate(path, int(path.stat().st_size * kept))
+
+    assert known(state) == (0, True)
+    assert NAME in set_aside(state)
+
+
+def test_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
+    filled(state)
+    path = state.path / NAME
+    content = bytearray(path.read_bytes())
+    content[4096 : 4096 * 4] = os.urandom(4096 * 3)
+    path.write_bytes(content)
+
+    assert known(state) == (0, True)
+
+
+def test_tables_of_somebody_else_are_set_aside(state: StateDirectory) -> None:
+    with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
+        other.execute("CREATE TABLE requests (x)")
+
+    assert known(state) == (0, True)
+
+
+def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
+    state: StateDirectory, tmp_path: Path
+) -> None:
+    after_a_crash = StateDirectory(tmp_path / "crashed")
+    after_a_crash.prepare()
+    with contextlib.closing(Database(state)) as database:
+        Journal(database, state).add(command(), NOW)
+        # As a power loss leaves it: the main file and its log, without the closing checkpoint.
+        for suffix in ("", "-wal"):
+            shutil.copy(state.path / f"{NAME}{suffix}", after_a_crash.path)
+    assert (after_a_crash.path / f"{NAME}-wal").stat().st_size > 0
+
+    assert known(after_a_crash) == (1, False)
+
+
+def test_the_log_goes_aside_with_its_file(state: StateDirectory) -> None:
+    (state.path / NAME).write_bytes(b"garbage" * 1000)
+    (state.path / f"{NAME}-wal").write_bytes(b"log")
+
+    assert known(state) == (0, True)
+    assert NAME in set_aside(state)
+    assert (
+        not (state.path / f"{NAME}-wal").exists()
+        or b"log" not in (state.path / f"{NAME}-wal").read_bytes()
+    )
+
+
+def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
+    filled(state, 1)
+    with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
+        other.execute("PRAGMA user_version=99")
+
+    with pytest.raises(StateError, match="newer version"):
+        Database(state)
+
+    with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (99,)
+        assert other.execute("SELECT count(*) FROM requests").fetchone() == (1,)
+    assert set_aside(state) == set()
+
+
+def test_a_path_that_cannot_be_opened_is_said(state: StateDirectory) -> None:
+    (state.path / NAME).mkdir()
+
+    with pytest.raises(StateError, match=r"agent\.db is a directory, .*: remove it"):
+        Database(state)
+
+
+def test_a_database_that_somebody_holds_is_not_given_up(state: StateDirectory) -> None:
+    filled(state, 3)
+    with contextlib.closing(sqlite3.connect(state.path / NAME, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StateError, match="locked"):
+            Database(state, busy_timeout_s=0.05)
+
+    assert known(state) == (3, False)
+    assert set_aside(state) == set()
+
+
+def test_a_file_that_cannot_be_moved_away_is_said(state: StateDirectory) -> None:
+    (state.path / NAME).write_bytes(b"garbage" * 1000)
+    state.quarantine_path.write_text("in the way")
+
+    with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):
+        Database(state)
+
+
+def fail_after(database: Database, sql: str) -> None:
+    with database.transaction(Moment.COUNTED) as connection:
+        connection.execute(sql)
+        raise KeyError
+
+
+def test_a_failure_inside_a_transaction_undoes_all_of_it(database: Database) -> None:
+    with pytest.raises(KeyError):
+        fail_after(database, "INSERT INTO counters VALUES ('a', 1)")
+
+    assert database.counters() == {}
+    database.count("a", 2)
+    database.count("a")
+    assert database.counters() == {"a": 3}
+
+
+def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: Database) -> None:
+    database.query("PRAGMA foreign_keys=ON")
+    with database.transaction(Moment.COUNTED) as connection:
+        connection.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)")
+        connection.execute(
+            "CREATE TABLE children (id REFERENCES parents DEFERRABLE INITIALLY DEFERRED)"
+        )
+
+    with (
+        pytest.raises(sqlite3.IntegrityError),
+        database.transaction(Moment.COUNTED) as connection,
+    ):
+        connection.execute("INSERT INTO children VALUES (1)")  # found out at the commit
+
+    assert database.query("SELECT * FROM children") == []
+    database.count("a")
+    assert database.counters() == {"a": 1}
+
+
+def test_a_failure_that_sqlite_undid_itself_is_the_one_that_is_told(database: Database) -> None:
+    with pytest.raises(KeyError):
+        fail_after(database, "ROLLBACK")  # as SQLite does when the disk is full
+
+    database.count("a")
+
+
+def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> None:
+    assert set_database_aside(state) == 0
+    filled(state, 3)
+    with (
+        contextlib.closing(Database(state)) as database,
+        database.transaction(Moment.COUNTED) as connection,
+    ):
+        connection.execute("INSERT INTO outbox VALUES ('r', NULL, 'b', 'k', 'o', 0, 'c', x'00')")
+
+    assert set_database_aside(state) == 1
+
+    assert known(state) == (0, False)
+    assert NAME in set_aside(state)
+
+
+def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> None:
+    filled(state, 1)
+    state.quarantine_path.write_text("in the way")
+
+    with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):
+        set_database_aside(state)

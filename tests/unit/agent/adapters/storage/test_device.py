@@ -1,0 +1,214 @@
+"""What this device is: its record, and what a start makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.adapters import machine
+from agent.adapters.identity import Identity
+from agent.adapters.storage.device_record import (
+    Binding,
+    DeviceRecord,
+    DeviceRecordFile,
+    new_install_id,
+)
+from agent.adapters.storage.state import StateDirectory
+from agent.device_setup import DeviceAtStart, device_at_start
+from agent.errors import StateError
+from tests.unit.agent.samples import BASE_URL, config, record
+
+HERE, THERE = "fingerprint-here", "fingerprint-there"
+BOUND = DeviceRecord(
+    legacy_install_id="install-1",
+    fingerprint=HERE,
+    binding=Binding(base_url=BASE_URL, location_id="loc-0001", record=record()),
+)
+
+
+@pytest.fixture
+def file(state: StateDirectory) -> DeviceRecordFile:
+    return DeviceRecordFile(state)
+
+
+def start(
+    state: StateDirectory, fingerprint: str = HERE, **changes: str
+) -> tuple[DeviceAtStart, Identity]:
+    identity = Identity(state)
+    return device_at_start(
+        config(**changes), DeviceRecordFile(state), identity, fingerprint
+    ), identity
+
+
+def test_a_record_is_read_as_it_was_written(file: DeviceRecordFile, state: StateDirectory) -> None:
+    assert file.load() is None
+    assert file.peek() is None
+    file.save(BOUND)
+
+    assert DeviceRecordFile(state).load() == BOUND
+    assert file.peek() == BOUND
+    assert (state.path / "device.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"legacy_install_id": ""}', b"\x00" * 500]
+)
+def test_a_broken_record_is_set_aside(
+    file: DeviceRecordFile, state: StateDirectory, content: bytes
+) -> None:
+    (state.path / "device.json").write_bytes(content)
+
+    assert file.peek() is None
+    assert not file.was_quarantined
+    assert file.load() is None
+    assert file.was_quarantined
+    assert [p.read_bytes() for p in state.quarantine_path.iterdir()] == [content]
+    assert file.load() is None
+
+
+def test_a_record_that_cannot_be_had_is_said(file: DeviceRecordFile, state: StateDirectory) -> None:
+    (state.path / "device.json").mkdir()
+
+    with pytest.raises(StateError, match=r"device\.json is a directory, .*: remove it"):
+        file.load()
+    with pytest.raises(StateError, match="cannot be written"):
+        file.save(BOUND)
+
+
+def test_install_ids_are_told_apart() -> None:
+    assert new_install_id() != new_install_id()
+    assert len(new_install_id()) <= 128
+
+
+def test_the_first_start_begins_a_record(state: StateDirectory) -> None:
+    first, _ = start(state)
+    again, _ = start(state)
+
+    assert first.record == again.record == DeviceRecordFile(state).load()
+    assert first.record.fingerprint == HERE
+    assert first.record.binding is None
+    assert not first.is_clone
+
+
+def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFile) -> None:
+    file.save(BOUND)
+
+    assert start(state)[0].record == BOUND
+
+
+def test_a_record_from_before_fingerprints_gets_one(
+    state: StateDirectory, file: DeviceRecordFile
+) -> None:
+    file.save(BOUND.model_copy(update={"fingerprint": None}))
+
+    begun, _ = start(state)
+
+    assert begun.record == BOUND
+    assert not begun.is_clone
+
+
+def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecordFile) -> None:
+    file.save(BOUND)
+    old = Identity(state).load_or_create()
+
+    begun, identity = start(state, THERE)
+
+    assert begun.is_clone
+    assert begun.record.binding is None
+    assert begun.record.legacy_install_id != BOUND.legacy_install_id
+    assert identity.load_or_create().instance_id != old.instance_id
+    assert not start(state, THERE)[0].is_clone
+
+
+def test_a_copied_disk_without_a_key_is_a_new_device_too(
+    state: StateDirectory, file: DeviceRecordFile
+) -> None:
+    file.save(BOUND)
+
+    assert start(state, THERE)[0].is_clone
+
+
+def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
+    key = Identity(state).load_or_create()
+    (state.path / "device.json").write_bytes(b"garbage")
+
+    begun, identity = start(state)
+
+    assert identity.load_or_create().instance_id == key.instance_id
+    assert not begun.is_clone
+
+
+@pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:10"}, {"location_id": "loc-2"}])
+def test_another_place_in_the_configuration_ends_the_binding(
+    state: StateDirectory, file: DeviceRecordFile, change: dict[str, str]
+) -> None:
+    file.save(BOUND.model_copy(update={"is_revoked": True}))
+
+    begun, _ = start(state, **change)
+
+    assert begun.record.binding is None
+    assert not begun.record.is_revoked
+    assert begun.record.legacy_install_id == BOUND.legacy_install_id
+    assert file.load() == begun.record
+
+
+def test_the_configured_install_id_counts(state: StateDirectory, file: DeviceRecordFile) -> None:
+    file.save(BOUND)
+    named = config(device={"legacy_install_id": "till-3"})
+
+    begun = device_at_start(named, file, Identity(state), HERE)
+
+    assert begun.record.legacy_install_id == "till-3"
+    assert begun.record.binding == BOUND.binding
+
+
+def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "machine-id"
+    assert machine.fingerprint(path) is None
+    path.write_text("\n")
+    assert machine.fingerprint(path) is None
+    path.write_bytes(b"\xff\xff")
+    assert machine.fingerprint(path) is None
+    path.write_text("0123456789abcdef0123456789abcdef\n")
+
+    hashed = machine.fingerprint(path)
+
+    assert hashed is not None
+    assert len(hashed) == 64
+    assert "0123456789abcdef" not in hashed
+    path.write_text("0123456789abcdef0123456789abcdee\n")
+    assert machine.fingerprint(path) != hashed
+
+
+def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
+    assert machine.service_platform() in {"linux", "macos", "windows"}
+    assert all(machine.system_release_arch())
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "change", "leaves"),
+    [
+        (HERE, {}, 0),
+        (HERE, {"location_id": "loc-2"}, 0),
+        (HERE, {"base_url": "http://127.0.0.1:10"}, 1),
+        (THERE, {}, 1),
+    ],
+)
+def test_requests_of_another_device_or_service_are_left(
+    state: StateDirectory,
+    file: DeviceRecordFile,
+    fingerprint: str,
+    change: dict[str, str],
+    leaves: int,
+) -> None:
+    file.save(BOUND)
+    left: list[int] = []
+
+    device_at_start(
+        config(**change),
+        file,
+        Identity(state),
+        fingerprint,
+        leave_journal=lambda: left.append(1),
+    )
+
+    assert len(left) == leaves

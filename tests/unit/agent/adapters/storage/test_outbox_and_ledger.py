@@ -1,0 +1,275 @@
+"""Reports wait within bounds; a request and its report change hands together or not at all."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from agent.adapters.failpoints import Moment
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.history import read_history
+from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.ledger import Ledger
+from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+from agent.rules.lifecycle import Event, LifecycleError, State
+from agent.rules.reports.sealing import Sealed
+from tests.unit.agent.samples import NOW, command, report
+
+REQUEST = UUID(int=1)
+DAY = timedelta(days=1)
+MUCH = 10**9
+
+
+def queue(
+    ledger: Ledger, number: int, size: int, at: datetime = NOW, request_id: UUID | None = None
+) -> None:
+    """Queue a report of ``size`` bytes without a journal row."""
+    made, _ = report(number, request_id)
+    ledger.hand_over(None, made, Sealed(b"x" * size, 0, "failed"), at)
+
+
+def running(journal: Journal, number: int = 1) -> Entry:
+    journal.add(command(number), NOW)
+    entry = journal.get(UUID(int=number))
+    assert entry is not None
+    return journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
+
+
+def numbers(reports: list[UUID]) -> list[int]:
+    return [report_id.int - 0x4E0000 for report_id in reports]
+
+
+def test_an_empty_outbox(outbox: Outbox) -> None:
+    assert outbox.oldest() is None
+    depth = outbox.depth()
+    assert (depth.reports, depth.size_bytes, depth.oldest_at) == (0, 0, None)
+
+
+def test_the_oldest_goes_first(outbox: Outbox, ledger: Ledger) -> None:
+    for number in (2, 1, 3):
+        queue(ledger, number, 10, NOW + timedelta(seconds=number))
+    sent = []
+    while (item := outbox.oldest()) is not None:
+        sent.append(item.report_id)
+        ledger.settle(item, NOW)
+
+    assert numbers(sent) == [1, 2, 3]
+
+
+def test_how_much_waits(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10, NOW)
+    queue(ledger, 2, 20, NOW - DAY)
+
+    depth = outbox.depth()
+
+    assert (depth.reports, depth.size_bytes, depth.oldest_at) == (2, 30, NOW - DAY)
+
+
+def test_a_report_is_queued_once(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10)
+    queue(ledger, 1, 99)
+
+    assert outbox.depth().size_bytes == 10
+
+
+def test_within_bounds_nothing_goes(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10, NOW - DAY)
+    queue(ledger, 2, 10)
+
+    assert outbox.over_bounds(20, DAY, NOW) == ()
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "leaving"),
+    [(40, []), (39, [3]), (30, [3]), (29, [3, 4]), (15, [3, 4, 1]), (9, [3, 4, 1, 2])],
+)
+def test_scheduled_reports_go_first_then_the_oldest(
+    outbox: Outbox, ledger: Ledger, max_bytes: int, leaving: list[int]
+) -> None:
+    queue(ledger, 1, 10, NOW - 4 * timedelta(hours=1), UUID(int=1))
+    queue(ledger, 2, 10, NOW - 3 * timedelta(hours=1), UUID(int=2))
+    queue(ledger, 3, 10, NOW - 2 * timedelta(hours=1))
+    queue(ledger, 4, 10, NOW - 1 * timedelta(hours=1))
+
+    over = outbox.over_bounds(max_bytes, DAY, NOW)
+
+    assert numbers([item.report_id for item in over]) == leaving
+
+
+def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> None:
+    """An old requested report leaves first, so that a fresh scheduled one may stay."""
+    queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
+    queue(ledger, 2, 10, NOW)
+
+    over = outbox.over_bounds(10, DAY, NOW)
+
+    assert numbers([item.report_id for item in over]) == [1]
+
+
+def test_what_is_given_up_is_counted_and_said(
+    outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+    ledger.hand_over(entry, made, sealed, NOW - 2 * DAY)
+    queue(ledger, 2, 10)
+
+    dropped = ledger.drop_over_bounds(MUCH, DAY, NOW)
+
+    assert numbers([item.report_id for item in dropped]) == [1]
+    assert outbox.depth().reports == 1
+    ended = journal.get(REQUEST)
+    assert ended is not None
+    assert (ended.state, ended.detail) == (State.REJECTED, "given up: no room or too old")
+    assert database.counters() == {"reports_dropped": 1}
+    assert ledger.drop_over_bounds(MUCH, DAY, NOW) == ()
+
+
+def test_a_report_and_its_request_are_handed_over_together(
+    outbox: Outbox, ledger: Ledger, journal: Journal
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+
+    ledger.hand_over(entry, made, sealed, NOW)
+
+    item, after = outbox.oldest(), journal.get(REQUEST)
+    assert item is not None
+    assert after is not None
+    assert (item.report_id, item.request_id, item.body) == (made.report_id, REQUEST, sealed.body)
+    assert (item.outcome, item.tier, item.kind) == ("failed", 0, "network")
+    assert (after.state, after.report_id, after.outcome) == (
+        State.REPORTED,
+        made.report_id,
+        "failed",
+    )
+
+
+def test_a_request_that_cannot_move_leaves_no_report(
+    outbox: Outbox, ledger: Ledger, journal: Journal
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+
+    with pytest.raises(LifecycleError):
+        ledger.hand_over(replace(entry, state=State.RECEIVED), made, sealed, NOW)
+
+    assert outbox.oldest() is None
+    assert journal.get(REQUEST) == entry
+
+
+def test_a_report_that_cannot_be_queued_leaves_the_request_running(
+    outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+    with database.transaction(Moment.COUNTED) as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
+        )
+
+    with pytest.raises(Exception, match="no room"):
+        ledger.hand_over(entry, made, sealed, NOW)
+
+    assert outbox.oldest() is None
+    assert journal.get(REQUEST) == entry
+
+
+def test_a_taken_report_closes_its_request(
+    outbox: Outbox, ledger: Ledger, journal: Journal
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+    ledger.hand_over(entry, made, sealed, NOW)
+    item = outbox.oldest()
+    assert item is not None
+
+    ledger.settle(item, NOW)
+
+    after = journal.get(REQUEST)
+    assert after is not None
+    assert after.state is State.SUBMITTED
+    assert outbox.oldest() is None
+    ledger.settle(item, NOW)
+    assert journal.get(REQUEST) == after, "settled twice is settled once"
+
+
+def test_a_report_given_up_says_why(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+    ledger.hand_over(entry, made, sealed, NOW)
+    item = outbox.oldest()
+    assert item is not None
+
+    ledger.give_up(item, NOW, "refused: 403")
+
+    after = journal.get(REQUEST)
+    assert after is not None
+    assert (after.state, after.detail) == (State.REJECTED, "refused: 403")
+
+
+def test_another_seal_takes_the_place_of_the_first(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10)
+    item = outbox.oldest()
+    assert item is not None
+
+    outbox.replace(item, Sealed(b"less", 2, "partial"))
+
+    assert outbox.oldest() == replace(item, body=b"less", tier=2, outcome="partial")
+
+
+def test_the_history_shows_requests_and_waiting_scheduled_reports(
+    ledger: Ledger, journal: Journal, state: StateDirectory
+) -> None:
+    entry = running(journal)
+    made, sealed = report(1, REQUEST)
+    ledger.hand_over(entry, made, sealed, NOW)
+    queue(ledger, 2, 10, NOW + timedelta(hours=1))
+
+    rows = read_history(state)
+
+    assert [(r.state, r.request_id) for r in rows] == [
+        ("waiting", None),
+        ("reported", str(REQUEST)),
+    ]
+    assert read_history(state, limit=1) == rows[:1]
+
+
+def test_there_is_no_history_before_the_first_start(state: StateDirectory) -> None:
+    assert read_history(state) == ()
+    (state.path / "agent.db").write_bytes(b"garbage" * 1000)
+    with pytest.raises(StateError, match=r"agent\.db cannot be read"):
+        read_history(state)
+
+
+def test_a_report_that_cannot_be_read_is_set_aside(
+    outbox: Outbox, ledger: Ledger, database: Database, state: StateDirectory
+) -> None:
+    told: list[int] = []
+    database.on_row_set_aside = lambda: told.append(1)
+    for number in (1, 2, 3):
+        queue(ledger, number, 10, NOW + timedelta(seconds=number))
+    with database.transaction(Moment.COUNTED) as connection:
+        connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
+        connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
+
+    outbox.set_unreadable_aside()
+
+    item = outbox.oldest()
+    assert item is not None
+    assert numbers([item.report_id]) == [3]
+    assert outbox.depth().reports == 1
+    assert len(told) == len(list(state.quarantine_path.iterdir())) == 2
+    assert outbox.oldest(skip={item.report_id}) is None
+
+
+def test_reports_do_not_age_by_a_clock_that_is_set(outbox: Outbox, ledger: Ledger) -> None:
+    queue(ledger, 1, 10, NOW)
+
+    outbox.keep_young(timedelta(0))
+    outbox.keep_young(timedelta(days=30))
+
+    assert outbox.depth().oldest_at == NOW + timedelta(days=30)

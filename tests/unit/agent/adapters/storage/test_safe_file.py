@@ -1,0 +1,149 @@
+"""Files that another may have put in place: opened only if they are the agent's own."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.storage.safe_file import (
+    UnsafeFile,
+    open_safely,
+    read_safely,
+    read_start_safely,
+    require_own,
+    require_own_directory,
+)
+from agent.config.credential import ApiKeySource
+from agent.config.file import load
+from agent.config.model import LocalConfig
+from agent.errors import ConfigError, CredentialRefused
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    made = tmp_path / "outside"
+    made.write_text("outside")
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "state").mkdir()
+    return tmp_path / "state" / "file"
+
+
+def test_a_file_of_ones_own_is_opened(place: Path) -> None:
+    place.write_bytes(b"content")
+    assert read_safely(place, 7) == b"content"
+    assert read_start_safely(place, 3) == b"con"
+    with pytest.raises(UnsafeFile, match="longer than 6 bytes"):
+        read_safely(place, 6)
+
+
+def test_nothing_is_made_but_where_nothing_is(place: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        open_safely(place, os.O_RDWR)
+    os.close(open_safely(place, os.O_RDWR | os.O_CREAT))
+    assert place.stat().st_mode & 0o777 == 0o600
+    place.write_text("kept")
+    os.close(open_safely(place, os.O_RDWR | os.O_CREAT))
+    assert place.read_text() == "kept"
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR, os.O_RDWR | os.O_CREAT, os.O_WRONLY])
+def test_a_link_is_not_followed(place: Path, outside: Path, flags: int) -> None:
+    place.symlink_to(outside)
+    with pytest.raises(UnsafeFile, match="is a symbolic link"):
+        open_safely(place, flags | os.O_TRUNC)
+    assert outside.read_text() == "outside"
+
+
+def test_a_link_to_nothing_makes_nothing(place: Path, tmp_path: Path) -> None:
+    place.symlink_to(tmp_path / "new")
+    with pytest.raises(UnsafeFile, match="is a symbolic link"):
+        open_safely(place, os.O_RDWR | os.O_CREAT)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
+def test_a_fifo_is_not_waited_for(place: Path, flags: int) -> None:
+    os.mkfifo(place)
+    with pytest.raises(UnsafeFile, match="is a FIFO"):
+        open_safely(place, flags)
+
+
+def test_a_directory_and_a_socket_are_no_files(place: Path) -> None:
+    place.mkdir()
+    with pytest.raises(UnsafeFile, match="is a directory"):
+        read_safely(place, 9)
+    place.rmdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        with pytest.raises(UnsafeFile, match="is a socket"):
+            read_safely(place, 9)
+
+
+def test_a_second_name_is_refused(place: Path, outside: Path) -> None:
+    place.hardlink_to(outside)
+    with pytest.raises(UnsafeFile, match="another name"):
+        open_safely(place, os.O_RDWR)
+
+
+@pytest.mark.needs("other-user")
+@pytest.mark.parametrize(("directory", "file"), [(0, 4711), (4711, 4712), (4711, 0)])
+def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file: int) -> None:
+    place.write_text("")
+    os.chown(place, file, file)
+    os.chown(place.parent, directory, directory)
+    for look in (lambda: read_safely(place, 9), lambda: require_own(place)):
+        with pytest.raises(UnsafeFile, match=r"belongs to .*: remove it, or `chown"):
+            look()
+
+
+def test_what_is_opened_by_name_is_looked_at_before(place: Path, outside: Path) -> None:
+    require_own(place)
+    place.write_text("")
+    require_own(place)
+    with pytest.raises(UnsafeFile, match="not a directory"):
+        require_own_directory(place)
+    place.unlink()
+    place.symlink_to(outside.parent)
+    with pytest.raises(UnsafeFile, match="symbolic link"):
+        require_own(place)
+    with pytest.raises(UnsafeFile, match="symbolic link"):
+        require_own_directory(place)
+
+
+def test_a_file_that_is_replaced_all_the_time_is_read(place: Path) -> None:
+    """As `status` reads what the daemon writes."""
+    place.write_text("0")
+    for number in range(200):
+        new = place.with_name("new")
+        new.write_text(str(number))
+        new.replace(place)
+        assert read_safely(place, 9) == str(number).encode()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+def test_configuration_and_key_are_files(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "given"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(ConfigError, match=r"given: cannot be read: .*(FIFO|device|directory)"):
+        load(LocalConfig, path, {})
+    with pytest.raises(CredentialRefused, match=r"cannot be read from .*(FIFO|device|directory)"):
+        ApiKeySource(path, None).read()
+
+
+def test_configuration_and_key_may_be_links(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[application]\nenabled = false\n")
+    (tmp_path / "key").write_text("vck_1\n")
+    for name in ("config.toml", "key"):
+        (tmp_path / f"link-{name}").symlink_to(tmp_path / name)
+    assert not load(LocalConfig, tmp_path / "link-config.toml", {}).config.application.enabled
+    assert ApiKeySource(tmp_path / "link-key", None).read() == "vck_1"

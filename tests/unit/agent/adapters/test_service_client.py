@@ -1,0 +1,599 @@
+"""The service's operations, spoken with a real server on loopback."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agent import __version__
+from agent.adapters.http_client import REPLY_MAX_BYTES
+from agent.adapters.service_client import CommandStream, Facade
+from agent.config.credential import ApiKeySource
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    ConfigError,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
+from agent.rules.command_frames import FRAME_MAX_BYTES, Frame
+from agent.wire.codec import decode, encode
+from agent.wire.device_operations import (
+    AcknowledgeRequest,
+    ChallengeRequest,
+    EnrollRequest,
+    HeartbeatRequest,
+)
+from tests.contract import golden
+from tests.fakes.fake_clock import FakeClock
+from tests.fakes.scripted_server import ScriptedServer, head, running_server
+from tests.unit.agent.samples import BINDING, config
+
+KEY = ApiKeySource(None, "key-1")
+HEARTBEAT = HeartbeatRequest(binding_id=BINDING, foreground=False)
+COMMAND = golden.text_of("onCommands/command").replace("\n", "").encode()
+
+
+@pytest.fixture(autouse=True)
+def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with running_server() as made:
+        yield made
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def facade(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Facade]:
+    made = Facade(config(server.base_url).service, KEY, clock)
+    yield made
+    await made.close()
+
+
+async def frames(facade: Facade, *, stream: bool = True) -> tuple[bool, list[Frame]]:
+    async with facade.commands(stream=stream) as answer:
+        return answer.is_lasting, [frame async for frame in answer.frames]
+
+
+CHALLENGE = decode(golden.text_of("challenge/request"), ChallengeRequest)
+ENROLL = decode(golden.text_of("enroll/request"), EnrollRequest)
+ACKNOWLEDGE = decode(golden.text_of("acknowledge/request-received"), AcknowledgeRequest)
+SUBMIT = golden.text_of("submitResult/request-failed").encode()
+Call = Callable[[Facade], Awaitable[Any]]
+CALLS: dict[str, tuple[Call, str, str]] = {
+    "challenge": (lambda f: f.challenge(CHALLENGE), "challenge/request", "challenge/reply"),
+    "enroll": (lambda f: f.enroll(ENROLL), "enroll/request", "enroll/reply"),
+    "current": (lambda f: f.current(), "current/request", "current/reply"),
+    "heartbeat": (
+        lambda f: f.heartbeat(decode(golden.text_of("heartbeat/request"), HeartbeatRequest)),
+        "heartbeat/request",
+        "heartbeat/reply",
+    ),
+    "acknowledge": (
+        lambda f: f.acknowledge(ACKNOWLEDGE),
+        "acknowledge/request-received",
+        "acknowledge/reply-received",
+    ),
+    "submitResult": (
+        lambda f: f.submit_result(SUBMIT),
+        "submitResult/request-failed",
+        "submitResult/reply",
+    ),
+}
+
+
+@pytest.mark.parametrize("operation", CALLS)
+async def test_an_operation_as_the_contract_shows_it(
+    server: ScriptedServer, facade: Facade, clock: FakeClock, operation: str
+) -> None:
+    call, request, reply = CALLS[operation]
+    server.answer(golden.text_of(reply).encode())
+
+    answer = await call(facade)
+
+    (heard,) = server.heard
+    assert (heard.method, heard.path) == ("POST", f"/api/public/v1/remoteControl/{operation}")
+    assert json.loads(heard.body) == golden.document_of(request)
+    assert heard.headers["authorization"] == "Bearer key-1"
+    assert heard.headers["content-type"] == "application/json"
+    assert heard.headers["accept-encoding"] == "identity"
+    assert heard.headers["user-agent"] == f"venue-agent/{__version__}"
+    assert json.loads(encode(answer)) == golden.document_of(reply)
+    assert facade.last_contact_at == clock.now()
+
+
+async def test_a_sealed_body_is_sent_as_it_is(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(golden.text_of("submitResult/reply").encode())
+
+    await facade.submit_result(SUBMIT)
+
+    assert server.heard[0].body == SUBMIT
+
+
+async def test_current_may_be_null(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(b" null\n")
+
+    assert await facade.current() is None
+
+
+@pytest.mark.parametrize("body", [b"", b"  ", b"{}", b"undefined", b"[]", b"{", b"\xff"])
+async def test_what_is_no_record_is_no_verdict(
+    server: ScriptedServer, facade: Facade, body: bytes
+) -> None:
+    server.answer(body)
+
+    with pytest.raises(Unavailable) as error:
+        await facade.current()
+
+    assert error.value.cause == "bad-reply"
+
+
+async def test_the_key_is_read_anew_for_each_call(
+    server: ScriptedServer, clock: FakeClock, tmp_path: Path
+) -> None:
+    server.answer(b"null")
+    file = tmp_path / "key"
+    facade = Facade(config(server.base_url).service, ApiKeySource(file, None), clock)
+    for key in ("first", "second"):
+        file.write_text(key)
+        await facade.current()
+    file.unlink()
+    with pytest.raises(CredentialRefused):
+        await facade.current()
+    await facade.close()
+
+    assert [h.headers["authorization"] for h in server.heard] == ["Bearer first", "Bearer second"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, BodyRejected),
+        (401, CredentialRefused),
+        (403, Refused),
+        (404, Refused),
+        (409, Refused),
+        (410, Refused),
+        (413, BodyTooLarge),
+        (422, BodyRejected),
+        (429, Throttled),
+        (500, Unavailable),
+        (503, Unavailable),
+    ],
+)
+@pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
+async def test_a_status_becomes_an_error(
+    server: ScriptedServer, facade: Facade, status: int, kind: type[ServiceError], operation: str
+) -> None:
+    server.answer(b'{"detail": "because"}', status, "application/problem+json")
+
+    with pytest.raises(kind) as error:
+        await (facade.heartbeat(HEARTBEAT) if operation == "heartbeat" else frames(facade))
+
+    assert type(error.value) is kind
+    if status < 500:
+        assert "because" in str(error.value)
+    assert facade.last_contact_at is None
+
+
+async def test_a_wish_to_wait_is_heard(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(b"", 503, Retry_After="17")
+
+    with pytest.raises(Throttled) as error:
+        await facade.heartbeat(HEARTBEAT)
+
+    assert error.value.retry_after_s == 17
+
+
+async def test_nothing_is_followed_elsewhere(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(b"", 307, Location=f"{server.base_url}/other")
+
+    with pytest.raises(Unavailable, match="redirected") as error:
+        await facade.heartbeat(HEARTBEAT)
+
+    assert error.value.cause == "redirect"
+    assert len(server.heard) == 1
+
+
+async def test_a_web_page_is_not_the_service(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(b"<html>sign in", 200, "text/html; charset=utf-8")
+
+    for call in (facade.current(), frames(facade)):
+        with pytest.raises(Unavailable) as error:
+            await call
+        assert error.value.cause == "captive-portal"
+
+
+@pytest.mark.parametrize("shift_s", [-7200, -1, 0, 1, 90])
+async def test_the_service_clock_is_noted(
+    server: ScriptedServer, facade: Facade, clock: FakeClock, shift_s: int
+) -> None:
+    moment = clock.now() + timedelta(seconds=shift_s)
+    server.answer(b"null", Date=moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+
+    await facade.current()
+
+    expected = timedelta(0) if abs(shift_s) < 2 else timedelta(seconds=shift_s)
+    assert facade.skew.offset == expected
+
+
+@pytest.mark.parametrize("date", ["yesterday", "", "Fri, 99 Nov 2026 19:00:00 GMT"])
+async def test_a_date_that_is_none_changes_nothing(
+    server: ScriptedServer, facade: Facade, date: str
+) -> None:
+    server.answer(b"null", Date=date)
+
+    await facade.current()
+
+    assert facade.skew.offset == timedelta(0)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_reply_that_is_too_large_is_refused(
+    server: ScriptedServer, facade: Facade, status: int
+) -> None:
+    server.answer(b"x" * (REPLY_MAX_BYTES * 5), status)
+
+    with pytest.raises(Unavailable, match=f"larger than {REPLY_MAX_BYTES} bytes"):
+        await facade.current()
+
+
+@pytest.mark.parametrize("operation", ["current", "onCommands"])
+async def test_a_compressed_reply_is_refused(
+    server: ScriptedServer, facade: Facade, operation: str
+) -> None:
+    server.answer(gzip.compress(b"null"), Content_Encoding="gzip")
+
+    with pytest.raises(Unavailable, match="compressed"):
+        await (facade.current() if operation == "current" else frames(facade))
+
+
+async def test_an_announced_identity_is_no_compression(
+    server: ScriptedServer, facade: Facade
+) -> None:
+    server.answer(b"null", Content_Encoding="identity")
+
+    assert await facade.current() is None
+
+
+async def never(writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+async def trickle(writer: asyncio.StreamWriter) -> None:
+    """Send a byte every 50 ms: never silent for long, never done."""
+    writer.write(head(200, {"Content-Type": "application/json"}))
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def half(writer: asyncio.StreamWriter) -> None:
+    writer.write(head(200, {"Content-Type": "application/json", "Content-Length": "100"}) + b"{")
+
+
+async def nothing(writer: asyncio.StreamWriter) -> None:
+    """Close the connection without a word."""
+
+
+async def noise(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+@pytest.mark.parametrize(
+    ("speak", "cause"),
+    [
+        (never, "timeout"),
+        (trickle, "timeout"),
+        (half, "connection-lost"),
+        (nothing, "connection-lost"),
+        (noise, "connection-lost"),
+    ],
+)
+async def test_a_server_that_misbehaves(
+    server: ScriptedServer, facade: Facade, speak: Any, cause: str
+) -> None:
+    server.speak = speak
+
+    with pytest.raises(Unavailable) as error:
+        await asyncio.wait_for(facade.current(), 5)
+
+    assert error.value.cause == cause
+    assert str(error.value)
+
+
+async def test_a_closed_port_refuses(clock: FakeClock) -> None:
+    async with running_server() as gone:
+        url = gone.base_url
+    facade = Facade(config(url).service, KEY, clock)
+
+    with pytest.raises(Unavailable) as error:
+        await facade.current()
+    await facade.close()
+
+    assert error.value.cause == "connection-refused"
+
+
+@pytest.mark.parametrize(("greeting", "cause"), [(b"SSH-2.0-OpenSSH\r\n", "tls"), (b"", "timeout")])
+async def test_a_port_without_tls_is_said_and_left(
+    clock: FakeClock, greeting: bytes, cause: str
+) -> None:
+    left = asyncio.Event()
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(greeting)
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(9999):
+                pass
+        writer.close()
+        left.set()
+
+    listener = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    facade = Facade(config(f"https://127.0.0.1:{port}").service, KEY, clock)
+
+    with pytest.raises(Unavailable) as error:
+        await facade.current()
+
+    assert error.value.cause == cause
+    await asyncio.wait_for(left.wait(), 1)
+    await facade.close()
+    listener.close()
+    await listener.wait_closed()
+
+
+@pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
+def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, proxy: str) -> None:
+    service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
+
+    with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
+        Facade(service, KEY, clock)
+
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "service.proxy"])
+async def test_a_proxy_never_hears_of_a_service_on_this_machine(
+    server: ScriptedServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Over http it would read the API key."""
+    monkeypatch.delenv("NO_PROXY")
+    server.answer(golden.text_of("heartbeat/reply").encode())
+    async with running_server() as proxy:
+        proxy.answer(b"", 502)
+        service = config(server.base_url).service
+        if variable == "service.proxy":
+            service = service.model_copy(update={"proxy": proxy.base_url})
+        else:
+            monkeypatch.setenv(variable, proxy.base_url)
+        facade = Facade(service, KEY, clock)
+        try:
+            await facade.heartbeat(HEARTBEAT)
+        finally:
+            await facade.close()
+        assert proxy.heard == []
+    assert len(server.heard) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"no certificate"])
+def test_trust_anchors_that_cannot_be_read_are_said(
+    clock: FakeClock, tmp_path: Path, content: bytes | None
+) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_bytes(content)
+    service = config("https://localhost:9").service.model_copy(update={"ca_file": str(file)})
+
+    with pytest.raises(ConfigError, match=r"service\.ca_file .*ca\.pem: "):
+        Facade(service, KEY, clock)
+
+
+# ------------------------------------------------------------------------- onCommands
+
+
+def ids(answers: list[Frame]) -> list[UUID]:
+    return [command.request_id for frame in answers for command in frame.commands]
+
+
+ONE = UUID("c9f0f895-fb98-4b91-8b5e-2f6d7a8b9c0d")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (COMMAND, [ONE]),
+        (b"[" + COMMAND + b"," + COMMAND + b"]", [ONE, ONE]),
+        (b'{"commands":[' + COMMAND + b"]}", [ONE]),
+        (b"null", []),
+        (b"", []),
+        (COMMAND + b"\n" + COMMAND + b"\n", [ONE, ONE]),
+    ],
+)
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "text/plain", ""])
+async def test_an_answer_given_at_once(
+    server: ScriptedServer, facade: Facade, body: bytes, expected: list[UUID], content_type: str
+) -> None:
+    server.answer(body, content_type=content_type)
+
+    is_lasting, answers = await frames(facade)
+
+    assert not is_lasting
+    assert ids(answers) == expected
+
+
+async def test_what_is_asked_for(server: ScriptedServer, facade: Facade) -> None:
+    server.answer(b"[]")
+
+    await frames(facade, stream=True)
+    await frames(facade, stream=False)
+
+    first, second = server.heard
+    assert first.path == "/api/public/v1/remoteControl/onCommands"
+    assert first.headers["accept"].startswith("text/event-stream")
+    assert second.headers["accept"] == "application/json"
+    assert first.body == b"{}"
+
+
+SSE = "\n".join(
+    (
+        ": keep-alive", "",
+        "data: COMMAND", "",
+        "event: command", "id: 7", "data: COMMAND", "",
+        "event: anything", "data: [COMMAND, null]", "",
+        "event: error", "data: COMMAND", "",
+        "event: done", "data: COMMAND", "",
+        "data: {", "data:  broken", "",
+        'data: {"commands": [COMMAND]}', "", "",
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+async def test_server_sent_events(server: ScriptedServer, facade: Facade, end: str) -> None:
+    body = SSE.replace("COMMAND", COMMAND.decode()).replace("\n", end).encode()
+    server.answer(body, content_type="Text/Event-Stream;charset=utf-8")
+
+    is_lasting, answers = await frames(facade)
+
+    assert is_lasting
+    assert ids(answers) == [ONE] * 4
+    assert sum(len(frame.rejected) for frame in answers) == 3
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/x-ndjson", "application/ndjson", "application/jsonl"]
+)
+async def test_a_document_a_line(server: ScriptedServer, facade: Facade, content_type: str) -> None:
+    server.answer(COMMAND + b"\n\nbroken\r\n[" + COMMAND + b"]", content_type=content_type)
+
+    is_lasting, answers = await frames(facade)
+
+    assert is_lasting
+    assert ids(answers) == [ONE, ONE]
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/x-ndjson"])
+async def test_a_stream_is_read_as_it_comes(
+    server: ScriptedServer, facade: Facade, content_type: str
+) -> None:
+    go_on = asyncio.Event()
+    data = (b"data: " if "event" in content_type else b"") + COMMAND + b"\n\n"
+
+    async def speak(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(200, {"Content-Type": content_type}) + data[:20])
+        await writer.drain()
+        writer.write(data[20:])
+        await go_on.wait()
+        writer.write(data)
+
+    server.speak = speak
+    async with facade.commands(stream=True) as answer:
+        first = await anext(answer.frames)
+        assert ids([first]) == [ONE]
+        go_on.set()
+        rest = [frame async for frame in answer.frames]
+
+    assert ids(rest) == [ONE]
+
+
+async def test_a_stream_lives_longer_than_a_call(server: ScriptedServer, facade: Facade) -> None:
+    """The bound of one answer is for its beginning; a stream is bounded by silence only."""
+
+    async def speak(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(200, {"Content-Type": "text/event-stream"}))
+        for _ in range(13):
+            writer.write(b": still here\n\n")
+            await writer.drain()
+            await asyncio.sleep(0.1)
+        writer.write(b"data: " + COMMAND + b"\n\n")
+
+    server.speak = speak
+
+    assert ids((await frames(facade))[1]) == [ONE]
+
+
+async def test_a_stream_that_breaks_tells_what_came_before(
+    server: ScriptedServer, facade: Facade
+) -> None:
+    async def speak(writer: asyncio.StreamWriter) -> None:
+        line = b"data: " + COMMAND + b"\n\n"
+        writer.write(
+            head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+        )
+        writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+
+    server.speak = speak
+    seen: list[Frame] = []
+    with pytest.raises(Unavailable) as error:
+        async with facade.commands(stream=True) as answer:
+            seen.extend([frame async for frame in _kept(answer, seen)])
+
+    assert error.value.cause == "connection-lost"
+    assert ids(seen) == [ONE]
+
+
+async def _kept(answer: CommandStream, seen: list[Frame]) -> AsyncIterator[Frame]:
+    async for frame in answer.frames:
+        seen.append(frame)
+        if not frame:
+            yield frame
+
+
+@pytest.mark.parametrize(
+    ("content_type", "start"), [("text/event-stream", b"data: "), ("application/x-ndjson", b"")]
+)
+async def test_an_endless_event_is_given_up(
+    server: ScriptedServer, facade: Facade, content_type: str, start: bytes
+) -> None:
+    server.answer(start + b"x" * (FRAME_MAX_BYTES * 3), content_type=content_type)
+
+    with pytest.raises(Unavailable) as error:
+        await frames(facade)
+
+    assert error.value.cause == "bad-reply"
+
+
+async def test_bytes_that_are_no_text_do_not_end_the_stream(
+    server: ScriptedServer, facade: Facade
+) -> None:
+    server.answer(b"data: \xff\xfe\n\ndata: " + COMMAND + b"\n\n", content_type="text/event-stream")
+
+    assert ids((await frames(facade))[1]) == [ONE]
+
+
+async def test_a_stream_that_is_left_is_closed(server: ScriptedServer, facade: Facade) -> None:
+    closed = asyncio.Event()
+
+    async def speak(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(200, {"Content-Type": "text/event-stream"}))
+        try:
+            while True:
+                writer.write(b": still here\n\n")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            closed.set()
+
+    server.speak = speak
+    async with facade.commands(stream=True) as answer:
+        assert answer.is_lasting
+
+    await asyncio.wait_for(closed.wait(), 5)

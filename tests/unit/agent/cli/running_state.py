@@ -1,0 +1,72 @@
+"""A state directory as a running daemon leaves it, for commands that only look."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agent import __version__
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import (
+    BindingStatus,
+    DaemonStatus,
+    ProblemStatus,
+    StatusFile,
+)
+
+BINDING = BindingStatus(
+    instance_id="0b7a2f6e-0000-4000-8000-000000000001",
+    binding_id="0b7a2f6e-0000-4000-8000-000000000002",
+    organization_id="org-0001",
+    location_id="loc-0001",
+    base_url="https://ops.example.com",
+)
+PROBLEM = ProblemStatus(
+    code="connection-refused",
+    severity="error",
+    title="the service's address refuses connections",
+    detail="127.0.0.1:9",
+    fix="check service.base_url and that no firewall rejects the connection",
+    since=(datetime.now(UTC) - timedelta(hours=3, minutes=1)).isoformat(),
+)
+
+
+def write_config(home: Path) -> Path:
+    config = home / "config.toml"
+    config.write_text(
+        '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "loc-0001"\n'
+        f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
+    )
+    (home / "api-key").write_text("a-key\n")
+    (home / "api-key").chmod(0o600)
+    return config
+
+
+def status_of(home: Path, **values: Any) -> DaemonStatus:
+    now = datetime.now(UTC)
+    known: dict[str, Any] = {
+        "version": __version__,
+        "pid": os.getpid(),
+        "phase": "running",
+        "started_at": (now - timedelta(hours=3)).isoformat(),
+        "written_at": now.isoformat(),
+        "config_path": str(home / "config.toml"),
+        "binding": BINDING,
+        "last_heartbeat_at": (now - timedelta(seconds=12)).isoformat(),
+        "last_contact_at": (now - timedelta(seconds=3)).isoformat(),
+        "delivery": "stream",
+        "counters": {"commands_received": 14},
+    }
+    return DaemonStatus(**{**known, **values})
+
+
+@contextlib.contextmanager
+def running(home: Path, **values: Any) -> Iterator[StateDirectory]:
+    """Hold the state directory as a daemon does."""
+    state = StateDirectory(home / "state")
+    state.prepare()
+    with state.hold():
+        StatusFile(state).write(status_of(home, **values))
+        yield state

@@ -1,0 +1,121 @@
+"""`config check`, `show`, `schema`, `example`: exit codes, JSON, nothing secret."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent.cli.main import main
+from tests.unit.agent.cli.running_state import write_config
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def test_a_right_one(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "check", "--config", str(config)]) == 0
+    assert capsys.readouterr().out == f"{config}: ok\n"
+    assert main(["config", "check", "--json", "--config", str(config)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"ok": True, "problems": []}
+
+
+def test_a_wrong_one(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config.write_text(config.read_text() + '[commands]\ndelivery = "strem"\n')
+    assert main(["config", "check", "--config", str(config)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"venue-agent: {config}:8:1: commands.delivery")
+    assert "did you mean 'stream'?" in captured.err
+    assert main(["config", "check", "--json", "--config", str(config)]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is False
+    assert len(document["problems"]) == 1
+
+
+def test_one_without_a_key(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (config.parent / "api-key").unlink()
+    assert main(["config", "check", "--config", str(config)]) == 2
+    assert "the API key cannot be read" in capsys.readouterr().err
+
+
+def test_a_key_beside_the_configuration_is_found(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line for line in config.read_text().splitlines() if "api_key_file" not in line]
+    config.write_text("\n".join(lines))
+    assert main(["config", "check", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.endswith(": ok\n")
+
+
+def test_what_holds_and_where_it_comes_from(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS", "7")
+    assert main(["config", "show", "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in output.splitlines()]
+    assert 'base_url file "https://ops.example.com"' in lines
+    assert "interval_seconds variable 7.0" in lines
+    assert 'delivery default "auto"' in lines
+    assert all(len(line) <= 80 for line in output.splitlines() if str(config.parent) not in line)
+    assert main(["config", "show", "--json", "--config", str(config)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["heartbeat.interval_seconds"] == {
+        "value": 7.0, "from": "VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS",
+    }  # fmt: skip
+    assert document["service.location_id"] == {"value": "loc-0001", "from": str(config)}
+
+
+def test_no_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = config.read_text()
+    proxy = '[service]\nproxy = "http://me:pass-word@proxy:3128"\n'
+    config.write_text(text.replace("[service]\n", proxy))
+    for words in (["show"], ["show", "--json"]):
+        assert main(["config", *words, "--config", str(config)]) == 0
+        output = capsys.readouterr().out
+        assert "http://***@proxy:3128" in output
+        assert "pass-word" not in output
+        assert "a-key" not in output
+
+
+def test_printers_are_shown_by_their_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config.write_text(config.read_text() + '[[printers]]\nid = "bar"\nname = "Bar"\n')
+    assert main(["config", "show", "--json", "--config", str(config)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["printers.bar"]["value"]["name"] == "Bar"
+
+
+def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    right = {"service": {"base_url": "https://x", "location_id": "a"}}
+    assert validator.is_valid(right)
+    assert not validator.is_valid({**right, "commands": {"delivery": "strem"}})
+    assert not validator.is_valid({**right, "netwrok": {}})
+
+
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "example"]) == 0
+    assert capsys.readouterr().out.startswith("# Configuration of the venue agent.")
+
+
+def test_what_is_named_must_be_there(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = config.read_text()
+    (config.parent / "state").write_text("")
+    (config.parent / "api-key").chmod(0o644)
+    config.write_text(
+        text.replace("[service]\n", f'[service]\nca_file = "{config.parent}/none.pem"\n')
+    )
+    assert main(["config", "check", "--config", str(config)]) == 2
+    lines = [line.partition(".toml")[2] for line in capsys.readouterr().err.splitlines()]
+    home = config.parent
+    assert lines == [
+        f":2:1: service.ca_file {home}/none.pem: No such file or directory",
+        f":5:1: every user of this machine can read the file {home}/api-key: chmod 600 it",
+        f":7:1: {home}/state is not a directory",
+    ]

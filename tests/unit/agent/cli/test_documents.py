@@ -1,0 +1,99 @@
+"""The operators' documents say what the program does."""
+
+import re
+
+import pytest
+
+from agent.adapters.storage.history import HistoryRow
+from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, ProblemStatus
+from agent.cli.main import VERBS
+from agent.config.model import Config, sections_of
+from agent.doctor.catalogue import CHECKS
+from agent.doctor.check import Outcome
+from agent.doctor.document import document_of
+from agent.rules.health import CONDITIONS
+from tests.paths import ROOT
+
+CLI = (ROOT / "docs/cli.md").read_text("utf-8")
+TROUBLE = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
+SOURCES = "\n".join(
+    re.sub(r'"\s*\n\s*f?"', "", path.read_text("utf-8")) for path in (ROOT / "agent").rglob("*.py")
+)
+MESSAGES = re.findall(r'^### "(.+)"$', TROUBLE, re.MULTILINE)
+CONDITION_ROWS = re.findall(r'^\| "(.+?)" \|', TROUBLE, re.MULTILINE)
+
+
+def test_every_verb_is_documented() -> None:
+    for verb in VERBS:
+        assert f"\n## {verb}\n" in CLI, verb
+
+
+def test_every_check_is_documented_in_its_order() -> None:
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", CLI.partition("| check |")[2], re.MULTILINE)
+    assert rows[: len(CHECKS)] == [check.name for check in CHECKS]
+
+
+def test_every_key_of_the_json_is_documented() -> None:
+    outcome = Outcome("a", "network", "ok", "fine")
+    document = document_of([outcome], made_at="", duration_s=0)
+    keys = {*document, *document["checks"][0], *document["counts"]}
+    keys |= {
+        name
+        for model in (DaemonStatus, BindingStatus, ProblemStatus)
+        for name in model.model_fields
+    }
+    keys |= set(HistoryRow.__dataclass_fields__)
+    for key in keys:
+        assert re.search(rf"[`.]{key}`", CLI), key
+
+
+def test_there_are_ten_messages() -> None:
+    assert len(MESSAGES) == 10
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_each_message_is_one_of_the_programs(message: str) -> None:
+    assert message in SOURCES
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_each_message_has_a_cause_and_a_cure(message: str) -> None:
+    section = TROUBLE.partition(f'### "{message}"')[2].partition("\n##")[0]
+    assert "**Cause**: " in section
+    assert "**Cure**: " in section
+
+
+def test_the_other_conditions_are_the_programs() -> None:
+    titles = {condition.title for condition in CONDITIONS.values()}
+    assert CONDITION_ROWS
+    assert set(CONDITION_ROWS) <= titles
+
+
+def test_every_key_that_is_named_exists() -> None:
+    names = {
+        f"{name}.{key}"
+        for name, section in sections_of(Config).items()
+        for key in section.model_fields
+    }
+    for file in ("cli", "troubleshooting", "privacy", "configuration"):
+        text = (ROOT / f"docs/{file}.md").read_text("utf-8")
+        sections = "|".join(sections_of(Config))
+        for name in re.findall(rf"`((?:{sections})\.[a-z_]+)(?:`| =)", text):
+            assert name in names, f"docs/{file}.md: {name}"
+
+
+def test_every_link_and_picture_is_there() -> None:
+    for file in ("cli", "troubleshooting", "privacy", "configuration"):
+        text = (ROOT / f"docs/{file}.md").read_text("utf-8")
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert (ROOT / "docs" / target).exists(), f"docs/{file}.md: {target}"
+
+
+def test_pictures_fetch_nothing() -> None:
+    pictures = sorted((ROOT / "docs/images").glob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        text = picture.read_text("utf-8")
+        assert "url(http" not in text
+        assert "@import" not in text
+        assert len(text) < 60_000, picture

@@ -1,0 +1,74 @@
+"""Without a configuration: one sentence that says where it was looked for and what makes one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.cli.main import main
+from agent.config import missing as config_missing
+
+SENTENCE = "venue-agent: there is no configuration at "
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where it is looked for; nothing is there, and no state of anybody's is found."""
+    place = tmp_path / "etc/config.toml"
+    monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    return place
+
+
+@pytest.mark.parametrize(
+    "words", [["run"], ["enroll"], ["history"], ["config", "check"], ["config", "show"]]
+)
+def test_it_is_said_in_one_sentence(
+    words: list[str], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{SENTENCE}{place}: ")
+    assert f"`mkdir -p {place.parent} && venue-agent config example >{place}` makes one" in line
+
+
+def test_what_a_collection_by_hand_takes_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "show"]) == 2
+    assert re.search(r"max_duration_seconds +default", capsys.readouterr().out)
+
+
+def test_status_gives_no_advice_that_cannot_work(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status"]) == 2
+    printed = capsys.readouterr().out
+    output = " ".join(printed.split())
+    assert output.startswith("not running")
+    assert "start it" not in output
+    assert f"there is no configuration at {place}".replace(" ", "") in "".join(printed.split())
+
+
+def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VENUE_AGENT_CONFIG")
+    monkeypatch.setattr(config_missing, "has_service_manager", lambda: True)
+    said = config_missing.no_configuration()
+    assert "venue-agent service install --base-url URL --location ID --api-key-file FILE` m" in said
+
+
+def test_a_file_that_is_named_and_not_there_is_another_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2
+    assert capsys.readouterr().err == f"venue-agent: {tmp_path}/none.toml: there is no such file\n"
+
+
+def test_a_broken_one_is_corrected_before_anything_is_started(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.parent.mkdir()
+    place.write_text("[service\n")
+    assert main(["status"]) == 2
+    printed = capsys.readouterr().out
+    output = " ".join(printed.split())
+    assert "start it" not in output
+    assert "correct the configuration first: `venue-agent config check`" in output

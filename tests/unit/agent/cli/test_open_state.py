@@ -1,0 +1,48 @@
+"""A state directory that others may write is refused by each verb that touches it, with the fix."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.service_manager.last_exit import read_last_exit
+from agent.adapters.storage.state import StateDirectory
+from agent.doctor.checks import storage
+from agent.doctor.context import Evidence
+from agent.errors import StateError
+from tests.scenario.agent_process import run_agent, write_config
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    made = write_config(tmp_path, "http://127.0.0.1:9", application="max_duration_seconds = 2")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(0o770)
+    return made
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("history",), ("enroll",), ("run",), ("collect", "application")]
+)
+async def test_it_is_refused_in_two_plain_lines(config: Path, words: tuple[str, ...]) -> None:
+    code, output, errors = await run_agent(config, *words)
+    state = config.parent / "state"
+    assert (code, output) == (1, "")
+    what, fix = errors.splitlines()
+    assert what.endswith(f"{state} is not safe: its group may write {state} (mode 0770)")
+    assert fix == f"venue-agent: to use it: `chmod go-w {state}`"
+    assert list(state.iterdir()) == []
+    state.chmod(0o700)
+    code, _, errors = await run_agent(config, "history")
+    assert (code, errors) == (0, "")
+
+
+def test_doctor_says_it_with_the_fix(config: Path) -> None:
+    state = config.parent / "state"
+    found = storage.state_directory(Evidence(state=StateDirectory(state)))
+    assert (found.status, found.fix) == ("fail", f"`chmod go-w {state}`")
+
+
+def test_how_the_last_run_ended_is_not_read_there(config: Path) -> None:
+    (config.parent / "state/last-exit").write_text("success exited 0\n")
+    with pytest.raises(StateError, match="is not safe"):
+        read_last_exit(config.parent / "state")

@@ -1,0 +1,185 @@
+"""`status` and `history`: exit codes, the documented JSON, 80 columns."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import StatusFile
+from agent.cli.main import main
+from tests.unit.agent.cli.running_state import PROBLEM, running, status_of, write_config
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def narrow(text: str) -> bool:
+    return all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_healthy_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent):
+        assert main(["status", "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("healthy  venue-agent ")
+    for words in ("loc-0001 of org-0001", "12 s ago", "by stream, 14 since", "empty"):
+        assert words in output
+    assert narrow(output)
+    assert "\x1b" not in output, "colour is for terminals"
+
+
+def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent, problems=(PROBLEM,), outbox_reports=2, outbox_bytes=5000):
+        assert main(["status", "--config", str(config)]) == 1
+    output = capsys.readouterr().out
+    assert output.startswith("1 problem")
+    assert "error: the service's address refuses connections" in output
+    assert "(since 3 h ago)" in output
+    assert "→ check service.base_url" in output
+    assert "2 reports waiting, 4 KiB" in output
+    assert narrow(output)
+
+
+def test_a_revoked_device_is_not_healthy(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent, is_revoked=True):
+        assert main(["status", "--config", str(config)]) == 1
+    assert "(revoked)" in capsys.readouterr().out
+
+
+def test_no_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--config", str(config)]) == 2
+    assert capsys.readouterr().out.startswith("not running\n")
+
+
+def test_a_daemon_that_has_gone(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = StateDirectory(config.parent / "state")
+    state.prepare()
+    written = (datetime.now(UTC) - timedelta(days=2)).isoformat()
+    StatusFile(state).write(status_of(config.parent, written_at=written))
+    assert main(["status", "--config", str(config)]) == 2
+    assert "last seen    2 d ago" in capsys.readouterr().out
+
+
+def test_a_daemon_that_has_said_nothing_yet(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = StateDirectory(config.parent / "state")
+    state.prepare()
+    with state.hold():
+        assert main(["status", "--config", str(config)]) == 1
+    assert capsys.readouterr().out.startswith("starting")
+
+
+def test_the_json_of_status(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent, problems=(PROBLEM,)):
+        assert main(["status", "--json", "--config", str(config)]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == {"verdict", "running", "pid", "state_dir", "daemon"}
+    assert document["verdict"] == "unhealthy"
+    assert set(document["daemon"]["problems"][0]) == {
+        "code", "severity", "title", "detail", "fix", "since",
+    }  # fmt: skip
+    assert main(["status", "--json", "--config", str(config)]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], document["running"], document["pid"]) == (
+        "not running",
+        False,
+        None,
+    )
+
+
+def test_status_is_told_in_spite_of_a_wrong_configuration(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(config.read_text().replace("location_id", "locaton_id"))
+    with running(config.parent):
+        assert main(["status", "--config", str(config)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("healthy")
+    assert "did you mean 'location_id'?" in captured.err
+
+
+def test_a_configuration_that_is_not_there_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "--config", str(tmp_path / "none.toml")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+
+
+def test_what_strangers_wrote_does_not_reach_the_terminal(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = PROBLEM.model_copy(update={"detail": "\x1b[2J\x07gone\u202e"})
+    with running(config.parent, problems=(hostile,), activity="\x1b]0;x\x07"):
+        main(["status", "--config", str(config)])
+    output = capsys.readouterr().out
+    assert all(c.isprintable() or c == "\n" for c in output)
+
+
+# ---------------------------------------------------------------------------- history
+
+
+def _add_requests(config: Path, count: int) -> None:
+    state = StateDirectory(config.parent / "state")
+    state.prepare()
+    Database(state).close()
+    with sqlite3.connect(state.path / "agent.db") as database:
+        for number in range(count):
+            database.execute(
+                "INSERT INTO requests (request_id, binding_id, kind, expires_at, state,"
+                " received_at, updated_at, report_id, outcome, detail)"
+                " VALUES (?, 'b', 'application', '2026-01-01', ?, ?, '2026-01-01', ?, ?, ?)",
+                (
+                    f"r-{number}",
+                    ("submitted", "expired")[number % 2],
+                    f"2026-01-01T00:{number:02d}:00+00:00",
+                    "63a3b2c1-0000-4000-8000-000000000000",
+                    ("completed", None)[number % 2],
+                    (None, "it ran out before the machine came back from a long sleep")[number % 2],
+                ),
+            )
+    database.close()
+
+
+def test_history_shows_the_newest_within_80_columns(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _add_requests(config, 30)
+    assert main(["history", "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    assert narrow(output)
+    lines = output.splitlines()
+    assert lines[1].startswith("2026-01-01 00:29  application  expired    it ran out")
+    assert lines[3].endswith("63a3b2c1-0000-4000-8000-000000000000")
+    assert lines[-1].startswith("older ones are left out")
+
+
+def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _add_requests(config, 3)
+    assert main(["history", "--json", "--limit", "2", "--config", str(config)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 2
+    assert set(rows[0]) == {
+        "at", "kind", "request_id", "state", "attempt", "report_id", "outcome", "detail",
+    }  # fmt: skip
+
+
+def test_an_empty_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--config", str(config)]) == 0
+    assert capsys.readouterr().out == "no requests yet\n"
+    assert main(["history", "--json", "--config", str(config)]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("words", [["history", "--limit", "0"], ["status", "--nonsense"], []])
+def test_wrong_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(words)
+    assert error.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: ")

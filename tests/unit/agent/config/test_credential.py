@@ -1,0 +1,94 @@
+"""The API key: where it is looked for, and reading it as it is now."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, find_api_key
+from agent.errors import CredentialRefused
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "api-key"
+
+
+def test_the_places_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "api-key").write_text("from-systemd")
+    environment = {"CREDENTIALS_DIRECTORY": str(tmp_path), "VENUE_AGENT_API_KEY": "from-variable"}
+
+    assert find_api_key("/etc/key", environment) == ApiKeySource(Path("/etc/key"), None)
+    assert find_api_key("", environment).read() == "from-systemd"
+    (tmp_path / "api-key").unlink()
+    assert find_api_key("", environment).read() == "from-variable"
+    assert find_api_key("", {}) == ApiKeySource(None, None)
+
+
+def test_the_file_is_read_anew_each_time(file: Path) -> None:
+    source = find_api_key(str(file), {})
+    for key in ("first", "second"):
+        file.write_text(key)
+        assert source.read() == key
+
+
+@pytest.mark.parametrize(
+    "content", [b"key-1\n", b"  key-1\r\n\r\n", b"\xef\xbb\xbfkey-1", b"key-1"]
+)
+def test_what_editors_add_is_no_part_of_the_key(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+
+    assert find_api_key(str(file), {}).read() == "key-1"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"two keys", "does not hold an API key"),
+        (b"key\nother", "does not hold an API key"),
+        (b"key\tother", "does not hold an API key"),
+        (b"key\x7f", "does not hold an API key"),
+        (b"key\x00", "does not hold an API key"),
+        ("schlüssel".encode(), "does not hold an API key"),
+        (b"\xff\xfe", "is not a text file"),
+        (b"x" * (MAX_KEY_LENGTH + 1), "does not hold an API key"),
+    ],
+)
+def test_what_is_no_key_is_said_without_showing_it(
+    file: Path, content: bytes, complaint: str
+) -> None:
+    file.write_bytes(content)
+
+    with pytest.raises(CredentialRefused, match=complaint) as error:
+        find_api_key(str(file), {}).read()
+
+    assert str(file) in str(error.value)
+    assert "other" not in str(error.value)
+
+
+def test_the_longest_key_is_read(file: Path) -> None:
+    file.write_bytes(b"x" * MAX_KEY_LENGTH)
+
+    assert len(find_api_key(str(file), {}).read()) == MAX_KEY_LENGTH
+
+
+def test_a_missing_file_is_said(file: Path) -> None:
+    with pytest.raises(CredentialRefused, match="No such file"):
+        find_api_key(str(file), {}).read()
+
+
+def test_no_place_at_all_is_said() -> None:
+    with pytest.raises(CredentialRefused, match=r"there is no API key: set service\.api_key_file"):
+        find_api_key("", {}).read()
+    with pytest.raises(CredentialRefused, match="VENUE_AGENT_API_KEY is empty"):
+        find_api_key("", {"VENUE_AGENT_API_KEY": ""}).read()
+
+
+def test_the_place_is_named_for_people(file: Path) -> None:
+    assert find_api_key(str(file), {}).describe() == f"the file {file}"
+    assert (
+        find_api_key("", {"VENUE_AGENT_API_KEY": "k"}).describe()
+        == "the variable VENUE_AGENT_API_KEY"
+    )
+    assert find_api_key("", {}).describe() == "nowhere"

@@ -1,0 +1,70 @@
+"""The example file is the models' own, and holds."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from agent.cli.config import schema
+from agent.config.example import example
+from agent.config.file import load
+from agent.config.model import Config, LocalConfig, sections_of
+from tests.paths import ROOT
+
+
+def _but(config: LocalConfig, *sections: str) -> dict[str, Any]:
+    return {k: v for k, v in dict(config).items() if k not in sections}
+
+
+def test_the_file_in_the_repository_is_the_one_the_models_write() -> None:
+    assert (ROOT / "config.example.toml").read_text("utf-8") == example(), (
+        "write it anew: venue-agent config example > config.example.toml"
+    )
+
+
+def test_the_example_is_a_right_configuration_of_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(example())
+    assert _but(load(Config, file, {}).config, "service") == _but(LocalConfig(), "service")
+
+
+def test_what_is_commented_out_is_right_too_and_the_defaults(tmp_path: Path) -> None:
+    lines = [
+        line.removeprefix("# ") if " = " in line and line.startswith("# ") else line
+        for line in example().splitlines()
+        if not line.startswith("# #") and "# key =" not in line
+    ]
+    text = "\n".join(line.replace("# [[", "[[") for line in lines)
+    assert set(tomllib.loads(text)) == set(Config.model_fields)
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    loaded = load(Config, file, {})
+    defaults = _but(LocalConfig(), "service", "printers")
+    assert _but(loaded.config, "service", "printers") == defaults
+    assert [p.id for p in loaded.config.printers] == ["kitchen"]
+
+
+def test_every_key_has_one_line_of_comment() -> None:
+    lines = example().splitlines()
+    keys = [at for at, line in enumerate(lines) if " = " in line and "# key =" not in line]
+    assert len(keys) > 30
+    for at in keys:
+        assert lines[at - 1].startswith("# "), lines[at]
+        assert lines[at - 1].endswith("."), lines[at - 1]
+        assert len(lines[at - 1]) > 20, lines[at]
+
+
+def test_the_schema_describes_every_key() -> None:
+    document = schema()
+    assert document["$schema"].startswith("https://json-schema.org/")
+    sections = [document, *document["$defs"].values()]
+    for section in sections:
+        assert section["additionalProperties"] is False
+        for key, entry in section["properties"].items():
+            assert entry.get("description"), f"{section.get('title')}.{key}"
+
+
+def test_every_key_has_a_text() -> None:
+    for name, section in sections_of(Config).items():
+        assert Config.model_fields[name].description, name
+        for key, field in section.model_fields.items():
+            assert field.description, f"{name}.{key}"

@@ -1,0 +1,206 @@
+"""What an agent would run with and nobody meant: each finding with its place, all at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.file import load, review
+from agent.config.model import Config
+from agent.config.review import review_of
+
+FORM = "must be host:port, a host, [IPv6]:port or a hardware address"
+SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "loc-0001"\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def found(file: Path, text: str, **environment: str) -> list[str]:
+    file.write_text(text, encoding="utf-8")
+    return [line.removeprefix(f"{file}") for line in review(file, environment)]
+
+
+def printer(**values: str) -> str:
+    known = {"id": "kitchen", "name": "Kitchen", "address": "192.168.1.50:9100", **values}
+    return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in known.items())
+
+
+def test_all_of_it_is_found_at_once(file: Path) -> None:
+    text = SERVICE + printer(id="a b", name="", address="printer kitchen") + printer() + printer()
+
+    assert found(file, text) == [
+        ":5:1: printers.id must be one word, without blanks and control characters (it is 'a b')",
+        ":6:1: printers.name must not be empty (it is '')",
+        f":7:1: printers.address {FORM} (it is 'printer kitchen')",
+        ":13:1: printers.id is also that of [[printers]] number 2 (it is 'kitchen')",
+    ]
+
+
+def test_a_daemon_runs_with_it(file: Path) -> None:
+    file.write_text(SERVICE + printer(id="a b") + printer() + printer(), encoding="utf-8")
+    assert len(load(Config, file, {}).config.printers) == 3
+
+
+def test_what_no_agent_runs_with_is_told_in_the_same_breath(file: Path) -> None:
+    lines = found(file, SERVICE + printer(id="a b") + "[netwrok]\n")
+    assert [line.split(" ")[1] for line in lines] == ["printers.id", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "address"),
+    [
+        ("network", "192.168.1.50"),
+        ("network", "192.168.1.50:9100"),
+        ("network", "kitchen"),
+        ("network", "kitchen-printer.local"),
+        ("network", "küche.example.com:631"),
+        ("network", "BRN001BA9_F1.local.:9100"),
+        ("network", "fe80::1"),
+        ("network", "[fe80::1]"),
+        ("network", "[fe80::1]:9100"),
+        ("network", "00:1b:a9:12:34:56"),
+        ("network", "00-1B-A9-12-34-56"),
+        ("serial", "/dev/ttyUSB0"),
+        ("serial", "/dev/serial/by-id/usb-EPSON-if00"),
+        ("serial", "COM3"),
+        ("usb", "/dev/usb/lp0"),
+        ("usb", "USB001"),
+        ("usb", "usb:1-1.4"),
+        ("ble", "01:23:45:67:89:ab"),
+        ("ble", "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"),
+    ],
+)
+def test_a_right_address(file: Path, transport: str, address: str) -> None:
+    assert found(file, SERVICE + printer(transport=transport, address=address)) == []
+
+
+@pytest.mark.parametrize(
+    ("transport", "address"),
+    [
+        ("network", "printer kitchen"),
+        ("network", ""),
+        ("network", "192.168.1.50:99999"),
+        ("network", "192.168.1.50:0"),
+        ("network", "192.168.1.50:"),
+        ("network", "192.168.1.50:http"),
+        ("network", "192.168.1.300"),
+        ("network", "192.168.1"),
+        ("network", "http://192.168.1.50"),
+        ("network", "kitchen..local"),
+        ("network", "-kitchen"),
+        ("network", "k" * 64),
+        ("network", "[fe80::1"),
+        ("network", "[fe80::1]9100"),
+        ("network", "[kitchen]:9100"),
+        ("network", "00:1b:a9:12:34"),
+        ("serial", "ttyUSB0"),
+        ("serial", "192.168.1.50:9100"),
+        ("usb", "printer kitchen"),
+        ("ble", "kitchen"),
+    ],
+)
+def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
+    (line,) = found(file, SERVICE + printer(transport=transport, address=address))
+    assert line.startswith((":7:1: printers.address must", ":7:1: printers.address needs"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "says"),
+    [
+        ('[[printers]]\nid = "a"\nname = "A"\n', "4:3", "needs an address"),
+        ("[network]\nports = [80, 443, 80]\n", "5:1", "names 80 twice"),
+        ('[network]\nsubnets = ["10.0.0.0/24", "10.0.0.0/24"]\n', "5:1", "10.0.0.0/24 twice"),
+        ('[network]\nmdns_service_types = ["till"]\n', "5:1", "such as _till._tcp"),
+        ('[network]\nexclude = ["0.0.0.0/0"]\n', "5:1", "leaves nothing"),
+        (
+            '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25", "10.0.0.128/25"]\n',
+            "6:1", "leaves nothing",
+        ),
+        ('[schedule]\nnetwork = "0 0 31 2 *"\n', "5:1", "never comes"),
+        ("[limits]\noutbox_max_bytes = 100000\n", "5:1", "at least limits.max_report_bytes"),
+        ('[device]\nstate_dir = "state"\n', "5:1", "an absolute path"),
+        ('[device]\nlegacy_install_id = " till-1"\n', "5:1", "begin or end with a blank"),
+        ('[application]\nwatch_processes = ["pos", " "]\n', "5:1", "names of programs"),
+        ('[application]\nkiosk_debug_url = "http://127.0.0.1:99999"\n', "5:1", "a port from 1"),
+    ],
+)  # fmt: skip
+def test_what_else_nobody_means(file: Path, text: str, place: str, says: str) -> None:
+    (line,) = found(file, SERVICE + text)
+    assert line.startswith(f":{place}: ")
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25"]\n',
+        "[network]\nports = []\n",
+        '[network]\nmdns_service_types = ["_till._tcp", "_x._udp.local."]\n',
+        '[schedule]\nnetwork = "0 0 29 2 *"\n',
+        '[device]\nstate_dir = "C:\\\\agent"\n',
+        '[application]\nkiosk_debug_url = "http://127.0.0.1:9222"\n',
+    ],
+)
+def test_what_somebody_may_mean(file: Path, text: str) -> None:
+    assert found(file, SERVICE + text) == []
+
+
+@pytest.mark.parametrize(
+    "proxy", ["proxy:3128", "user:pw@proxy", "http://", "http://p:99999", "a b"]
+)
+def test_a_proxy_that_is_none_is_told_without_its_words(file: Path, proxy: str) -> None:
+    (line,) = found(file, f'{SERVICE}proxy = "{proxy}"\n')
+    assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
+
+
+def test_a_variable_is_named(file: Path) -> None:
+    (line,) = found(file, SERVICE, VENUE_AGENT_DEVICE__STATE_DIR="state")
+    assert line.startswith("VENUE_AGENT_DEVICE__STATE_DIR: device.state_dir must be an absolute")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'location_id = "loc\\u0007"',
+        'base_url = "https://ops.example.com:99999"',
+        'base_url = "https://ops example.com"',
+    ],
+)
+def test_what_the_service_would_refuse_for_ever_is_refused_at_once(file: Path, line: str) -> None:
+    key = line.partition(" ")[0]
+    text = "".join(f"{each}\n" for each in SERVICE.splitlines() if not each.startswith(key))
+    (problem,) = found(file, f"{text}{line}\n")
+    assert f"service.{key} must" in problem
+
+
+def test_an_install_id_with_a_control_character_is_refused(file: Path) -> None:
+    (problem,) = found(file, SERVICE + '[device]\nlegacy_install_id = "till\\u0000"\n')
+    assert "device.legacy_install_id must not hold control characters" in problem
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+keys = st.sampled_from(
+    ["id", "name", "address", "transport", "ports", "subnets", "exclude", "proxy", "state_dir",
+     "mdns_service_types", "watch_processes", "kiosk_debug_url", "network", "outbox_max_bytes"]
+)  # fmt: skip
+sections = st.sampled_from(
+    ["service", "device", "network", "printers", "application", "schedule", "limits"]
+)
+
+
+@given(
+    st.dictionaries(
+        sections, st.dictionaries(keys, values) | st.lists(st.dictionaries(keys, values))
+    )
+)
+def test_no_tree_breaks_it(tree: dict[str, Any]) -> None:
+    assert all(mistake.reason for mistake in review_of(tree))

@@ -1,0 +1,154 @@
+"""The bundle: what support needs and no secret, whatever was planted where."""
+
+import json
+import sqlite3
+import stat
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.adapters.identity import KEY_NAME, Identity
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.state import StateDirectory
+from agent.config.file import load
+from agent.config.model import Config
+from agent.doctor.bundle import write_bundle
+from agent.doctor.context import Evidence
+from agent.doctor.document import document_of
+from agent.errors import AgentError
+from agent.redaction.mask import MASK
+from agent.redaction.redactor import redact
+
+API_KEY = "vk_live_9f8e7d6c5b4a"
+PROXY_PASSWORD = "pr0xy/pass wörd"
+QUOTED = "pr0xy%2Fpass%20w%C3%B6rd"
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Evidence:
+    """A device with its secrets in every place where one could come into the bundle."""
+    state = StateDirectory(tmp_path / "state")
+    state.prepare()
+    Identity(state).load_or_create()
+    pem = (state.path / KEY_NAME).read_text()
+    (tmp_path / "key").write_text(API_KEY)
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f'[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
+        f'api_key_file = "{tmp_path / "key"}"\nproxy = "http://user:{QUOTED}@proxy:3128"\n'
+        f'# the key is {API_KEY}\n[device]\nstate_dir = "{state.path}"\n'
+    )
+    report = json.dumps(
+        {"note": f"Authorization: Bearer {API_KEY}", "pem": pem, "p": PROXY_PASSWORD}
+    )
+    state.keep_wreck("rejected-1.json", report.encode())
+    state.keep_wreck("refused-2.json", b"not even text \xff" + API_KEY.encode())
+    Identity(state).set_aside()
+    Identity(state).load_or_create()
+    Database(state).close()
+    with sqlite3.connect(state.path / "agent.db") as database:
+        database.execute(
+            "INSERT INTO outbox VALUES ('r-1', NULL, 'b', 'network', 'completed', 0, ?, ?)",
+            (datetime.now(UTC).isoformat(), report.encode()),
+        )
+    database.close()
+    return Evidence(
+        config_path=config,
+        environment={"HTTPS_PROXY": f"http://user:{QUOTED}@proxy:3128"},
+        config=load(Config, config, {}).config,
+        state=state,
+        api_key=API_KEY,
+    )
+
+
+def _write(evidence: Evidence, path: Path) -> dict[str, str]:
+    write_bundle(path, evidence, document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0))
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_holds_what_support_needs(planted: Evidence, tmp_path: Path) -> None:
+    members = _write(planted, tmp_path / "bundle.zip")
+    assert {"doctor.json", "config.toml", "status.json", "history.json", "log.txt"} <= set(members)
+    kinds = sorted(name.partition("/")[0] for name in members if "/" in name)
+    assert kinds == ["outbox", "quarantine", "quarantine"]
+    assert 'location_id = "x"' in members["config.toml"]
+
+
+def test_holds_no_secret(planted: Evidence, tmp_path: Path) -> None:
+    members = _write(planted, tmp_path / "bundle.zip")
+    assert planted.state is not None
+    keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
+    assert len(keys) == 2
+    secrets = [API_KEY, PROXY_PASSWORD, QUOTED]
+    for key in keys:
+        secrets += [line for line in key.read_text().splitlines() if "-----" not in line]
+    for name, text in members.items():
+        for secret in secrets:
+            assert secret not in text, f"{name} holds {secret}"
+        assert "PRIVATE KEY" not in text
+
+
+BROKEN = f"""
+[service]
+base_url = "https://ops.example.com"
+api_key = "{API_KEY}
+proxy = "http://user:p/ss@word#1@proxy:3128
+other_proxy = user:sche/me@proxy:3128
+"http_proxy" = 'http://us%65r:b lanks@proxy:3128'
+passwd = \'\'\'
+first-line
+second-line\'\'\'
+location_id = "kept"
+# the old password was rem4rk
+#password = "comm3nted"
+[service.secrets]
+anything = "in-a-section"
+"""
+PLANTED = (
+    API_KEY, "p/ss", "word#1", "sche/me", "us%65r", "lanks", "first-line", "second-line", "rem4rk",
+    "comm3nted", "in-a-section",
+)  # fmt: skip
+
+
+def test_holds_no_secret_of_a_configuration_that_is_broken(
+    planted: Evidence, tmp_path: Path
+) -> None:
+    assert planted.config_path is not None
+    planted.config_path.write_text(BROKEN)
+    broken = Evidence(planted.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=planted.state)
+    members = _write(broken, tmp_path / "bundle.zip")
+    for name, text in members.items():
+        for secret in (*PLANTED, "al/l"):
+            assert secret not in text, f"{name} holds {secret}"
+    shown = members["config.toml"]
+    for kept in ('base_url = "https://ops.example.com"', 'location_id = "kept"', "proxy:3128"):
+        assert kept in shown
+    assert len(shown.splitlines()) > 10
+
+
+def test_is_readable_by_its_owner_only(planted: Evidence, tmp_path: Path) -> None:
+    _write(planted, tmp_path / "bundle.zip")
+    assert stat.S_IMODE((tmp_path / "bundle.zip").stat().st_mode) == 0o600
+
+
+def test_is_made_without_configuration_or_state(tmp_path: Path) -> None:
+    members = _write(Evidence(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
+    assert "cannot be read" in members["config.toml"]
+
+
+def test_says_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match=r"cannot be written: No such file"):
+        _write(Evidence(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
+
+
+NO_STARS = st.characters(exclude_characters=MASK)
+
+
+@given(st.text(max_size=300), st.text(NO_STARS, min_size=4, max_size=40))
+def test_a_known_secret_never_passes(text: str, secret: str) -> None:
+    assert secret not in redact(f"{text}{secret}{text}", [secret])

@@ -1,0 +1,26 @@
+"""What doctor makes of what the collector tells of its own confinement."""
+
+from typing import Any
+
+import pytest
+
+from agent.doctor.checks.network import confinement
+from agent.doctor.context import Evidence
+from collectors.contract import Confinement, NetworkFacts
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "says"),
+    [
+        (Confinement("confined"), "ok", "write nowhere"),
+        (Confinement("refused", "this kernel is old"), "warn", "this kernel is old"),
+        (Confinement("not-offered", "not on this system"), "skipped", "not on this system"),
+    ],
+)
+def test_says_how_the_collector_was_held(told: Confinement, status: str, says: str) -> None:
+    facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
+    evidence = Evidence(facts=NetworkFacts(scope="device", confinement=told, **facts))
+    finding = confinement(evidence)
+    assert finding.status == status
+    assert says in finding.detail
+    assert bool(finding.fix) == (status == "warn")

@@ -1,0 +1,202 @@
+"""What others wrote: replies, process lists, units, tables, certificates."""
+
+import contextlib
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.doctor.certificate import Certificate, parse_certificate
+from agent.doctor.checks.application import parse_browser
+from agent.doctor.checks.connection import BREAKS_FORM, judge_clock, judge_untrusted
+from agent.doctor.checks.network import parse_is_silent
+from agent.doctor.probe import Head, parse_head
+from agent.doctor.processes import is_agent, other_agents, parse_ps
+from agent.doctor.service_unit import UnitFacts, parse_systemctl
+from tests.fakes.tls_front import Authority, make_authority, server_context
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_reads_the_head_of_a_reply() -> None:
+    head = parse_head(b"HTTP/1.1 204 No Content\r\nDate: today\r\nX:  y \r\n\r\n")
+    assert head == Head(204, {"date": "today", "x": "y"})
+
+
+@pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
+def test_what_is_no_http_is_none(head: bytes) -> None:
+    assert parse_head(head) is None
+
+
+def test_reads_a_browsers_name() -> None:
+    answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
+    assert parse_browser(answer) == "Chrome/130.0[31m"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"HTTP/1.1 200 OK\r\n\r\n[]", b'{"Browser": "x"}', b'HTTP/1.1 200\r\n\r\n{"Browser": 1}'],
+)
+def test_what_is_no_browser_is_none(answer: bytes) -> None:
+    assert parse_browser(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("/usr/bin/python3 -m agent run --config x", True),
+        ("/opt/venue-agent/venue-agent run", True),
+        (r"C:\Program Files\venue-agent\venue-agent.exe run", True),
+        ("venue-agent status", False),
+        ("venue-agent doctor", False),
+        ("vim agent run", False),
+        ("ssh-agent run", False),
+        ("", False),
+    ],
+)
+def test_knows_an_agent_by_its_command_line(line: str, expected: bool) -> None:
+    words = tuple(line.split(" "))
+    assert is_agent(words) is expected
+
+
+def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
+    assert is_agent((r"C:\Program Files\venue-agent\venue-agent.exe", "run"))
+
+
+def test_finds_agents_in_proc(tmp_path: Path) -> None:
+    for pid, line in ((10, "venue-agent\0run\0"), (11, "venue-agent\0run\0"), (12, "sh\0")):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "cmdline").write_text(line)
+    (tmp_path / "meminfo").write_text("")
+    assert other_agents(10, tmp_path) == (11,)
+
+
+def test_reads_ps() -> None:
+    text = "  501 /usr/local/bin/venue-agent run\n  502 (sh)\nnonsense\n"
+    assert list(parse_ps(text)) == [(501, ("/usr/local/bin/venue-agent", "run")), (502, ("(sh)",))]
+
+
+def test_reads_a_units_state() -> None:
+    text = (
+        "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nSubState=running\n"
+        "MainPID=812\nNRestarts=3\n"
+    )
+    assert parse_systemctl(text) == UnitFacts(
+        "systemd", True, True, is_running=True, pid=812, state="active/running", restarts=3
+    )
+
+
+def test_a_masked_unit_is_installed_and_masked() -> None:
+    unit = parse_systemctl("LoadState=masked\nUnitFileState=masked\nActiveState=inactive\n")
+    assert unit is not None
+    assert (unit.is_installed, unit.is_masked, unit.is_enabled) == (True, True, False)
+
+
+ARP = """IP address       HW type     Flags       HW address            Mask     Device
+192.168.1.1      0x1         0x2         aa:bb:cc:dd:ee:ff     *        eth0
+192.168.1.9      0x1         0x0         00:00:00:00:00:00     *        eth0
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "silent"), [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)]
+)
+def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
+    assert parse_is_silent(ARP, address) is silent
+
+
+def test_reads_a_certificate(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path, "Name\u202eof\x07it")
+    der = authority.certificate.public_bytes(serialization.Encoding.DER)
+    found = parse_certificate(der)
+    assert found is not None
+    assert found.is_self_signed
+    assert found.issuer == "Name of it"
+    assert parse_certificate(der[:-20]) is None
+
+
+@pytest.mark.parametrize(
+    ("ahead", "status", "words"),
+    [
+        (timedelta(seconds=20), "ok", "agrees"),
+        (timedelta(seconds=90), "warn", "90 s ahead"),
+        (timedelta(hours=-2), "fail", "2 h behind"),
+        (timedelta(days=400), "fail", "400 days ahead"),
+    ],
+)
+def test_judges_the_clock(ahead: timedelta, status: str, words: str) -> None:
+    finding = judge_clock(NOW + ahead, NOW)
+    assert finding.status == status
+    assert words in finding.detail
+
+
+def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate:
+    day = timedelta(days=1)
+    return Certificate(issuer, "ops", NOW + begins * day, NOW + ends * day, False)
+
+
+@pytest.mark.parametrize(
+    ("found", "why", "words"),
+    [
+        (_certificate(-9, -1), "certificate has expired", "expired on 2026-02-28"),
+        (_certificate(1, 9), "certificate is not yet valid", "not valid before 2026-03-02"),
+        (_certificate(-9, 9), "Hostname mismatch, ...", "not for this address"),
+        (_certificate(-9, 9), "self-signed certificate", "issued by Some CA"),
+        (_certificate(-9, 9, "FortiGate CA"), "unable to get issuer", "inspects TLS"),
+        (None, "unable to get issuer", "not trusted"),
+    ],
+)
+def test_says_what_is_wrong_with_a_certificate(
+    found: Certificate | None, why: str, words: str
+) -> None:
+    finding = judge_untrusted(why, found, NOW)
+    assert finding.status == "fail"
+    assert words in finding.detail
+    assert finding.fix
+
+
+def shake_hands(authority: Authority, folder: Path) -> None:
+    """Shake hands in memory as Python 3.13 and later do: strictly. Raises ssl.SSLError."""
+    context = ssl.create_default_context(cafile=str(authority.file))
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    server = server_context(folder, authority).wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(3):
+        for side in (client, server):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+
+
+def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> None:
+    shake_hands(make_authority(tmp_path), tmp_path)
+    incomplete = make_authority(tmp_path, says_its_usage=False)
+    with pytest.raises(ssl.SSLCertVerificationError) as caught:
+        shake_hands(incomplete, tmp_path)
+    assert caught.value.verify_code in BREAKS_FORM
+    why = caught.value.verify_message
+    finding = judge_untrusted(why, _certificate(-9, 9), NOW, breaks_form=True)
+    assert "key usage" in why
+    assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
+    assert "key usage keyCertSign" in finding.fix
+    assert 18 not in BREAKS_FORM, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
+
+
+@given(st.binary(max_size=400))
+def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
+    parse_head(data)
+    parse_browser(data)
+    parse_browser(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    parse_certificate(data)
+
+
+@given(st.text(max_size=400))
+def test_text_of_other_programs_raises_nothing(text: str) -> None:
+    parse_systemctl(text)
+    list(parse_ps(text))
+    parse_is_silent(text, "192.168.1.1")
+    is_agent(tuple(text.split()))

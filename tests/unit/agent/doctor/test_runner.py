@@ -1,0 +1,156 @@
+"""Order, deadlines and blame, with checks made for the purpose."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent.doctor.check import Check, Finding, Outcome, fail, ok, skipped, warn
+from agent.doctor.context import Evidence
+from agent.doctor.judgement import is_well
+from agent.doctor.runner import examine
+
+
+def check(
+    name: str,
+    found: Finding | Callable[[Evidence], Finding],
+    depends_on: tuple[str, ...] = (),
+    after: tuple[str, ...] = (),
+    deadline_s: float = 5.0,
+) -> Check:
+    run = (lambda _: found) if isinstance(found, Finding) else found
+    return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
+
+
+def examined(*checks: Check, total_s: float = 5.0) -> dict[str, Outcome]:
+    outcomes = examine(checks, Evidence(), total_s=total_s)
+    assert [o.name for o in outcomes] == [c.name for c in checks]
+    return {o.name: o for o in outcomes}
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Set at the end, so that checks that hang in a test end with it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cause() -> None:
+    found = examined(
+        check("a", fail("broken", "mend it")),
+        check("b", ok("never asked"), ("a",)),
+        check("c", ok("never asked"), ("b",)),
+        check("d", ok("asked")),
+    )
+    assert [found[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
+    assert (found["b"].because, found["c"].because) == ("a", "a")
+
+
+def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
+    found = examined(
+        check("a", skipped("not here")),
+        check("b", warn("hm", "look")),
+        check("c", ok("asked"), ("a", "b")),
+    )
+    assert found["c"].status == "ok"
+
+
+def test_after_only_orders() -> None:
+    seen: list[str] = []
+
+    def note(name: str, finding: Finding) -> Callable[[Evidence], Finding]:
+        def run(_: Evidence) -> Finding:
+            seen.append(name)
+            return finding
+
+        return run
+
+    found = examined(
+        check("a", note("a", fail("broken", "mend it"))),
+        check("b", note("b", ok("asked")), after=("a",)),
+    )
+    assert seen == ["a", "b"]
+    assert found["b"].status == "ok"
+
+
+def test_a_finding_that_another_explains_is_taken_back_with_all_that_followed() -> None:
+    found = examined(
+        check("gateway", warn("none", "plug it in", may_cause=True)),
+        check("name", fail("no name", "check DNS", explained_by=("gateway",))),
+        check("connection", ok("never asked"), ("name",)),
+    )
+    assert found["gateway"].status == "fail"
+    assert found["name"].because == found["connection"].because == "gateway"
+    assert found["name"].fix == ""
+
+
+def test_a_harmless_warning_explains_nothing() -> None:
+    found = examined(
+        check("a", warn("unlovely", "tidy up")),
+        check("b", fail("broken", "mend it", explained_by=("a",))),
+    )
+    assert [found[name].status for name in "ab"] == ["warn", "fail"]
+
+
+def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
+    found = examined(
+        check("interfaces", warn("none", "cable", may_cause=True)),
+        check("gateway", warn("none", "DHCP", explained_by=("interfaces",), may_cause=True)),
+        check("name", fail("no name", "DNS", explained_by=("gateway", "interfaces"))),
+    )
+    assert found["name"].because == "interfaces"
+    assert found["interfaces"].status == "fail"
+
+
+def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.Event) -> None:
+    def hang(_: Evidence) -> Finding:
+        release.wait()
+        return ok("too late")
+
+    began = time.monotonic()
+    found = examined(check("a", hang, deadline_s=0.1), check("b", ok("asked")))
+    assert time.monotonic() - began < 2
+    assert found["a"].status == "fail"
+    assert found["a"].fix == "look closer"
+    assert found["b"].status == "ok"
+
+
+def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
+    def hang(_: Evidence) -> Finding:
+        release.wait()
+        return ok("too late")
+
+    checks = [check(f"c{n}", hang, (f"c{n - 1}",) if n % 3 else ()) for n in range(30)]
+    began = time.monotonic()
+    found = examined(*checks, total_s=0.3)
+    assert time.monotonic() - began < 2
+    assert {o.status for o in found.values()} == {"fail", "skipped"}
+
+
+def test_independent_checks_run_beside_each_other() -> None:
+    barrier = threading.Barrier(4, timeout=5)
+
+    def meet(_: Evidence) -> Finding:
+        barrier.wait()
+        return ok("met")
+
+    found = examined(*(check(f"c{n}", meet) for n in range(4)))
+    assert all(o.status == "ok" for o in found.values())
+
+
+def test_a_check_that_breaks_is_a_finding() -> None:
+    def broken(_: Evidence) -> Finding:
+        raise RuntimeError("oops")
+
+    found = examined(check("a", broken))["a"]
+    assert (found.status, found.fix) == ("fail", "look closer")
+    assert "RuntimeError: oops" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
+)
+def test_only_a_failure_is_unwell(finding: Finding, well: bool) -> None:
+    assert is_well(examined(check("a", finding)).values()) is well

@@ -1,0 +1,74 @@
+"""What everybody may know of an agent whose state is closed to them; nothing unseen is judged."""
+
+import pytest
+
+from agent.doctor.check import Check, Finding, Outcome, fail, ok, unseen
+from agent.doctor.context import Evidence
+from agent.doctor.judgement import is_well, is_whole
+from agent.doctor.processes import is_agent
+from agent.doctor.runner import examine
+from agent.doctor.service_unit import UnitFacts
+from agent.doctor.without_rights import in_words, sighting_of
+
+RUNNING = UnitFacts("systemd", is_installed=True, is_enabled=True, is_running=True, pid=7)
+STOPPED = UnitFacts("systemd", is_installed=True, is_enabled=True)
+UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
+
+
+@pytest.mark.parametrize(
+    ("unit", "processes", "is_running", "says"),
+    [
+        (RUNNING, (), True, "it runs as process 7, systemd says"),
+        (RUNNING, (8,), True, "it runs as process 7, systemd says"),
+        (STOPPED, (8,), True, "it runs as process 8, the list of processes says"),
+        (STOPPED, (), False, "it does not run, systemd says"),
+        (STOPPED, None, False, "it does not run, systemd says"),
+        (UNKNOWN, (8, 9), True, "it runs as process 8, 9, the list of processes says"),
+        (UNKNOWN, (), None, "no process of an agent can be seen by this user"),
+        (None, None, None, "no process of an agent can be seen by this user"),
+    ],
+)
+def test_the_managers_word_goes_before_the_list_of_processes(
+    unit: UnitFacts | None, processes: tuple[int, ...] | None, is_running: bool | None, says: str
+) -> None:
+    sighting = sighting_of(unit, processes)
+    assert sighting.is_running is is_running
+    assert in_words(sighting) == says
+
+
+def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = False) -> Check:
+    return Check(name, "the agent", lambda _: finding, needs, looks_from_outside=looks_from_outside)
+
+
+def statuses(*checks: Check) -> tuple[dict[str, str], tuple[Outcome, ...]]:
+    outcomes = examine(checks, Evidence(environment={}))
+    return {outcome.name: outcome.status for outcome in outcomes}, outcomes
+
+
+def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> None:
+    found, outcomes = statuses(
+        check("state", unseen("it is closed")),
+        check("journal", ok("whole"), "state"),
+        check("rows", ok("many"), "journal"),
+        check("disk", ok("roomy"), "state", looks_from_outside=True),
+    )
+    assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
+    assert [outcome.because for outcome in outcomes] == [None, "state", "state", None]
+    assert is_well(outcomes)
+    assert not is_whole(outcomes)
+
+
+def test_what_failed_is_named_before_what_was_not_seen() -> None:
+    found, outcomes = statuses(
+        check("daemon", fail("it does not run", "start it")),
+        check("state", unseen("it is closed")),
+        check("outbox", ok("empty"), "state", "daemon"),
+    )
+    assert found["outbox"] == "skipped"
+    assert outcomes[2].because == "daemon"
+
+
+@pytest.mark.parametrize("waiting", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])
+def test_who_waits_for_an_agent_is_none(waiting: str) -> None:
+    words = (*waiting.split(), "venue-agent", "run")
+    assert not is_agent(words)

@@ -1,0 +1,237 @@
+"""Log records: ids as fields, repetitions as a count, the journal's own form."""
+
+import json
+import logging
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.model import Logging
+from agent.logs.filters import ALLOWED_ALIKE, REMEMBERED_MAX, IdFilter, RepeatFilter, ids_of
+from agent.logs.journald import JournalHandler, datagram, is_stderr_the_journal
+from agent.logs.setup import (
+    JsonFormatter,
+    PlainFormatter,
+    PriorityFormatter,
+    set_up_logging,
+)
+
+
+def record(msg: str, *args: object, level: int = logging.ERROR) -> logging.LogRecord:
+    return logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
+
+
+@pytest.mark.parametrize(
+    ("msg", "args", "ids"),
+    [
+        ("request %s ran out", ("r-1",), {"request_id": "r-1"}),
+        ("try %d of report %s: %s", (3, "p-1", "x"), {"report_id": "p-1"}),
+        (
+            "%5.1f%% request %s, report %s", (1.0, "r-1", "p-1"),
+            {"request_id": "r-1", "report_id": "p-1"},
+        ),
+        ("enrolled as %s, binding %s", ("i", "b"), {"binding_id": "b"}),
+        ("a request is here: %s", ("r-1",), {}),
+        ("request %s", (), {}),
+    ],
+)  # fmt: skip
+def test_an_id_is_named_by_the_word_before_it(
+    msg: str, args: tuple[object, ...], ids: dict[str, str]
+) -> None:
+    assert ids_of(record(msg, *args)) == ids
+
+
+def test_json_lines_carry_the_ids() -> None:
+    told = record("request %s: report %s is given up", "r-1", "p-1")
+    IdFilter().filter(told)
+    line = json.loads(JsonFormatter().format(told))
+    assert line["message"] == "request r-1: report p-1 is given up"
+    assert (line["request_id"], line["report_id"]) == ("r-1", "p-1")
+    assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
+
+
+def test_an_id_given_as_extra_wins() -> None:
+    told = record("request %s", "r-1")
+    told.request_id = "given"
+    IdFilter().filter(told)
+    assert json.loads(JsonFormatter().format(told))["request_id"] == "given"
+
+
+class Repeats:
+    """A filter with a clock of its own; ``written`` is what a handler would have written."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.written: list[str] = []
+        self.filter = RepeatFilter(lambda r: self.written.append(r.getMessage()), lambda: self.now)
+
+    def log(self, told: logging.LogRecord) -> None:
+        if self.filter.filter(told):
+            self.written.append(told.getMessage())
+
+
+def test_the_same_error_is_written_twice_a_minute_then_counted() -> None:
+    repeats = Repeats()
+    for second in range(50):
+        repeats.now = float(second)
+        repeats.log(record("try %d failed: %s", second, "no route"))
+    assert repeats.written == ["try 0 failed: no route", "try 1 failed: no route"]
+    repeats.now = 61.0
+    repeats.log(record("something else", level=logging.INFO))
+    assert repeats.written[2:] == [
+        "try 49 failed: no route (and 48 more like it in 61 s)", "something else",
+    ]  # fmt: skip
+    repeats.log(record("try %d failed: %s", 99, "no route"))
+    assert repeats.written[-1] == "try 99 failed: no route"
+
+
+def test_different_errors_and_all_information_pass() -> None:
+    repeats = Repeats()
+    for name in "abcde":
+        repeats.log(record("it is %s", name))
+        for _ in range(3):
+            repeats.log(record("all is well", level=logging.INFO))
+    assert len(repeats.written) == 20
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
+def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
+    """What a stranger wrote makes every line another one."""
+    repeats = Repeats()
+    for number in range(5000):
+        repeats.now = number / 1000
+        repeats.log(record("ignored: %s", f"entry-{number}x", level=level))
+    assert len(repeats.written) == ALLOWED_ALIKE
+    repeats.now = 66.0
+    repeats.log(record("something else", level=logging.INFO))
+    assert repeats.written[ALLOWED_ALIKE].endswith(
+        f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)"
+    )
+
+
+def test_what_a_person_asked_for_is_never_held_back() -> None:
+    repeats = Repeats()
+    for _ in range(100):
+        repeats.log(record("frame", level=logging.DEBUG))
+    assert len(repeats.written) == 100
+
+
+def test_what_is_remembered_is_bounded_and_nothing_is_lost_uncounted() -> None:
+    repeats = Repeats()
+    for number in range(REMEMBERED_MAX * 2):
+        for _ in range(3):
+            repeats.log(record(f"it is n{number}x"))
+    assert len([line for line in repeats.written if "1 more" in line]) >= REMEMBERED_MAX - 2
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
+        reader.bind(str(tmp_path / "socket"))
+        reader.settimeout(5)
+        yield reader
+
+
+def test_the_journal_gets_fields(journal: socket.socket, tmp_path: Path) -> None:
+    handler = JournalHandler(tmp_path / "socket")
+    handler.addFilter(IdFilter())
+    handler.handle(record("request %s broke\nbadly", "r-1"))
+    handler.close()
+    assert parse(journal.recv(65536)) == {
+        "MESSAGE": "request r-1 broke\nbadly",
+        "PRIORITY": "3",
+        "SYSLOG_IDENTIFIER": "venue-agent",
+        "LOGGER": "agent.tasks.x",
+        "VENUE_AGENT_REQUEST_ID": "r-1",
+    }
+
+
+def test_without_a_journal_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        JournalHandler(tmp_path / "none")
+
+
+@given(st.dictionaries(st.sampled_from(["MESSAGE", "X"]), st.text(max_size=100), max_size=2))
+def test_any_value_survives_the_journals_form(fields: dict[str, str]) -> None:
+    whole = {k: v.encode("utf-8", "backslashreplace").decode() for k, v in fields.items()}
+    assert parse(datagram(fields)) == whole
+
+
+def parse(data: bytes) -> dict[str, str]:
+    """Read a datagram as journald does."""
+    fields = {}
+    while data:
+        head, _, data = data.partition(b"\n")
+        key, equals, value = head.partition(b"=")
+        if not equals:
+            (length,) = struct.unpack_from("<Q", data)
+            value, data = data[8 : 8 + length], data[8 + length + 1 :]
+        fields[key.decode()] = value.decode()
+    return fields
+
+
+HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00 \u2028 line\nforged"
+OBEYED = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
+
+
+@pytest.mark.parametrize(
+    "formatter",
+    [JsonFormatter(), PriorityFormatter("%(message)s"), PlainFormatter("%(message)s")],
+    ids=["json", "priority", "text"],
+)
+def test_a_terminal_obeys_nothing_in_a_line(formatter: logging.Formatter) -> None:
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        error = sys.exc_info()
+    for told in (record("the service says %s", HOSTILE), record(HOSTILE)):
+        line = formatter.format(told)
+        line = json.loads(line)["message"] if isinstance(formatter, JsonFormatter) else line
+        assert not set(line) & set(OBEYED)
+        assert "evil" in line
+        assert "\n" not in line
+    told = record("broke")
+    told.exc_info = error
+    assert not set(formatter.format(told)) & set(OBEYED)
+
+
+def test_priorities_stand_in_front_of_one_line() -> None:
+    assert PriorityFormatter().format(record("a\nb")) == "<3>a | b"
+
+
+def test_knows_whether_stderr_is_the_journal() -> None:
+    status = os.fstat(2)
+    assert is_stderr_the_journal({"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
+    assert not is_stderr_the_journal({"JOURNAL_STREAM": "1:2"})
+    assert not is_stderr_the_journal({"JOURNAL_STREAM": "x"})
+    assert not is_stderr_the_journal({})
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = []
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.mark.usefixtures("restored")
+def test_the_daemon_writes_json_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(Logging())
+    log = logging.getLogger("agent.test")
+    for _ in range(5):
+        log.error("report %s is given up", "p-1")
+    log.debug("not wanted")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["report_id"] for line in lines] == ["p-1", "p-1"]
+    set_up_logging(Logging(format="text"))
+    log.error("plain")
+    assert capsys.readouterr().err.endswith("ERROR   plain\n")

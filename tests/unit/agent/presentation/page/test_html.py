@@ -1,0 +1,166 @@
+"""The page is parsed as a browser would: no element or attribute comes from a payload."""
+
+import base64
+import hashlib
+import unicodedata
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.presentation.page.html import report_page, style_hash
+from agent.presentation.plain_text import plain
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from tests.fixtures.payloads import (
+    HOSTILE_STRINGS,
+    application_snapshot,
+    bare_report,
+    empty_report,
+    hostile_application,
+    hostile_network,
+    large_venue,
+    small_venue,
+)
+
+ELEMENTS = {
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "article"),
+    *("figure", "figcaption", "div", "p", "span", "h1", "h2", "h3", "h4", "ul", "li", "strong"),
+    *("dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td"),
+    *("svg", "defs", "symbol", "path", "g", "polygon", "line", "circle", "use", "text"),
+}
+ATTRIBUTES = {
+    *("lang", "charset", "http-equiv", "content", "name", "class", "data-label", "title", "role"),
+    *("aria-label", "viewbox", "width", "height", "id", "d", "points", "x1", "y1", "x2", "y2"),
+    *("cx", "cy", "r", "x", "y", "transform", "href"),
+}
+VOID = frozenset({"meta"})
+EVERY_PAYLOAD = (
+    small_venue(),
+    large_venue(),
+    empty_report(),
+    bare_report(),
+    application_snapshot(),
+    hostile_network(),
+    hostile_application(),
+)
+
+
+class Page(HTMLParser):
+    """What a page holds; fails on an element that is not closed where it should be."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.links: set[str] = set()
+        self.data: list[str] = []
+        self.style = ""
+        self.policy = ""
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self._read_attributes(dict(attrs))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self._read_attributes(dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open[-1:] == ["style"]:
+            self.style += data
+        else:
+            self.data.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def _read_attributes(self, attributes: dict[str, str | None]) -> None:
+        self.attributes |= attributes.keys()
+        self.links |= {attributes["href"] or ""} if "href" in attributes else set()
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"] or ""
+        self.data += [value for name, value in attributes.items() if value and name != "content"]
+
+
+@pytest.mark.parametrize("payload", EVERY_PAYLOAD)
+def test_only_our_elements_and_attributes(payload: NetworkPayload | ApplicationPayload) -> None:
+    page = Page(report_page(payload))
+    assert page.elements <= ELEMENTS
+    assert page.attributes <= ATTRIBUTES
+    assert all(link.startswith("#icon-") for link in page.links)
+
+
+@pytest.mark.parametrize("payload", EVERY_PAYLOAD)
+def test_no_control_or_direction_character(payload: NetworkPayload | ApplicationPayload) -> None:
+    page = report_page(payload)
+    found = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
+    assert found == set()
+
+
+@pytest.mark.parametrize("payload", [hostile_network(), hostile_application()])
+def test_hostile_strings_are_shown_as_text(payload: NetworkPayload | ApplicationPayload) -> None:
+    text = " ".join(" ".join(Page(report_page(payload)).data).split())
+    for hostile in HOSTILE_STRINGS:
+        assert plain(hostile) in text
+
+
+def test_nothing_is_evaluated() -> None:
+    assert "{{ 7 * 7 }}" in report_page(hostile_network())
+
+
+def test_the_policy_allows_exactly_the_style_sheet() -> None:
+    page = Page(report_page(small_venue()))
+    digest = base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()
+    assert style_hash() == f"'sha256-{digest}'"
+    assert page.policy == (
+        f"default-src 'none'; style-src {style_hash()}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    page = Page(report_page(large_venue()))
+    assert not page.attributes & {"src", "srcset", "style", "action", "data"}
+    assert "url(" not in page.style
+    assert "@import" not in page.style
+
+
+def test_printers_come_first_with_their_reasons() -> None:
+    page = report_page(small_venue())
+    order = [page.index(f"<h2>{title}") for title in ("Printers", "Network map", "Endpoints")]
+    assert order == sorted(order)
+    assert page.index("<h2>Endpoints") < page.index("<h2>Hosts") < page.index("<h2>Limitations")
+    assert "Moved to 192.168.1.61 (same MAC 00:26:ab:90:7e:03)" in page
+
+
+def test_the_map_is_left_out_where_there_is_none() -> None:
+    assert "<svg" not in report_page(bare_report())
+    assert "<svg" in report_page(small_venue())
+
+
+def test_the_snapshot_shows_values_and_what_is_missing() -> None:
+    page = report_page(application_snapshot())
+    for shown in ("58.4 GiB", "permission denied", "/dev/sda needs root", "Kiosk browser"):
+        assert shown in page
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=120))
+@settings(max_examples=25, deadline=None)
+def test_any_name_stays_text(name: str) -> None:
+    payload = small_venue()
+    assert payload.printers
+    printer = payload.printers[0].model_copy(update={"name": name, "id": name, "reason": name})
+    page = Page(report_page(payload.model_copy(update={"printers": (printer,)})))
+    assert page.elements <= ELEMENTS
+    assert page.attributes <= ATTRIBUTES
+    assert plain(name) in " ".join(" ".join(page.data).split())

@@ -1,0 +1,104 @@
+import pytest
+
+from agent.presentation.page.network_diagram import (
+    DOTS_MAX,
+    IMPORTANT_MAX,
+    LABELLED_MAX,
+    Diagram,
+    Node,
+    network_diagram,
+)
+from agent.wire.payloads.network import MapHost, NetworkPayload
+from tests.fixtures.payloads import (
+    bare_report,
+    empty_report,
+    host,
+    large_venue,
+    network_map,
+    small_venue,
+)
+
+
+def drawn(payload: NetworkPayload) -> Diagram:
+    diagram = network_diagram(payload)
+    assert diagram is not None
+    return diagram
+
+
+def with_hosts(*hosts: MapHost) -> NetworkPayload:
+    return small_venue().model_copy(update={"network_map": network_map(hosts), "printers": ()})
+
+
+def by_label(diagram: Diagram) -> dict[str, Node]:
+    return {" ".join(node.label): node for node in diagram.boxes}
+
+
+def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
+    diagram = drawn(small_venue())
+    assert diagram.centre.kind == "router"
+    assert diagram.centre.place.x == diagram.centre.place.y == 0
+    assert len(diagram.boxes) == 11
+    assert diagram.dots == ()
+    assert diagram.not_drawn == 0
+
+
+def test_printers_are_marked_and_called_by_their_own_name() -> None:
+    nodes = by_label(drawn(small_venue()))
+    assert nodes["Bar receipts"].marker == "good"
+    assert nodes["Kitchen printer"].marker == "bad"
+    assert nodes["till-1"].marker == ""
+    assert nodes["till-1"].kind == "machine"
+
+
+def test_latency_is_shown() -> None:
+    assert by_label(drawn(small_venue()))["Kitchen printer"].latency == "21 ms"
+
+
+def test_a_printer_at_no_host_is_named() -> None:
+    assert drawn(small_venue()).missing_printers == ("Office laser",)
+
+
+def test_printers_stand_nearest() -> None:
+    assert [node.marker for node in drawn(small_venue()).boxes[:2]] == ["good", "bad"]
+
+
+def test_without_a_gateway_this_machine_is_the_centre() -> None:
+    diagram = drawn(with_hosts(host(2, "a"), host(20, "till", sources=("local",))))
+    assert diagram.centre.kind == "machine"
+
+
+def test_without_either_the_first_host_is() -> None:
+    diagram = drawn(with_hosts(host(2, "first"), host(3, "second")))
+    assert diagram.centre.label == ("first",)
+
+
+@pytest.mark.parametrize("payload", [empty_report(), bare_report()])
+def test_no_hosts_no_drawing(payload: NetworkPayload) -> None:
+    assert network_diagram(payload) is None
+
+
+def test_up_to_sixty_hosts_have_labels() -> None:
+    diagram = drawn(large_venue(LABELLED_MAX + 1))
+    assert len(diagram.boxes) == LABELLED_MAX
+    assert diagram.dots == ()
+
+
+def test_beyond_only_what_matters_has() -> None:
+    diagram = drawn(large_venue(250))
+    assert len(diagram.boxes) == IMPORTANT_MAX
+    assert len(diagram.boxes) + len(diagram.dots) + 1 == 250
+    assert all(node.label == () and node.tooltip for node in diagram.dots)
+
+
+def test_what_is_not_drawn_is_counted() -> None:
+    hosts = tuple(
+        host(number % 250, f"h{number}", network=f"10.0.{number // 250}")
+        for number in range(DOTS_MAX + 500)
+    )
+    diagram = drawn(with_hosts(*hosts))
+    assert len(diagram.dots) == DOTS_MAX
+    assert len(diagram.boxes) + len(diagram.dots) + 1 + diagram.not_drawn == len(hosts)
+
+
+def test_the_legend_counts_every_host() -> None:
+    assert sum(entry.count for entry in drawn(large_venue(250)).legend) == 250

@@ -1,0 +1,128 @@
+import io
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from agent.presentation.plain_text import plain
+from agent.presentation.terminal.report import report_view
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from tests.fixtures.payloads import (
+    application_snapshot,
+    bare_report,
+    empty_report,
+    hostile_application,
+    hostile_network,
+    large_venue,
+    small_venue,
+)
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+EVERY_PAYLOAD = (
+    small_venue(),
+    large_venue(),
+    empty_report(),
+    bare_report(),
+    application_snapshot(),
+    hostile_network(),
+    hostile_application(),
+)
+
+
+def shown(
+    payload: NetworkPayload | ApplicationPayload, *, width: int = 80, is_terminal: bool = False
+) -> str:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=is_terminal,
+        color_system="truecolor" if is_terminal else None,
+        legacy_windows=False,
+    )
+    console.print(report_view(payload))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("payload", EVERY_PAYLOAD)
+def test_no_line_is_wider_than_the_terminal(payload: NetworkPayload | ApplicationPayload) -> None:
+    assert max(cell_len(line) for line in shown(payload).splitlines()) <= 80
+
+
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("payload", [small_venue(), application_snapshot(), hostile_network()])
+def test_other_widths_are_kept_too(
+    payload: NetworkPayload | ApplicationPayload, width: int
+) -> None:
+    assert max(cell_len(line) for line in shown(payload, width=width).splitlines()) <= width
+
+
+@pytest.mark.parametrize("payload", EVERY_PAYLOAD)
+def test_the_only_control_sequences_are_our_colours(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
+    output = SGR.sub("", shown(payload, is_terminal=True))
+    unsafe = {c for c in output if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
+    assert unsafe == set()
+
+
+def test_colours_are_those_of_the_terminals_theme() -> None:
+    used = {
+        code
+        for codes in SGR.findall(shown(small_venue(), is_terminal=True))
+        for code in codes[2:-1].split(";")
+    }
+    assert not used & {"38", "48"}, "fixed colours do not suit both dark and light terminals"
+    assert {"31", "32"} <= used
+
+
+def test_markup_of_strangers_is_shown_as_it_is() -> None:
+    output = "".join(shown(hostile_network(), width=300).split())
+    assert "[boldred]markup[/boldred]" in output
+    assert ":smile:" in output
+
+
+def test_the_reason_is_readable_in_full() -> None:
+    payload = small_venue()
+    assert payload.printers
+    reason = " ".join(f"word{number}" for number in range(140))
+    printer = payload.printers[0].model_copy(update={"reason": reason})
+    lines = shown(payload.model_copy(update={"printers": (printer,)})).splitlines()
+    header = next(line for line in lines if "Why" in line)
+    column = header.index("Why")
+    below = lines[lines.index(header) + 2 :]
+    assert reason in " ".join(" ".join(line[column:] for line in below).split())
+
+
+def test_printers_are_the_first_table() -> None:
+    output = shown(small_venue())
+    assert output.index("Printers 3") < output.index("Endpoints 9") < output.index("Hosts 12")
+    assert "3 printers: 1 unreachable, 1 moved, 1 reachable." in output
+
+
+def test_every_host_is_listed() -> None:
+    output = shown(large_venue(250))
+    assert all(f"10.0.0.{tail} " in output for tail in range(2, 202))
+
+
+def test_the_snapshot_in_its_groups() -> None:
+    output = shown(application_snapshot())
+    assert output.index("Operating system") < output.index("Print queues")
+    for line in ("4 d 15 h", "7.6 GiB", "no answer within 2 s", "Not available 6"):
+        assert line in output
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=20, deadline=None)
+def test_any_name_keeps_the_table_in_shape(name: str) -> None:
+    payload = small_venue()
+    assert payload.printers
+    printer = payload.printers[0].model_copy(update={"name": name, "reason": name})
+    output = shown(payload.model_copy(update={"printers": (printer,)}))
+    assert max(cell_len(line) for line in output.splitlines()) <= 80
+    assert plain(output) == " ".join(output.split())

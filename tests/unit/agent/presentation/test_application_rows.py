@@ -1,0 +1,90 @@
+from agent.presentation.application_rows import (
+    absence_rows,
+    browser_group,
+    interface_group,
+    peripheral_group,
+    snapshot_groups,
+    snapshot_limitation_lines,
+)
+from agent.wire.payloads.application import SnapshotField
+from tests.fixtures.payloads import application_snapshot
+
+
+def test_groups_stand_in_their_order_and_unknown_ones_last() -> None:
+    titles = [group.title for group in snapshot_groups(application_snapshot())]
+    assert titles[:4] == ["Operating system", "Hardware", "Memory", "Processor"]
+    assert titles[-2:] == ["Agent", "Till"]
+
+
+def test_things_of_a_group_have_their_section() -> None:
+    groups = {group.title: group for group in snapshot_groups(application_snapshot())}
+    (root,) = groups["Disks"].sections
+    assert root.title == "/"
+    assert [(row.label, row.value) for row in root.rows] == [
+        ("Size", "58.4 GiB"),
+        ("Free", "488.6 MiB"),
+        ("Read only", "no"),
+    ]
+
+
+def test_a_thing_with_one_fact_is_one_row() -> None:
+    groups = {group.title: group for group in snapshot_groups(application_snapshot())}
+    own, kitchen = groups["Print queues"].sections
+    assert (own.rows[0].label, own.rows[0].value) == ("bar: jobs waiting", "0")
+    assert kitchen.title == "kitchen"
+
+
+def test_every_available_field_is_shown_once() -> None:
+    payload = application_snapshot()
+    available = [field for field in payload.snapshot.fields if field.status == "available"]
+    shown = [
+        row
+        for group in snapshot_groups(payload)
+        for section in group.sections
+        for row in section.rows
+    ]
+    assert len(shown) == len(available)
+
+
+def test_a_mount_point_with_dots_keeps_them() -> None:
+    payload = application_snapshot()
+    field = SnapshotField(key="disk./mnt/v1.2.sizeBytes", source="x", status="available", value=1)
+    snapshot = payload.snapshot.model_copy(update={"fields": (field,)})
+    (group,) = snapshot_groups(payload.model_copy(update={"snapshot": snapshot}))
+    assert group.sections[0].rows[0].label == "/mnt/v1.2: size"
+
+
+def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
+    payload = application_snapshot()
+    absent = SnapshotField(
+        key="hardware.batteryCharging",
+        source="sysfs",
+        status="not-applicable",
+        reason="this machine has no battery",
+    )
+    fields = (*payload.snapshot.fields, absent)
+    snapshot = payload.snapshot.model_copy(update={"fields": fields})
+    rows = absence_rows(payload.model_copy(update={"snapshot": snapshot}))
+    assert rows[0].status == "failed"
+    assert rows[0].facts == ("disk./mnt/share.sizeBytes",)
+    assert rows[-1].facts == ("hardware: batteryPercent, batteryCharging",)
+    assert rows[-1].count == 2
+    assert "wlan0 interface.ssid" in [fact for row in rows for fact in row.facts]
+
+
+def test_interfaces_peripherals_and_browser() -> None:
+    payload = application_snapshot()
+    assert [s.title for s in interface_group(payload).sections] == ["eth0", "wlan0"]
+    assert [s.title for s in peripheral_group(payload).sections] == [
+        "usb-1-1 (usb)",
+        "bt-0 (bluetooth)",
+    ]
+    (browser,) = browser_group(payload).sections
+    assert ("Approximate memory", "8 GiB") in [(row.label, row.value) for row in browser.rows]
+
+
+def test_a_cut_snapshot_says_so() -> None:
+    payload = application_snapshot()
+    snapshot = payload.snapshot.model_copy(update={"truncated": True})
+    lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))
+    assert lines[-1].startswith("The snapshot was cut")

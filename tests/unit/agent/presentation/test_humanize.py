@@ -1,0 +1,103 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.presentation.humanize import (
+    Value,
+    bytes_in_words,
+    duration_between,
+    label_of,
+    milliseconds_in_words,
+    moment_in_words,
+    seconds_in_words,
+    value_in_words,
+)
+from agent.presentation.plain_text import plain
+
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "label", "shown"),
+    [
+        ("memory.totalBytes", 8_187_342_848, "Total", "7.6 GiB"),
+        ("disk./.freeBytes", 0, "Free", "0 bytes"),
+        ("os.uptimeSeconds", 399_850.2, "Uptime", "4 d 15 h"),
+        ("os.clockOffsetSeconds", -0.0031, "Clock offset", "-3.1 ms"),
+        ("os.clockOffsetMilliseconds", 12, "Clock offset", "12 ms"),
+        ("browser.roundTripMs", 1500, "Round trip", "1.5 s"),
+        ("memory.usedPercent", 37.5, "Used", "37.5 %"),
+        ("cpu.useFraction", 0.1225, "Use", "12.2 %"),
+        ("hardware.temperatureCelsius", 61.0, "Temperature", "61 °C"),
+        ("cpu.frequencyMegahertz", 2400.4, "Frequency", "2400 MHz"),
+        ("browser.approximateMemoryGiB", 8, "Approximate memory", "8 GiB"),
+        ("browser.downlinkMbps", 9.65, "Downlink", "9.7 Mbit/s"),
+        ("browser.displayWidthPixels", 1920, "Display width", "1920 px"),
+        ("interface.speedMegabitsPerSecond", 1000, "Speed", "1000 Mbit/s"),
+        ("wifi.signalDbm", -61, "Signal", "-61 dBm"),
+        ("os.bootTime", "2026-11-16T05:00:02+01:00", "Boot time", "2026-11-16 04:00:02 UTC"),
+        ("cpu.load15", 0.4215, "Load 15", "0.42"),
+        ("hardware.cpuModel", "N5105", "CPU model", "N5105"),
+        ("network.dnsServers", ("a", "b"), "DNS servers", "a, b"),
+        ("network.dnsServers", (), "DNS servers", "none"),
+        ("network.ipv4Address", "", "IPv4 address", "(empty)"),
+        ("os.pendingReboot", True, "Pending reboot", "yes"),
+        ("a.bytes", 5, "Bytes", "5"),
+    ],
+)
+def test_fields(key: str, value: Value, label: str, shown: str) -> None:
+    assert (label_of(key), value_in_words(key, value)) == (label, shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0 s"),
+        (0.35, "0.35 s"),
+        (12.34, "12.3 s"),
+        (59.99, "60 s"),
+        (60, "1 min"),
+        (86_400, "1 d"),
+        (90_061, "1 d 1 h"),
+        (-75, "-1 min 15 s"),
+    ],
+)
+def test_durations(seconds: float, shown: str) -> None:
+    assert seconds_in_words(seconds) == shown
+
+
+def test_latencies() -> None:
+    assert [milliseconds_in_words(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
+        "0 ms",
+        "<0.1 ms",
+        "0.4 ms",
+        "10 ms",
+        "12 ms",
+    ]
+
+
+def test_bytes_end_at_pebibytes() -> None:
+    assert bytes_in_words(2.0**70) == "1048576 PiB"
+
+
+def test_times_that_are_none_stay_as_they_are() -> None:
+    assert moment_in_words("yester\x1bday") == "yester\N{REPLACEMENT CHARACTER}day"
+    assert moment_in_words("9999-12-31T23:59:59-14:00") == "9999-12-31T23:59:59-14:00"
+    assert duration_between("2026-11-20T19:04:12Z", "soon") is None
+
+
+def test_an_offset_is_respected_between_times() -> None:
+    assert duration_between("2026-11-20T19:00:00Z", "2026-11-20T20:01:00+01:00") == "1 min"
+
+
+@given(
+    st.text(max_size=40) | st.sampled_from(["a.bBytes", "a.bSeconds", "a.bMs", "a.bCelsius"]),
+    NUMBERS | st.booleans() | st.text(max_size=60) | st.lists(st.text(max_size=9)).map(tuple),
+)
+def test_any_value_is_short_plain_words(key: str, value: Value) -> None:
+    shown = value_in_words(key, value)
+    assert shown == plain(shown)
+    assert shown
+    assert label_of(key) == plain(label_of(key))
+    if not isinstance(value, str | tuple):
+        assert len(shown) < 32

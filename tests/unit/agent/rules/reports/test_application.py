@@ -1,0 +1,152 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.rules.reports.application import application_report, completeness
+from agent.wire.codec import decode, encode, to_plain
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.vocabulary import BrowserFieldKey
+from collectors import contract as facts
+from tests.unit.agent import hostile
+from tests.unit.agent.rules.reports.test_network import CONTEXT
+
+CLEAN = facts.ApplicationFacts(started_at="2026-11-20T19:04:12+00:00", duration_ms=12.5)
+VERSION = facts.Field("agent.version", "agent", "available", "0.1.0")
+ONLINE = facts.Field("browser.online", "devtools", "available", True)
+KEYS = BrowserFieldKey.__args__  # type: ignore[attr-defined]
+
+
+@settings(max_examples=40)
+@given(hostile.application_facts, st.lists(hostile.fields, max_size=2))
+def test_any_facts_become_a_payload(
+    found: facts.ApplicationFacts, of_the_agent: list[facts.Field]
+) -> None:
+    payload = application_report(found, of_the_agent, CONTEXT)
+
+    assert decode(encode(payload), ApplicationPayload) == payload
+    assert len(payload.snapshot.fields) == len(found.fields) + len(of_the_agent)
+    assert payload.completeness == completeness(found)
+    assert "\u202e" not in encode(payload).decode()
+
+
+def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+    found = replace(
+        CLEAN,
+        fields=(facts.Field("os.name", "file", "available", "Debian"),),
+        interfaces=(facts.InterfaceFields("eth0", (facts.Field("mtu", "s", "available", 1500),)),),
+        peripherals=(facts.PeripheralFields("usb-1", "usb", ()),),
+        browser_fields=(ONLINE,),
+    )
+
+    payload = application_report(found, (VERSION,), CONTEXT)
+
+    assert payload.completeness == "complete"
+    assert [f.key for f in payload.snapshot.fields] == ["os.name", "agent.version"]
+    assert payload.snapshot.interfaces[0].fields[0].value == 1500
+    assert payload.snapshot.peripherals[0].kind == "usb"
+    assert to_plain(payload.browser_fields[0]) == {
+        "key": "browser.online",
+        "source": "devtools",
+        "status": "available",
+        "value": True,
+    }
+    assert payload.snapshot.duration_ms == 12.5
+    assert payload.snapshot.collected_at == CLEAN.started_at
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("x" * 1025, "x" * 1023 + "…"),
+        (True, True),
+        (1, 1),
+        (2**60, 9007199254740991),
+        (-(2**60), -9007199254740991),
+        (0.5, 0.5),
+        (("a", "b\x00"), ("a", "b ")),
+        ((), ()),
+    ],
+)
+def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> None:
+    found = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
+
+    field = application_report(found, (), CONTEXT).snapshot.fields[0]
+
+    assert field.value == written
+    assert type(field.value) is type(written)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_value_that_is_no_number_is_said_to_be_missing(value: float) -> None:
+    odd = facts.Field("browser.pixelRatio", "s", "available", value)
+    found = replace(CLEAN, duration_ms=value, fields=(odd,), browser_fields=(odd,))
+
+    payload = application_report(found, (), CONTEXT)
+
+    missing = payload.snapshot.fields[0]
+    assert (missing.status, missing.value) == ("collection-failed", None)
+    assert missing.reason == "the value read is not a number"
+    assert payload.browser_fields[0].status == "collection-failed"
+    assert payload.snapshot.duration_ms == 0
+
+
+def test_a_browser_field_keeps_its_own_limits() -> None:
+    found = replace(
+        CLEAN,
+        browser_fields=(
+            facts.Field("browser.userAgent", "s" * 300, "available", "x" * 300),
+            facts.Field("browser.languages", "", "available", tuple("l" * 300 for _ in range(40))),
+            facts.Field("browser.online", "s", "unsupported", reason="r" * 600),
+            facts.Field("browser.platform", "s", "available", None),
+            facts.Field("browser.language", "s", "permission-denied", reason=""),
+        ),
+    )
+
+    agent, languages, online, platform, language = to_plain(application_report(found, (), CONTEXT))[
+        "browserFields"
+    ]
+
+    assert len(agent["source"]) == len(agent["value"]) == 256
+    assert languages["source"] == "unknown"
+    assert [len(v) for v in languages["value"]] == [256] * 32
+    assert len(online["reason"]) == 512
+    assert platform["status"] == "collection-failed"
+    assert platform["reason"] == language["reason"] == "no reason was given"
+
+
+@pytest.mark.parametrize(
+    ("browser_fields", "kept"),
+    [
+        ((replace(ONLINE, key="browser.soul"), ONLINE), 1),
+        (tuple(replace(ONLINE, key=key) for key in (*KEYS, "browser.online")), 34),
+    ],
+)
+def test_browser_fields_beyond_the_contract_are_said(
+    browser_fields: tuple[facts.Field, ...], kept: int
+) -> None:
+    payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)
+
+    assert len(payload.browser_fields) == kept
+    assert payload.limitations == ("1 browser fields are left out",)
+    assert payload.snapshot.limitations == payload.limitations
+    assert payload.snapshot.truncated
+    assert payload.completeness == "limited"
+
+
+@pytest.mark.parametrize(
+    ("found", "judged"),
+    [
+        (CLEAN, "complete"),
+        (replace(CLEAN, cancelled=True), "partial"),
+        (replace(CLEAN, failures=(facts.Failure("s", "r"),)), "partial"),
+        (replace(CLEAN, limitations=("less",)), "limited"),
+        (replace(CLEAN, truncated=True), "limited"),
+        (replace(CLEAN, fields=(facts.Field("k", "s", "permission-denied"),)), "limited"),
+        (replace(CLEAN, fields=(facts.Field("k", "s", "not-applicable"),)), "complete"),
+    ],
+)
+def test_how_complete_a_snapshot_is(found: facts.ApplicationFacts, judged: str) -> None:
+    assert application_report(found, (), CONTEXT).completeness == judged

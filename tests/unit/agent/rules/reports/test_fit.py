@@ -1,0 +1,78 @@
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.rules.reports.fit import ELLIPSIS, clip, clip_id, take
+from agent.wire.text import has_lone_surrogate, utf16_length
+from tests.unit.agent.hostile import LONG, hostile_text
+
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+@given(hostile_text, st.integers(1, 1100))
+@example("🖨" * 2048, 1)
+@example("🖨" * 2048, 2)
+@example("\ud83d" + "x" * 2000, 1024)
+def test_what_is_clipped_fits_and_is_harmless(text: str, maximum: int) -> None:
+    clipped = clip(text, maximum)
+
+    assert utf16_length(clipped) <= maximum
+    assert not has_lone_surrogate(clipped)
+    assert not any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in clipped)
+    assert not set(BIDI) & set(clipped)
+    assert clip(clipped, maximum) == clipped
+
+
+@given(hostile_text)
+def test_text_that_fits_and_is_harmless_stays(text: str) -> None:
+    clipped = clip(text)
+
+    assert clip(clipped, 4096) == clipped
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_a_cut_is_marked_and_wastes_no_room(text: str) -> None:
+    clipped = clip(text, 100)
+
+    if clipped != " ":
+        assert clipped.endswith(ELLIPSIS)
+        assert utf16_length(clipped) in {99, 100}
+
+
+@pytest.mark.parametrize(
+    ("text", "clipped"),
+    [
+        ("abc", "abc"),
+        ("abcd", "abcd"),
+        ("abcde", "abc…"),
+        ("a\x00\x1b[31mb", "a [3…"[:3] + "…"),
+        ("🖨🖨", "🖨🖨"),
+        ("🖨🖨🖨", "🖨…"),
+        ("a🖨🖨", "a🖨…"),
+        ("a\r\nb", "a b"),
+        ("", ""),
+    ],
+)
+def test_clipping_to_four_units(text: str, clipped: str) -> None:
+    assert clip(text, 4) == clipped
+
+
+def test_what_must_not_be_empty_is_not() -> None:
+    assert clip_id("", "unknown") == "unknown"
+    assert clip_id("x", "unknown") == "x"
+    assert clip_id("\x00", "unknown") != ""
+
+
+@given(st.lists(st.integers(), max_size=20), st.integers(1, 10))
+def test_a_long_list_says_what_is_missing(items: list[int], maximum: int) -> None:
+    taken = take(map(str, items), maximum, lambda n: f"{n} more")
+
+    assert len(taken) <= maximum
+    if len(items) <= maximum:
+        assert taken == tuple(map(str, items))
+    else:
+        missing = len(items) - (maximum - 1)
+        assert taken == (*map(str, items[: maximum - 1]), f"{missing} more")
+        assert take(map(str, items), maximum) == tuple(map(str, items[:maximum]))

@@ -1,0 +1,275 @@
+"""Whatever the collector tells becomes a payload inside the contract."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from agent.rules.reports.context import ReportContext, environment_of, identity_of
+from agent.rules.reports.network import completeness, network_report, outcome_of
+from agent.wire.codec import decode, encode, to_plain
+from agent.wire.payloads.network import NetworkPayload
+from agent.wire.text import utf16_length
+from collectors import contract as facts
+from tests.unit.agent.hostile import network_facts
+
+JOB = facts.NetworkJob(ports=(80, 631), max_hosts=10, max_services=20, max_duration_s=1.5)
+CONTEXT = ReportContext(
+    report_id="0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
+    finished_at="2026-11-20T19:04:15+00:00",
+    identity=identity_of(organization_id="org-0001", location_id=None, install_id="install-1"),
+    environment=environment_of(
+        agent_version="0.1.0",
+        system="Linux",
+        release="6.1",
+        arch="x86_64",
+        os_platform="linux",
+        capabilities=("network",),
+    ),
+)
+WELL = facts.SourceState("succeeded")
+CLEAN = facts.NetworkFacts(
+    scope="local-network",
+    os_platform="linux",
+    os_version="12",
+    started_at="2026-11-20T19:04:12+00:00",
+    printers=(),
+    interfaces_source=WELL,
+    mdns_source=WELL,
+    scan_source=WELL,
+)
+
+
+def endpoint(number: int = 1, port: int = 80) -> facts.Endpoint:
+    return facts.Endpoint(f"10.0.0.{number}", "till", port, "http", ("scan",), "reachable")
+
+
+def printer(number: int) -> facts.Printer:
+    return facts.Printer(f"p{number}", "Kitchen", "network", "reachable")
+
+
+@given(network_facts)
+def test_any_facts_become_a_payload(found: facts.NetworkFacts) -> None:
+    payload = network_report(found, JOB, CONTEXT)
+
+    again = decode(encode(payload), NetworkPayload)
+    assert again == payload
+    assert len(payload.endpoints) + payload.endpoints_omitted == len(found.endpoints)
+    assert payload.completeness == completeness(found)
+    strings = encode(payload).decode()
+    assert "\\u001b" not in strings
+    assert "\u202e" not in strings
+
+
+def test_facts_stand_in_the_payload_as_they_were_told() -> None:
+    found = replace(
+        CLEAN,
+        endpoints=(replace(endpoint(), discovered_by=("mdns", "scan"), model="M"),),
+        printers=(printer(1),),
+        hosts=(
+            facts.Host(
+                "10.0.0.1",
+                (facts.Service(80, "tcp", "http", None, True),),
+                "reachable",
+                ("tcp",),
+                latency_ms=0.25,
+            ),
+        ),
+        interfaces=(
+            facts.Interface(
+                "eth0", (facts.InterfaceAddress("10.0.0.9", "ipv4", 24),), ("10.0.0.1",)
+            ),
+        ),
+    )
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.completeness == "complete"
+    assert payload.identity.location_id == "unenrolled"
+    assert payload.endpoints[0].discovered_by == ("mdns", "scan")
+    assert payload.printers is not None
+    assert payload.printers[0].id == "p1"
+    assert payload.network_map is not None
+    assert payload.network_map.state == "completed"
+    assert payload.network_map.hosts[0].latency_ms == 0.25
+    assert payload.network_map.hosts[0].services[0].type is None
+    assert payload.network_map.interfaces[0].gateways == ("10.0.0.1",)
+    assert payload.network_map.bounds.max_duration_ms == 1500
+    assert payload.network_map.bounds.ports == (80, 631)
+    assert payload.limitations == ()
+    assert payload.endpoints_omitted == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "kept", "omitted"), [(256, 256, 0), (257, 256, 1), (999, 256, 743)]
+)
+def test_endpoints_beyond_the_contract_are_counted(found: int, kept: int, omitted: int) -> None:
+    payload = network_report(
+        replace(CLEAN, endpoints=tuple(endpoint(n % 250) for n in range(found))), JOB, CONTEXT
+    )
+
+    assert len(payload.endpoints) == kept
+    assert payload.endpoints_omitted == omitted
+    assert payload.completeness == ("limited" if omitted else "complete")
+    said = [line for line in payload.limitations if line.startswith(f"{omitted} endpoints")]
+    assert bool(said) == bool(omitted)
+
+
+@pytest.mark.parametrize("port", [-1, 0, 65536, 2**60])
+def test_an_endpoint_of_no_port_is_counted_too(port: int) -> None:
+    payload = network_report(
+        replace(CLEAN, endpoints=(endpoint(1, port), endpoint(2, 65535))), JOB, CONTEXT
+    )
+
+    assert [e.port for e in payload.endpoints] == [65535]
+    assert payload.endpoints_omitted == 1
+
+
+@pytest.mark.parametrize(("found", "kept", "said"), [(64, 64, False), (65, 64, True)])
+def test_printers_beyond_the_contract_are_said(found: int, kept: int, said: bool) -> None:
+    payload = network_report(
+        replace(CLEAN, printers=tuple(printer(n) for n in range(found))), JOB, CONTEXT
+    )
+
+    assert payload.printers is not None
+    assert len(payload.printers) == kept
+    assert ("1 printers are left out of the list" in payload.limitations) == said
+    assert payload.network_map is not None
+    assert payload.network_map.limitations == payload.limitations
+
+
+def test_printers_that_were_not_asked_for_are_null() -> None:
+    assert network_report(replace(CLEAN, printers=None), JOB, CONTEXT).printers is None
+
+
+def test_too_many_lines_end_in_their_number() -> None:
+    found = replace(
+        CLEAN,
+        failures=tuple(facts.Failure("step", str(n)) for n in range(200)),
+        limitations=tuple(f"line {n}" for n in range(200)),
+    )
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert len(payload.failures) == len(payload.limitations) == 128
+    assert payload.failures[-1].reason == "73 more failures are not listed"
+    assert payload.limitations[-1] == "73 more limitations are not listed"
+
+
+BROKE = facts.SourceState("failed", "it broke")
+UNABLE = facts.SourceState("unsupported", "not here")
+
+
+@pytest.mark.parametrize(
+    ("found", "judged"),
+    [
+        (CLEAN, "complete"),
+        (replace(CLEAN, mdns_source=BROKE), "partial"),
+        (replace(CLEAN, scan_source=facts.SourceState()), "partial"),
+        (replace(CLEAN, interfaces_source=BROKE), "partial"),
+        (replace(CLEAN, failures=(facts.Failure("s", "r"),)), "partial"),
+        (replace(CLEAN, cancelled=True), "partial"),
+        (replace(CLEAN, mdns_source=UNABLE), "limited"),
+        (replace(CLEAN, truncated=True), "limited"),
+        (replace(CLEAN, limitations=("less",)), "limited"),
+        (replace(CLEAN, unavailable=facts.Unavailable(gateway="denied")), "limited"),
+        (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
+    ],
+)
+def test_how_complete_a_report_is(found: facts.NetworkFacts, judged: str) -> None:
+    assert completeness(found) == judged
+    payload = network_report(found, JOB, CONTEXT)
+    assert payload.completeness == judged
+    assert outcome_of(payload.completeness) == ("partial" if judged == "partial" else "completed")
+    assert payload.network_map is not None
+    assert payload.network_map.state == ("cancelled" if found.cancelled else "completed")
+
+
+def test_how_a_source_ended_stands_in_both_places() -> None:
+    found = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.discovery is not None
+    assert payload.network_map is not None
+    assert to_plain(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+    assert to_plain(payload.network_map.sources.mdns) == {
+        "state": "unsupported",
+        "reason": "not here",
+    }
+    assert to_plain(payload.discovery.scan) == {
+        "state": "failed",
+        "reason": "no reason was given",
+    }
+
+
+def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
+    found = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.discovery is None
+    assert payload.failures == ()
+    assert payload.completeness == "limited"
+    assert payload.network_map is not None
+    assert to_plain(payload.network_map.sources.scan) == {
+        "state": "unsupported",
+        "reason": "not here",
+    }
+
+
+def test_a_source_that_broke_is_among_the_failures_once() -> None:
+    told = facts.Failure("scan", "told by the step itself")
+    found = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(told,))
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert [(f.step, f.reason) for f in payload.failures] == [
+        ("scan", "told by the step itself"),
+        ("mdns", "it broke"),
+    ]
+
+
+def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
+    payload = network_report(replace(CLEAN, mdns_source=UNABLE), JOB, CONTEXT)
+
+    assert payload.failures == ()
+    assert payload.discovery is not None
+    assert to_plain(payload.discovery.mdns) == {"state": "failed", "reason": "not here"}
+
+
+@pytest.mark.parametrize("latency", [float("nan"), float("inf"), -float("inf")])
+def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
+    found = replace(CLEAN, hosts=(facts.Host("10.0.0.1", latency_ms=latency),))
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.network_map is not None
+    assert "latencyMs" not in to_plain(payload.network_map.hosts[0])
+
+
+def test_an_id_is_never_empty_and_a_name_may_be() -> None:
+    found = replace(CLEAN, printers=(facts.Printer("", "", "usb", "unknown"),))
+
+    payload = network_report(found, JOB, CONTEXT)
+
+    assert payload.printers is not None
+    assert (payload.printers[0].id, payload.printers[0].name) == ("unknown", "")
+
+
+def test_long_names_are_cut_to_the_contract() -> None:
+    found = replace(CLEAN, endpoints=(replace(endpoint(), label="🖨" * 2048),))
+
+    assert utf16_length(network_report(found, JOB, CONTEXT).endpoints[0].label) == 1023
+
+
+def test_a_collector_that_was_not_confined_is_said_and_costs_nothing() -> None:
+    refused = replace(CLEAN, confinement=facts.Confinement("refused", "this kernel is old"))
+    payload = network_report(refused, JOB, CONTEXT)
+    assert payload.limitations == (
+        "the collector was not confined to what it needs to read: this kernel is old",
+    )
+    assert payload.completeness == "complete"
+    for state in ("confined", "not-offered"):
+        held = replace(CLEAN, confinement=facts.Confinement(state, "a reason"))
+        assert network_report(held, JOB, CONTEXT).limitations == ()

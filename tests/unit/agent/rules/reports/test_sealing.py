@@ -1,0 +1,263 @@
+"""A report becomes bytes that fit, and smaller ones if they do not."""
+
+import json
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.rules.reports.application import application_report
+from agent.rules.reports.network import network_report
+from agent.rules.reports.sealing import (
+    LAST_TIER,
+    Payload,
+    Report,
+    Sealed,
+    report_of,
+    seal,
+    seal_as_failed,
+    seal_smaller,
+    shrink,
+)
+from agent.wire.codec import decode, encode, to_plain
+from agent.wire.device_operations import SubmitResultRequest
+from agent.wire.validation import ValidationError
+from collectors import contract as facts
+from tests.fixtures import payloads
+from tests.unit.agent.hostile import application_facts, network_facts
+from tests.unit.agent.rules.reports.test_network import CONTEXT, JOB
+
+REPORT_ID = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
+REQUEST_ID = UUID(int=7)
+BINDING_ID = UUID(int=9)
+IDS = ("bindingId", "reportId", "requestId", "kind")
+
+
+def report(payload: Payload | None, **changes: Any) -> Report:
+    kind = "application" if payload is not None and payload.version == 1 else "network"
+    made = Report(REPORT_ID, BINDING_ID, kind, "completed", payload, REQUEST_ID)
+    return replace(made, **changes)
+
+
+def large_network() -> Payload:
+    many = facts.NetworkFacts(
+        scope="local-network",
+        os_platform="linux",
+        os_version="12",
+        started_at="2026-11-20T19:04:12+00:00",
+        hosts=tuple(
+            facts.Host(f"10.0.{n // 256}.{n % 256}", (facts.Service(80, "tcp", "web"),) * 4)
+            for n in range(1000)
+        ),
+        endpoints=tuple(
+            facts.Endpoint(f"10.0.1.{n}", "till", 80, "http", ("scan",), "reachable")
+            for n in range(300)
+        ),
+        printers=tuple(facts.Printer(f"p{n}", "P", "usb", "unknown") for n in range(40)),
+        failures=tuple(facts.Failure("step", str(n)) for n in range(150)),
+        limitations=tuple(f"line {n}" for n in range(150)),
+        interfaces_source=facts.SourceState("succeeded"),
+        mdns_source=facts.SourceState("succeeded"),
+        scan_source=facts.SourceState("succeeded"),
+    )
+    return network_report(many, JOB, CONTEXT)
+
+
+def large_application() -> Payload:
+    field = facts.Field("some.key", "source", "available", "value " * 20)
+    missing = facts.Field("some.key", "source", "unsupported", reason="reason " * 20)
+    many = facts.ApplicationFacts(
+        started_at="2026-11-20T19:04:12+00:00",
+        fields=(field, missing) * 50,
+        interfaces=tuple(facts.InterfaceFields(f"eth{n}", (field,) * 5) for n in range(20)),
+        peripherals=tuple(facts.PeripheralFields(f"u{n}", "usb", (field,) * 5) for n in range(20)),
+    )
+    return application_report(many, (), CONTEXT)
+
+
+LARGE = {"network": large_network(), "application": large_application()}
+
+
+@pytest.fixture(params=sorted(LARGE))
+def large(request: pytest.FixtureRequest) -> Payload:
+    return LARGE[request.param]
+
+
+def message(sealed: Sealed) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(sealed.body)
+    return document
+
+
+def size(payload: Payload, tier: int) -> int:
+    return len(seal(report(payload), 10**9, first_tier=tier).body)
+
+
+def test_a_report_that_fits_is_sealed_whole(large: Payload) -> None:
+    sealed = seal(report(large), 10**9)
+
+    assert sealed.tier == 0
+    assert sealed.outcome == "completed"
+    assert message(sealed)["report"] == json.loads(encode(large))
+    assert report_of(sealed.body) == report(large)
+
+
+def test_the_same_report_is_the_same_bytes(large: Payload) -> None:
+    assert seal(report(large), 10**6) == seal(report(large), 10**6)
+    assert seal(report_of(seal(report(large), 10**6).body), 10**6) == seal(report(large), 10**6)
+
+
+def test_each_tier_is_smaller_and_says_so(large: Payload) -> None:
+    sizes = [size(large, tier) for tier in range(LAST_TIER + 1)]
+
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == len(sizes)
+    for tier in range(1, LAST_TIER):
+        smaller = shrink(large, tier)
+        assert smaller.limitations[0].startswith("the report was too large for the service")
+        assert smaller.completeness != "complete"
+        decode(encode(smaller), type(smaller))
+    assert shrink(large, 0) is large
+
+
+def test_a_seal_is_the_first_tier_that_fits(large: Payload) -> None:
+    for tier in range(LAST_TIER + 1):
+        bound = size(large, tier)
+        assert seal(report(large), bound).tier == tier
+        if tier < LAST_TIER:
+            assert seal(report(large), bound - 1).tier == tier + 1
+
+
+def test_the_last_tier_has_no_payload_and_is_small(large: Payload) -> None:
+    sealed = seal(report(large), 1)
+
+    assert sealed.tier == LAST_TIER
+    assert sealed.outcome == "failed"
+    assert len(sealed.body) < 500
+    assert message(sealed)["report"] is None
+    assert message(sealed)["failureReason"] == "collection-failed"
+
+
+def test_what_the_network_tiers_drop_is_counted() -> None:
+    whole = LARGE["network"]
+    assert whole.version == 2
+    assert whole.network_map is not None
+    for tier, endpoints, hosts in ((1, 256, 512), (2, 128, 128), (3, 32, 0)):
+        cut = shrink(whole, tier)
+        assert cut.version == 2
+        assert cut.network_map is not None
+        assert len(cut.endpoints) == endpoints
+        assert cut.endpoints_omitted == 300 - endpoints
+        assert len(cut.network_map.hosts) == hosts
+        assert cut.network_map.truncated
+        assert all(host.services == () for host in cut.network_map.hosts)
+        line = cut.limitations[0]
+        assert f"{256 - endpoints} endpoints, {1000 - hosts} hosts" in line
+        gone = 2 * 128 + 1 - len(cut.failures) - len(cut.limitations)
+        assert f", {gone} failures and limitations" in line
+        assert len(cut.failures) <= 128
+        assert len(cut.limitations) <= 128
+
+
+def test_what_the_application_tiers_drop_is_counted() -> None:
+    whole = LARGE["application"]
+    assert whole.version == 1
+    one, two, three = (shrink(whole, tier) for tier in (1, 2, 3))
+    assert one.version == two.version == three.version == 1
+    assert one.snapshot.peripherals == two.snapshot.peripherals == ()
+    assert one.snapshot.interfaces == whole.snapshot.interfaces
+    assert two.snapshot.interfaces == three.snapshot.interfaces == ()
+    assert two.snapshot.fields == whole.snapshot.fields
+    assert {f.status for f in three.snapshot.fields} == {"available"}
+    assert three.limitations[0].endswith("20 peripherals, 20 interfaces, 50 unavailable fields")
+    assert three.snapshot.truncated
+    assert three.completeness == "limited"
+
+
+def test_a_report_without_a_map_can_be_shrunk() -> None:
+    whole = payloads.small_venue().model_copy(update={"network_map": None})
+
+    assert to_plain(shrink(whole, 3))["networkMap"] is None
+
+
+def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: Payload) -> None:
+    sealed = seal(report(large), 10**9)
+    ids = {key: message(sealed)[key] for key in IDS}
+    tiers = [sealed.tier]
+    while (smaller := seal_smaller(sealed.body, 10**9, tier=sealed.tier)) is not None:
+        assert len(smaller.body) < len(sealed.body)
+        assert {key: message(smaller)[key] for key in IDS} == ids
+        decode(smaller.body, SubmitResultRequest)
+        sealed = smaller
+        tiers.append(sealed.tier)
+
+    assert tiers == sorted(set(tiers))
+    assert tiers[-1] == LAST_TIER
+    assert len(tiers) <= LAST_TIER + 1
+
+
+def test_a_small_report_made_smaller_ends_too() -> None:
+    sealed = seal(report(payloads.small_venue()), 10**9)
+    for _ in range(LAST_TIER + 1):
+        smaller = seal_smaller(sealed.body, 10**9, tier=sealed.tier)
+        if smaller is None:
+            break
+        assert len(smaller.body) < len(sealed.body)
+        sealed = smaller
+
+    assert sealed.tier == LAST_TIER
+
+
+@pytest.mark.parametrize("reason", ["collection-failed", "execution-interrupted"])
+def test_a_failed_report_keeps_its_reason(reason: str) -> None:
+    failed = report(None, outcome="failed", failure_reason=reason, request_id=None)
+
+    sealed = seal(failed, 10**6)
+
+    assert (sealed.tier, sealed.outcome) == (0, "failed")
+    assert message(sealed)["failureReason"] == reason
+    assert "requestId" not in message(sealed)
+    assert report_of(sealed.body) == failed
+    for tier in range(LAST_TIER):
+        smaller = seal_smaller(sealed.body, 10**6, tier=tier)
+        assert smaller is not None
+        assert smaller.body == sealed.body
+        assert smaller.tier == tier + 1
+    assert seal_smaller(sealed.body, 10**6, tier=LAST_TIER) is None
+
+
+def test_a_rejected_body_becomes_a_failed_report_with_its_ids(large: Payload) -> None:
+    sealed = seal(report(large), 10**9)
+
+    failed = seal_as_failed(sealed.body)
+
+    assert (failed.tier, failed.outcome) == (LAST_TIER, "failed")
+    assert {k: message(failed)[k] for k in IDS} == {k: message(sealed)[k] for k in IDS}
+    assert message(failed)["report"] is None
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"report": 1}'])
+def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
+    with pytest.raises(ValidationError):
+        seal_smaller(body, 1000, tier=0)
+    with pytest.raises(ValidationError):
+        seal_as_failed(body)
+
+
+@settings(max_examples=40)
+@given(network_facts | application_facts, st.integers(1, 20_000))
+def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes: int) -> None:
+    payload: Payload
+    if isinstance(found, facts.NetworkFacts):
+        payload = network_report(found, JOB, CONTEXT)
+    else:
+        payload = application_report(found, (), CONTEXT)
+
+    sealed = seal(report(payload), max_bytes)
+
+    assert len(sealed.body) <= max_bytes or sealed.tier == LAST_TIER
+    assert decode(sealed.body, SubmitResultRequest).report_id == REPORT_ID
+    if sealed.tier == 0:
+        assert report_of(sealed.body).payload == payload

@@ -1,0 +1,77 @@
+from uuid import UUID
+
+import pytest
+
+from agent.rules.binding import Verdict, judge
+from agent.rules.health import CONDITIONS, Problem, to_show
+from agent.wire.device_operations import EnrollmentRecord
+
+OURS, OTHERS = UUID(int=1), UUID(int=2)
+
+
+def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
+    return EnrollmentRecord(
+        instance_id=instance,
+        location_id="loc-0001",
+        legacy_install_id="install-1",
+        app_version=None,
+        capabilities=(),
+        binding_id=binding,
+        organization_id="org-0001",
+    )
+
+
+@pytest.mark.parametrize(
+    ("current", "verdict"),
+    [
+        (None, Verdict.GONE),
+        (record(OURS, OURS), Verdict.KEEP),
+        (record(OURS, OTHERS), Verdict.ADOPT),
+        (record(OTHERS, OURS), Verdict.SHARED),
+        (record(OTHERS, OTHERS), Verdict.SHARED),
+    ],
+)
+def test_what_current_says(current: EnrollmentRecord | None, verdict: Verdict) -> None:
+    assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
+
+
+def problem(code: str) -> Problem:
+    return Problem(CONDITIONS[code], "seen", "2026-11-20T19:00:00+00:00")
+
+
+def shown(*codes: str) -> set[str]:
+    return {p.condition.code for p in to_show(map(problem, codes))}
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        ("", ""),
+        ("timeout", "timeout"),
+        ("timeout reports-waiting not-enrolled", "timeout"),
+        ("credential-refused not-enrolled reports-waiting", "credential-refused"),
+        ("credential-refused tls", "tls"),
+        ("not-enrolled reports-waiting", "not-enrolled reports-waiting"),
+        ("revoked timeout clock-skew", "revoked timeout clock-skew"),
+    ],
+)
+def test_what_follows_from_something_else_is_not_shown(present: str, expected: str) -> None:
+    assert shown(*present.split()) == set(expected.split())
+
+
+def test_conditions_are_complete_and_depend_on_known_ones() -> None:
+    for code, condition in CONDITIONS.items():
+        assert condition.code == code
+        assert condition.title
+        assert condition.fix
+        assert set(condition.depends_on) <= CONDITIONS.keys() - {code}
+
+
+@pytest.mark.parametrize("code", CONDITIONS)
+def test_nothing_hides_itself(code: str) -> None:
+    assert shown(code) == {code}
+
+
+def test_something_is_always_shown_when_something_is_wrong() -> None:
+    assert shown(*CONDITIONS) != set()
+    assert not shown(*CONDITIONS) & {"not-enrolled", "credential-refused", "reports-waiting"}

@@ -1,0 +1,197 @@
+"""The tasks with real state on disk, a fake service and a clock of virtual time."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+from agent.adapters.identity import Identity
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
+from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.ledger import Ledger
+from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.state import StateDirectory
+from agent.config.credential import ApiKeySource
+from agent.config.model import Enrollment as EnrollmentConfig
+from agent.config.model import Limits
+from agent.rules.lifecycle import Event
+from agent.tasks.acknowledge import Acknowledger
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.heartbeat import Heartbeat
+from agent.tasks.receive import Receiver
+from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.enrollment import Enrollment, Place
+from agent.tasks.submit import Submitter
+from agent.wire.codec import validate
+from agent.wire.device_operations import EnrollmentRecord
+from tests.fakes.fake_clock import FakeClock
+from tests.fakes.fake_service_client import FakeFacade
+from tests.unit.agent.samples import BASE_URL, command, record
+
+
+class House:
+    """Every part that a task may need. ``bound`` begins with a confirmed binding."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        bound: bool = True,
+        on_revoked: str = "stop",
+        limits: Limits | None = None,
+        delivery: str = "auto",
+    ) -> None:
+        self.clock = FakeClock()
+        self.state = StateDirectory(path)
+        self.state.prepare()
+        self.key_file = path / "api-key"
+        self.key_file.write_text("key-1")
+        self.facade = FakeFacade(self.clock.now)
+        self.changes = 0
+        self.health = HealthBoard(self.clock, self._changed)
+        self.link = Link(self.clock, Random(7), self.health, ApiKeySource(self.key_file, None))
+        self.identity = Identity(self.state)
+        self.record_file = DeviceRecordFile(self.state)
+        device = DeviceRecord(legacy_install_id="install-1")
+        if bound:
+            instance = self.identity.load_or_create().instance_id
+            self.facade.record = record(instance_id=instance)
+            device = device.model_copy(update={"binding": self.binding(self.facade.record)})
+        self.standing = Standing(self.record_file, device, base_url=BASE_URL)
+        if bound:
+            self.standing.confirm()
+        self.enrollment = Enrollment(
+            place=Place(
+                "loc-0001",
+                ("network",),
+                validate({"on_revoked": on_revoked}, EnrollmentConfig),
+            ),
+            identity=self.identity,
+            facade=self.facade,
+            link=self.link,
+            standing=self.standing,
+            health=self.health,
+            clock=self.clock,
+            rng=Random(8),
+        )
+        self.database = Database(self.state)
+        self.journal = Journal(self.database, self.state)
+        self.outbox = Outbox(self.database)
+        self.ledger = Ledger(self.database, self.journal, self.outbox)
+        self.executor_wakes = 0
+        self.acknowledger = Acknowledger(
+            facade=self.facade,
+            link=self.link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            journal=self.journal,
+            clock=self.clock,
+            wake_executor=self._wake_executor,
+        )
+        self.receiver = Receiver(
+            delivery=delivery,
+            poll_interval_s=15,
+            facade=self.facade,
+            link=self.link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            journal=self.journal,
+            health=self.health,
+            clock=self.clock,
+            rng=Random(9),
+            wake=self.acknowledger.wake,
+            tell_again=self.acknowledger.tell_again,
+        )
+        self.submitter = Submitter(
+            limits=limits or Limits(),
+            facade=self.facade,
+            link=self.link,
+            standing=self.standing,
+            enrollment=self.enrollment,
+            acknowledger=self.acknowledger,
+            journal=self.journal,
+            outbox=self.outbox,
+            ledger=self.ledger,
+            state=self.state,
+            health=self.health,
+            clock=self.clock,
+            rng=Random(10),
+        )
+        self.heartbeat = Heartbeat(
+            self.facade, self.link, self.standing, self.enrollment, self.health, foreground=False
+        )
+
+    @staticmethod
+    def binding(of: EnrollmentRecord) -> Binding:
+        return Binding(base_url=BASE_URL, location_id="loc-0001", record=of)
+
+    def entry(self, number: int = 1) -> Entry:
+        found = self.journal.get(UUID(int=number))
+        assert found is not None
+        return found
+
+    def requested(self, *events: Event, number: int = 1) -> Entry:
+        """Write a request down and move it by ``events``."""
+        self.journal.add(command(number), self.clock.now())
+        entry = self.entry(number)
+        for event in events:
+            entry = self.journal.move(entry, event, self.clock.now())
+        return entry
+
+    def codes(self) -> set[str]:
+        """Return the conditions that are shown."""
+        return {problem.condition.code for problem in self.health.problems()}
+
+    def wrecks(self) -> list[str]:
+        if not self.state.quarantine_path.exists():
+            return []
+        return sorted(path.name.split("-", 1)[1] for path in self.state.quarantine_path.iterdir())
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def _wake_executor(self) -> None:
+        self.executor_wakes += 1
+
+
+@contextlib.contextmanager
+def house(path: Path, **changes: object) -> Iterator[House]:
+    made = House(path, **changes)  # type: ignore[arg-type]
+    try:
+        yield made
+    finally:
+        made.database.close()
+
+
+@contextlib.asynccontextmanager
+async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Run loops while the body runs; one that breaks fails the test."""
+    tasks = [asyncio.ensure_future(loop()) for loop in loops]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in ended:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
+    """Let the loops go on until ``is_so``. Virtual time passes by itself."""
+    for _ in range(turns):
+        if is_so():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come to pass")
+
+
+async def settle(turns: int = 50) -> None:
+    """Let every task go on until it waits for something."""
+    for _ in range(turns):
+        await asyncio.sleep(0)

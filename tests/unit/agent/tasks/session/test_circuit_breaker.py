@@ -1,0 +1,435 @@
+"""One gate to the service: whoever wants something, it is asked as by one."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
+from agent.tasks.session.circuit_breaker import DirectCaller, Operation
+from tests.unit.agent.tasks.harness import House, settle, until
+
+DOWN = Unavailable("connection-refused", "nobody listens")
+BUSY = Throttled("later", 30.0)
+NO_KEY = CredentialRefused("unknown key")
+
+
+class Service:
+    """Answers with its errors, one after the other, and then with its name."""
+
+    def __init__(self, home: House, *errors: ServiceError) -> None:
+        self.home = home
+        self.errors = list(errors)
+        self.asked_at: list[float] = []
+        self.at_once = self.most_at_once = 0
+
+    async def ask(self) -> str:
+        self.asked_at.append(self.home.clock.elapsed_s)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "answer"
+
+    def waits(self) -> list[float]:
+        times = self.asked_at
+        return [later - sooner for sooner, later in itertools.pairwise(times)]
+
+
+async def test_an_answer_is_returned(home: House) -> None:
+    service = Service(home)
+
+    assert await home.link.call("heartbeat", service.ask) == "answer"
+    assert home.link.is_up
+    assert home.clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
+)
+async def test_a_refusal_is_an_answer(home: House, error: ServiceError) -> None:
+    with pytest.raises(type(error)):
+        await home.link.call("heartbeat", Service(home, error).ask)
+
+    assert home.link.is_up
+    assert home.clock.slept == []
+
+
+async def test_waits_grow_until_there_is_an_answer(home: House) -> None:
+    service = Service(home, *[DOWN] * 9)
+
+    assert await home.link.call("heartbeat", service.ask) == "answer"
+
+    bounds = [1, 2, 4, 8, 16, 24, 24, 24, 24]
+    assert len(service.waits()) == len(bounds)
+    for wait, most in zip(service.waits(), bounds, strict=True):
+        assert most / 2 <= wait <= most
+    assert home.link.is_up
+
+
+async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
+    seen: list[set[str]] = []
+
+    class Watched(Service):
+        async def ask(self) -> str:
+            seen.append(home.codes())
+            return await super().ask()
+
+    other = Unavailable("timeout", "silence")
+    await home.link.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
+
+    assert seen == [
+        set(), {"connection-refused"}, {"timeout"}, {"throttled"}, {"credential-refused"},
+    ]  # fmt: skip
+    assert home.codes() == set()
+
+
+@pytest.mark.parametrize("error", [DOWN, NO_KEY, Throttled("later", None)])
+async def test_one_caller_tries_for_all(home: House, error: ServiceError) -> None:
+    service = Service(home, *[error] * 6)
+
+    answers = await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(10)))
+
+    assert answers == ["answer"] * 10
+    # The ten that were under way together fail together, then one tries, then all go on.
+    assert len(service.asked_at) <= 6 + 10
+
+
+class Probe:
+    """Fails once; asked again, it holds the gate until it is let go."""
+
+    def __init__(self) -> None:
+        self.is_first = True
+        self.holds = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    async def ask(self) -> str:
+        if self.is_first:
+            self.is_first = False
+            raise DOWN
+        self.holds.set()
+        await self.let_go.wait()
+        return "answer"
+
+
+async def test_who_waited_behind_the_one_goes_on_at_once(home: House) -> None:
+    probe, hold = Probe(), asyncio.Event()
+
+    async def slow() -> str:
+        await hold.wait()
+        return "slow"
+
+    trouble = asyncio.create_task(home.link.call("heartbeat", probe.ask))
+    await asyncio.wait_for(probe.holds.wait(), 5)
+    first = asyncio.create_task(home.link.call("heartbeat", slow))
+    second = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
+    await settle()
+    assert not second.done()
+    probe.let_go.set()
+
+    assert await asyncio.wait_for(second, 5) == "answer"
+    hold.set()
+    assert await first == "slow"
+    await trouble
+
+
+async def test_calls_that_fail_together_count_once(home: House) -> None:
+    service = Service(home, *[DOWN] * 3)
+
+    await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(3)))
+
+    assert [at for at in service.asked_at if at == 0] == [0, 0, 0]
+    assert sum(home.clock.slept) <= 1.0, "one failure waits at most a second"
+
+
+async def test_the_service_names_the_wait(home: House) -> None:
+    service = Service(home, BUSY, Throttled("much later", 100_000))
+
+    await home.link.call("heartbeat", service.ask)
+
+    first, second = service.waits()
+    assert 30 <= first <= 33
+    assert 3600 <= second <= 3960
+
+
+async def test_a_refused_key_is_asked_for_slowly(home: House) -> None:
+    service = Service(home, *[NO_KEY] * 12)
+
+    await home.link.call("heartbeat", service.ask)
+
+    bounds = [10, 20, 40, 80, 160, 320, 640, 900, 900, 900, 900, 900]
+    for wait, most in zip(service.waits(), bounds, strict=True):
+        assert most / 2 <= wait <= most
+
+
+async def test_another_key_is_tried_at_once(home: House) -> None:
+    service = Service(home, *[NO_KEY] * 12)
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    await until(lambda: len(service.errors) == 2)
+    service.errors.clear()
+    changed_at = home.clock.elapsed_s
+    home.key_file.write_text("key-2")
+
+    assert await calling == "answer"
+    assert service.asked_at[-1] - changed_at <= 5
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff"])
+async def test_a_key_that_is_missing_is_looked_for(home: House, content: bytes | None) -> None:
+    """Its loss is no other key: nothing is tried until there is one."""
+    if content is None:
+        home.key_file.unlink()
+    else:
+        home.key_file.write_bytes(content)
+    service = Service(home, *[NO_KEY] * 12)
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    await until(lambda: len(service.errors) == 4)
+    service.errors.clear()
+    home.key_file.write_text("key-2")
+    appeared_at = home.clock.elapsed_s
+
+    await calling
+
+    assert service.asked_at[-1] - appeared_at <= 5
+
+
+async def test_the_first_refusal_after_an_outage_is_the_first(home: House) -> None:
+    service = Service(home, *[DOWN] * 20, NO_KEY, DOWN)
+
+    await home.link.call("heartbeat", service.ask)
+
+    *_, after_refusal, after_down = service.waits()
+    assert after_refusal <= 10
+    assert after_down <= 1
+
+
+STATES = {
+    "down": DOWN,
+    "timeout": Unavailable("timeout", "silence"),
+    "captive-portal": Unavailable("captive-portal", "a page"),
+    "refused-key": NO_KEY,
+    "throttled": Throttled("later", None),
+    "throttled-impatiently": Throttled("now", 0.0),
+}
+
+
+@pytest.mark.parametrize("error", STATES.values(), ids=STATES)
+@pytest.mark.parametrize("callers", [1, 6])
+async def test_no_state_makes_more_than_30_calls_a_minute(
+    home: House, error: ServiceError, callers: int
+) -> None:
+    home.clock.limit_s = 600
+    service = Service(home, *[error] * 5000)
+    calling = [
+        asyncio.create_task(home.link.call("heartbeat", service.ask)) for _ in range(callers)
+    ]
+
+    await home.clock.is_at_limit.wait()
+    for call in calling:
+        call.cancel()
+    await asyncio.gather(*calling, return_exceptions=True)
+
+    calls_under_way = callers - 1  # those that were begun before the first failure
+    for minute in range(10):
+        within = [at for at in service.asked_at if minute * 60 <= at < minute * 60 + 60]
+        assert len(within) <= 31 + (calls_under_way if minute == 0 else 0)
+    assert len([at for at in service.asked_at if at <= 180]) <= 91 + calls_under_way
+
+
+async def test_flapping_between_two_troubles_is_bounded_too(home: House) -> None:
+    home.clock.limit_s = 600
+    service = Service(home, *[DOWN, NO_KEY] * 2500)
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+
+    await home.clock.is_at_limit.wait()
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+
+    for minute in range(10):
+        assert len([t for t in service.asked_at if minute * 60 <= t < minute * 60 + 60]) <= 30
+
+
+async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: House) -> None:
+    probe = Probe()
+    probing = asyncio.create_task(home.link.call("heartbeat", probe.ask))
+    await asyncio.wait_for(probe.holds.wait(), 5)
+    waiting = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
+    await settle()
+    assert not waiting.done()
+
+    probing.cancel()
+
+    assert await asyncio.wait_for(waiting, 5) == "answer"
+    with pytest.raises(asyncio.CancelledError):
+        await probing
+
+
+async def test_a_bug_is_not_hidden(home: House) -> None:
+    async def broken() -> str:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        await home.link.call("heartbeat", broken)
+
+
+async def test_a_wait_for_another_key_ends_with_it(home: House) -> None:
+    began = home.clock.elapsed_s
+    await home.link.wait_for_another_key(100)
+    assert home.clock.elapsed_s - began == 100
+
+    waiting = asyncio.create_task(home.link.wait_for_another_key(10_000))
+    await asyncio.sleep(0)
+    home.key_file.write_text("key-2")
+    await waiting
+
+    assert home.clock.elapsed_s - began <= 100 + 2 * 5
+
+
+async def test_the_command_line_asks_once(home: House) -> None:
+    service = Service(home, DOWN)
+    ask: Callable[[], Awaitable[str]] = service.ask
+
+    with pytest.raises(Unavailable):
+        await DirectCaller().call("current", ask)
+
+    assert await DirectCaller().call("current", ask) == "answer"
+
+
+async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> None:
+    """The service answers others meanwhile: nobody waits with it."""
+    failing, fine = Service(home, *[DOWN] * 5), Service(home)
+    others = asyncio.create_task(_ask_for_ever(home, fine))
+
+    assert await home.link.call("heartbeat", failing.ask) == "answer"
+
+    others.cancel()
+    assert sum(failing.waits()) >= 0.5 + 1 + 2
+    assert len(fine.asked_at) > 5
+    assert home.codes() == set()
+
+
+async def _ask_for_ever(home: House, service: Service) -> None:
+    while True:
+        await home.link.call("current", service.ask)
+        await home.clock.sleep(0.1)
+
+
+async def test_a_call_that_fails_alone_may_be_put_off(home: House) -> None:
+    failing = Service(home, *[DOWN] * 99)
+    others = asyncio.create_task(_ask_for_ever(home, Service(home)))
+
+    with pytest.raises(Unavailable):
+        await home.link.call("heartbeat", failing.ask, alone_max=4)
+
+    others.cancel()
+    assert "partly-failing" not in home.codes(), "nobody tries any more"
+
+
+async def test_after_a_sleep_the_gate_is_tried_at_once(home: House) -> None:
+    home.clock.limit_s = 100
+    service = Service(home, *[DOWN] * 20)
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    await home.clock.is_at_limit.wait()
+    asked = len(service.asked_at)
+
+    home.link.look_again()
+    await until(lambda: len(service.asked_at) > asked)
+
+    assert service.asked_at[-1] <= 100
+    calling.cancel()
+
+
+async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
+    home.clock.limit_s = 100
+    service = Service(home, *[Throttled("later", 3600)] * 3)
+    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    await home.clock.is_at_limit.wait()
+
+    home.link.look_again()
+    await settle()
+
+    assert len(service.asked_at) == 1
+    calling.cancel()
+
+
+REFUSALS = [
+    Unavailable("server-error", "503"),
+    Unavailable("captive-portal", "a page"),
+    Unavailable("bad-reply", "nonsense"),
+    Throttled("later", 3600.0),
+    NO_KEY,
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda e: type(e).__name__)
+async def test_a_refusal_holds_up_its_operation_alone(home: House, error: ServiceError) -> None:
+    failing, fine = Service(home, *[error] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("submitResult", failing.ask))
+    await until(lambda: len(failing.asked_at) == 1)
+    await settle(5)
+    began = home.clock.elapsed_s
+
+    for _ in range(20):
+        await home.link.call("heartbeat", fine.ask)
+
+    assert home.clock.elapsed_s == began, "nobody waited"
+    assert home.link.is_up
+    assert len(home.codes()) == 1
+    await until(lambda: len(failing.asked_at) == 4)
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+    assert home.codes() == set(), "nobody tries any more"
+
+
+async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
+    """Silence may be an outage: one other call shows that it is not."""
+    failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
+    calling = asyncio.create_task(home.link.call("onCommands", failing.ask))
+    others = asyncio.create_task(_ask_for_ever(home, fine))
+
+    await until(lambda: len(failing.asked_at) >= 8)
+
+    for task in (calling, others):
+        task.cancel()
+    assert max(fine.waits()) <= 1.2
+    bounds = [1, 2, 4, 8, 16]
+    assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
+
+
+async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> None:
+    home.clock.limit_s = 180
+    service = Service(home, *[DOWN] * 999)
+    operations: tuple[Operation, ...] = (
+        "heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult",
+    )  # fmt: skip
+    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]
+
+    await home.clock.is_at_limit.wait()
+    for call in calling:
+        call.cancel()
+    await asyncio.gather(*calling, return_exceptions=True)
+
+    assert len(service.asked_at) <= 25 + len(operations)
+
+
+async def test_one_try_tells_every_error_and_waits_its_turn(home: House) -> None:
+    service = Service(home, *[Unavailable("server-error", "503")] * 4)
+    for _ in range(4):
+        with pytest.raises(Unavailable):
+            await home.link.once("onCommands", service.ask)
+
+    assert home.link.wait_left_s("onCommands") >= 4
+    assert await home.link.once("onCommands", service.ask) == "answer"
+    assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
+    assert home.link.wait_left_s("onCommands") == 0

@@ -1,0 +1,94 @@
+"""Date-times in every form that services write."""
+
+import contextlib
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.rules.command_frames import parse_frame
+from agent.wire.timestamps import moment_of
+
+TEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+HALF = timedelta(seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T10:00:00.000Z", TEN),  # JavaScript: toISOString
+        ("2026-11-21T10:00:00Z", TEN),  # Go: RFC3339, Java: Instant
+        ("2026-11-21T10:00:00.5Z", TEN + HALF),  # Go: RFC3339Nano cuts zeros
+        ("2026-11-21T11:00:00.500000001+01:00", TEN + HALF),
+        ("2026-11-21 11:00:00.5 +0100 CET", TEN + HALF),  # Go: String
+        ("2026-11-21 10:00:00 +0000 UTC", TEN),
+        ("2026-11-21T10:00Z", TEN),  # Java: OffsetDateTime without seconds
+        ("2026-11-21T11:00+01:00[Europe/Berlin]", TEN),  # Java: ZonedDateTime
+        ("2026-11-21T10:00Z[UTC]", TEN),
+        ("2026-11-21T10:00:30.123456789Z", TEN + timedelta(seconds=30, microseconds=123456)),
+        ("2026-11-21T11:00:00+0100", TEN),
+        ("2026-11-21T11:00:00+01", TEN),
+        ("2026-11-21T09:30:00-00:30", TEN),
+        ("2026-11-21T10:00:00+00:00", TEN),  # Python: isoformat
+        ("2026-11-21 10:00:00.500000+00:00", TEN + HALF),  # Python: str
+        ("2026-11-21T11:00:30+01:00:30", TEN),
+        ("2026-11-21T10:00:00", TEN),  # no zone
+        ("2026-11-21T10:00:00.5000000Z", TEN + HALF),  # .NET
+        ("2026-11-21T10:00:00,5Z", TEN + HALF),
+        ("2026-11-21t10:00:00z", TEN),
+        ("20261121T100000Z", TEN),
+        ("2026-11-20T24:00:00Z", TEN - timedelta(hours=10)),
+        ("2026-11-21T09:59:60Z", TEN),
+        ("9999-12-31T23:59:59-14:00", datetime.max.replace(tzinfo=UTC)),
+        ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
+    ],
+)
+def test_is_read(text: str, moment: datetime) -> None:
+    assert moment_of(text) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "soon", "2026-11-21", "2026-13-01T00:00:00Z", "2026-11-21T25:00:00Z",
+        "2026-11-21T10:61:00Z", "2026-11-21T24:00:01Z", "+010000-01-01T00:00:00.000Z",
+        "0000-01-01T00:00:00Z", "9999-12-31T24:00:00Z", "2026-11-21T10:00:00+99:00",
+        "2026-11-21T10:00:00Z[" + "x" * 200 + "]", "1795255200", "\u0662026-11-21T10:00:00Z",
+    ],
+)  # fmt: skip
+def test_is_no_moment(text: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        moment_of(text)
+
+
+def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
+    def entry(number: int, expires: str) -> str:
+        ids = f"00000000-0000-4000-8000-{number:012}"
+        return (
+            f'{{"version": 1, "requestId": "{ids}", "bindingId": "{ids}", "kind": "network",'
+            f' "expiresAt": "{expires}", "status": "queued"}}'
+        )
+
+    forms = ("2026-11-21T10:00Z", "+012026-11-21T10:00:00Z", "2026-11-21 10:00:00+00")
+    frame = parse_frame(f"[{', '.join(entry(n, form) for n, form in enumerate(forms))}]")
+
+    assert [command.expires_at for command in frame.commands] == [TEN, TEN]
+    assert frame.rejected == ("expiresAt: is not an ISO 8601 date-time",)
+
+
+@given(st.text(alphabet="0123456789-:+.,TZtz []/ab", max_size=60))
+def test_whatever_is_written_is_a_moment_or_an_error(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert moment_of(text).tzinfo is UTC
+
+
+@given(
+    st.datetimes(
+        min_value=datetime(2, 1, 1),  # noqa: DTZ001 - bounds of the wall clock
+        max_value=datetime(9998, 12, 31),  # noqa: DTZ001
+        timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
+    )
+)
+def test_what_python_writes_is_read_back(moment: datetime) -> None:
+    assert moment_of(moment.isoformat()) == moment_of(str(moment)) == moment

@@ -1,0 +1,216 @@
+"""Mounts, their space and the drives below them."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux import drives, mounts, smart
+from collectors.application.readers import disk_space
+from collectors.application.readers.disk_space import Answers, Mount, Space
+from collectors.application.source import Unreadable
+from collectors.application.system_bus import Objects, parse_objects
+from collectors.application.text import decode
+from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+
+NOW = Deadline.after(3600)
+
+
+def test_mountinfo_keeps_what_holds_data_once() -> None:
+    found = mounts.data_mounts(mounts.parse_mountinfo(decode(fixture("linux/mountinfo.txt"))))
+    assert {mount.path: (mount.file_system, mount.read_only, mount.remote) for mount in found} == {
+        "/": ("ext4", False, False),
+        "/boot/efi": ("vfat", True, False),
+        "/media/anna/USB STICK": ("vfat", False, False),
+        "/mnt/nfs": ("nfs4", False, True),
+        "/mnt/ssh": ("fuse.sshfs", False, True),
+        "/srv/share": ("cifs", False, True),
+    }
+
+
+def test_a_sandbox_that_mounts_all_read_only_makes_no_disk_read_only() -> None:
+    line = "22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro"
+    ((_, _, mount),) = mounts.parse_mountinfo(line)
+    assert not mount.read_only
+
+
+@settings(max_examples=50)
+@given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
+def test_mountinfo_takes_any_text(text: str) -> None:
+    mounts.data_mounts(mounts.parse_mountinfo(text))
+
+
+def test_space_of_each_mount() -> None:
+    listed = (Mount("/", "ext4", False), Mount("/home/anna", "nfs4", True, remote=True))
+
+    def ask(_: Sequence[Mount], __: Deadline) -> Answers:
+        return {"/": Space(1000, 250), "/home/anna": "the mount does not answer"}
+
+    reading = disk_space.read_disk_space(lambda: listed, NOW, ask)
+    fields = by_key(reading)
+    assert fields["disk.mounts"].value == ("/", "/home/*")
+    assert fields["disk./.usedFraction"].value == 0.75
+    assert fields["disk./home/*.readOnly"].value is True
+    assert fields["disk./home/*.freeBytes"].status == "collection-failed"
+    assert "anna" not in repr(reading)
+
+
+def test_too_many_mounts_are_counted() -> None:
+    listed = [Mount(f"/m{n}", "ext4", False) for n in range(40)]
+    reading = disk_space.read_disk_space(lambda: listed, NOW, lambda _, __: {})
+    assert reading.truncated
+    assert reading.limitations == ("8 mounts beyond 32 are not listed",)
+
+
+def test_df_tells_the_space_of_this_machine() -> None:
+    answer = disk_space.space_by_df([Mount("/", "ext4", False)], Deadline.after(5))["/"]
+    assert isinstance(answer, Space)
+    assert 0 <= answer.free_bytes <= answer.size_bytes
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 100 20 70 23% /\n",
+        b"Filesystem 1024-blocks Used Available Capacity Mounted\n//s/my x 100 20 70 23% /a b\n",
+    ],
+)
+def test_df_lines(data: bytes) -> None:
+    assert disk_space.parse_df(data) == Space(102400, 71680)
+
+
+@given(st.binary())
+def test_df_takes_any_bytes(data: bytes) -> None:
+    disk_space.parse_df(data)
+
+
+def test_udisks_tells_health() -> None:
+    assert drives.parse_udisks(parse_objects(fixture("linux/udisks.json"))) == {
+        "sda": "failing",
+        "nvme0n1": "good",
+    }
+
+
+def test_drives(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "sys/block/sda/size": "234441648\n",
+            "sys/block/sda/queue/rotational": "0\n",
+            "sys/block/sda/device/model": "KINGSTON SA400S3\n",
+            "sys/block/sda/device/serial": "LINUXSERIAL2\n",
+            "sys/block/mmcblk0/size": "61071360\n",
+            "sys/block/mmcblk0/device/name": "SD32G\n",
+            "sys/block/mmcblk0/device/life_time": "0x01 0x09\n",
+            "sys/block/loop0/size": "1\n",
+        },
+    )
+    objects = parse_objects(fixture("linux/udisks.json"))
+    reading = drives.read_drives(root, NOW, lambda _: objects)
+    told = values(reading.fields)
+    assert told["disk.drives"] == ("mmcblk0", "sda")
+    assert told["disk.drive.sda.health"] == "failing"
+    assert told["disk.drive.sda.sizeBytes"] == 120034123776
+    assert told["disk.drive.sda.rotational"] is False
+    assert told["disk.drive.mmcblk0.lifeUsedFraction"] == 0.9
+    assert "LINUXSERIAL2" not in repr(reading)
+    assert "50026B76" not in repr(reading)
+
+
+def nobody(_: Deadline) -> Objects:
+    raise Unreadable("not-applicable", "nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "value"),
+    [
+        (b'{"smartctl":{"exit_status":0},"smart_status":{"passed":true}}', "available", "good"),
+        (b'{"smartctl":{"exit_status":8},"smart_status":{"passed":false}}', "available", "failing"),
+        (
+            b'{"smartctl":{"messages":[{"string":"open /dev/sda failed: Permission denied"}]}}',
+            "permission-denied",
+            None,
+        ),
+        (
+            b'{"smartctl":{"messages":[{"string":"Device is in STANDBY mode, exit(2)"}]}}',
+            "not-applicable",
+            None,
+        ),
+        (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
+    ],
+)
+def test_without_udisks_the_drive_is_asked(
+    tmp_path: Path, answer: bytes, status: str, value: str | None
+) -> None:
+    root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
+    reading = drives.read_drives(root, NOW, nobody, lambda _, __: smart.parse_health(answer))
+    fields = by_key(reading)
+    assert fields["disk.drive.sda.health"].status == status
+    assert fields["disk.drive.sda.health"].value == value
+    assert fields["disk.drive.sda.sizeBytes"].value == 4096
+    assert fields["disk.drive.vda.health"].status == "unsupported"
+
+
+def test_a_bus_that_breaks_costs_only_the_health(tmp_path: Path) -> None:
+    def late(_: Deadline) -> Objects:
+        raise TimeoutError("busctl did not answer within its time")
+
+    root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
+    fields = by_key(drives.read_drives(root, NOW, late))
+    assert fields["disk.drive.sda.health"].status == "collection-failed"
+    assert fields["disk.drive.sda.sizeBytes"].status == "available"
+
+
+@given(st.text())
+def test_life_time_takes_any_text(text: str) -> None:
+    used = drives.parse_life_time(text)
+    assert used is None or 0 < used <= 1.1
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["/a", "/b"]),
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "org.freedesktop.UDisks2.Block",
+                    "org.freedesktop.UDisks2.Drive.Ata",
+                    "org.freedesktop.UDisks2.NVMe.Controller",
+                ]
+            ),
+            st.dictionaries(
+                st.sampled_from(
+                    ["Device", "Drive", "SmartEnabled", "SmartFailing", "SmartCriticalWarning"]
+                ),
+                json_values | st.just("/a") | st.just(True),
+            ),
+        ),
+    )
+)
+def test_udisks_takes_any_properties(objects: Objects) -> None:
+    assert set(drives.parse_udisks(objects).values()) <= {"good", "failing"}
+
+
+@given(
+    st.binary()
+    | st.dictionaries(st.sampled_from(["smart_status", "smartctl"]), json_values).map(
+        lambda told: json.dumps(told).encode()
+    )
+)
+def test_smartctl_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+    with contextlib.suppress(ValueError, Unreadable):
+        assert smart.parse_health(data) in {"good", "failing"}

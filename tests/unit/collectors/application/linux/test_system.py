@@ -1,0 +1,187 @@
+"""What a Linux machine tells of itself, from trees as the kernel shows them."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux import hardware, operating_system, pressure
+from collectors.application.linux.files import whole_number
+from collectors.application.readers import clock
+from collectors.application.text import decode
+from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+
+NOW = Deadline.after(3600)
+
+OS_RELEASE = """PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+NAME="Debian GNU/Linux"
+VERSION_ID="12"
+VERSION="12 (bookworm)"
+ID=debian
+HOME_URL="https://www.debian.org/"
+"""
+
+
+def test_os_release(tmp_path: Path) -> None:
+    root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
+    told = values(operating_system.read_system(root, NOW).fields)
+    assert told["os.name"] == "Debian GNU/Linux"
+    assert told["os.version"] == "12 (bookworm)"
+    assert told["os.build"] == "12.11"
+
+
+def test_a_system_without_os_release_is_classed(tmp_path: Path) -> None:
+    fields = by_key(operating_system.read_system(tmp_path, NOW))
+    assert fields["os.name"].status == "unsupported"
+    assert fields["os.version"].status == "not-applicable"
+
+
+def test_pending_reboot(tmp_path: Path) -> None:
+    assert operating_system.pending_reboot(tmp_path).status == "unsupported"
+    plant(tmp_path, {"etc/os-release": OS_RELEASE})
+    assert operating_system.pending_reboot(tmp_path).value is False
+    plant(tmp_path, {"run/reboot-required": ""})
+    assert operating_system.pending_reboot(tmp_path).value is True
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"sys/fs/pstore/dmesg-ramoops-0": "Oops"}, "kernel-crash"),
+        ({"sys/class/watchdog/watchdog0/bootstatus": "32\n"}, "watchdog"),
+        ({"sys/class/watchdog/watchdog0/bootstatus": "16\n"}, "power-failure"),
+        ({"sys/class/watchdog/watchdog0/bootstatus": "0\n"}, None),
+        ({"sys/class/watchdog/watchdog0/bootstatus": "99999999999999999999\n"}, None),
+    ],
+)
+def test_boot_reason(tmp_path: Path, files: dict[str, str | bytes], reason: str | None) -> None:
+    assert operating_system.boot_reason(plant(tmp_path, files)).value == reason
+
+
+def test_time_zone_and_locale(tmp_path: Path) -> None:
+    plant(tmp_path, {"etc/default/locale": 'LANG="de_DE.UTF-8"\n'})
+    (tmp_path / "etc/localtime").symlink_to("/usr/share/zoneinfo/Europe/Vienna")
+    assert operating_system.time_zone(tmp_path) == "Europe/Vienna"
+    assert operating_system.locale_name(tmp_path) == "de_DE.UTF-8"
+
+
+@given(st.text())
+def test_assignments_take_any_text(text: str) -> None:
+    for name in operating_system.parse_assignments(text):
+        assert name.isidentifier()
+
+
+def test_machine(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "sys/class/dmi/id/sys_vendor": "Intel\n",
+            "sys/class/dmi/id/product_name": "To Be Filled By O.E.M.\n",
+            "sys/class/dmi/id/product_serial": "LINUXSERIAL1\n",
+            "sys/class/dmi/id/chassis_type": "35\n",
+            "proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.5\0",
+        },
+    )
+    reading = hardware.read_machine(root, NOW)
+    assert values(reading.fields) == {
+        "hardware.maker": "Intel",
+        "hardware.model": "Raspberry Pi 4 Model B Rev 1.5",
+        "hardware.formFactor": "mini-pc",
+    }
+    assert "LINUXSERIAL1" not in repr(reading)
+
+
+def test_cpu_model() -> None:
+    arm = decode(fixture("linux/cpuinfo-arm.txt"))
+    assert hardware.parse_cpu_model(arm) == "Raspberry Pi 4 Model B Rev 1.5"
+    assert hardware.parse_cpu_model("model name\t: Intel(R) Celeron(R)\n") == "Intel(R) Celeron(R)"
+    assert hardware.parse_cpu_model("") is None
+
+
+@given(st.text())
+def test_cpu_model_takes_any_text(text: str) -> None:
+    hardware.parse_cpu_model(text)
+
+
+def test_temperatures(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "sys/class/hwmon/hwmon0/name": "coretemp\n",
+            "sys/class/hwmon/hwmon0/temp1_input": "47500\n",
+            "sys/class/hwmon/hwmon0/temp1_label": "Package id 0\n",
+            "sys/class/hwmon/hwmon0/temp2_input": "garbage\n",
+            "sys/class/hwmon/hwmon0/temp3_input": "-274000\n",
+            "sys/class/thermal/thermal_zone0/type": "acpitz\n",
+            "sys/class/thermal/thermal_zone0/temp": "51000\n",
+        },
+    )
+    told = values(hardware.read_temperatures(root, NOW).fields)
+    assert told["hardware.temperatureCelsius"] == 51.0
+    assert told["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
+
+
+def test_a_machine_without_sensors(tmp_path: Path) -> None:
+    for field in hardware.read_temperatures(tmp_path, NOW).fields:
+        assert field.status == "not-applicable"
+
+
+def test_pressure(tmp_path: Path) -> None:
+    text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
+    root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
+    fields = by_key(pressure.read_pressure(root, NOW))
+    assert fields["cpu.stalledFraction"].value == 0.125
+    assert fields["disk.stalledFraction"].status == "unsupported"
+    assert fields["memory.stalledFraction"].status == "unsupported"
+
+
+@given(st.text())
+def test_pressure_takes_any_text(text: str) -> None:
+    share = pressure.parse_pressure(text)
+    assert share is None or 0 <= share <= 1
+
+
+@given(st.text())
+def test_whole_number_takes_any_text(text: str) -> None:
+    number = whole_number(text)
+    assert number is None or abs(number) < 10**18
+
+
+def figures(status: int, offset: int) -> clock.Timex:
+    return clock.Timex(status=status, offset=offset)
+
+
+def test_a_clock_in_step_tells_its_offset(tmp_path: Path) -> None:
+    told = values(clock.read_clock(tmp_path, NOW, lambda: (0, figures(0x2001, -1_500_000))).fields)
+    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
+    told = values(clock.read_clock(tmp_path, NOW, lambda: (0, figures(0x0001, 2_000))).fields)
+    assert told["os.clockOffsetMilliseconds"] == 2.0
+
+
+def test_a_clock_nobody_keeps(tmp_path: Path) -> None:
+    fields = by_key(clock.read_clock(tmp_path, NOW, lambda: (5, figures(0x0040, 0))))
+    assert fields["os.clockSynchronised"].value is False
+    assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
+
+
+def denied() -> tuple[int, clock.Timex]:
+    raise PermissionError(1, os.strerror(1))
+
+
+def test_a_sandbox_that_protects_the_clock(tmp_path: Path) -> None:
+    for field in clock.read_clock(tmp_path, NOW, denied).fields:
+        assert field.status == "permission-denied"
+    plant(tmp_path, {"run/systemd/timesync/synchronized": ""})
+    fields = by_key(clock.read_clock(tmp_path, NOW, denied))
+    assert fields["os.clockSynchronised"].value is True
+    assert fields["os.clockOffsetMilliseconds"].status == "permission-denied"
+
+
+@pytest.mark.needs("clock-state")
+def test_this_kernel_answers_adjtimex() -> None:
+    state, told = clock.adjtimex()
+    assert 0 <= state <= 5
+    assert told.maxerror >= 0

@@ -1,0 +1,192 @@
+"""Replies of busctl, and what its complaints mean."""
+
+import json
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import programs
+from collectors.application import system_bus
+from collectors.application.deadline import Deadline
+from collectors.application.linux import bluetooth, links, restarts, services
+from collectors.application.source import Unreadable
+from collectors.application.system_bus import Properties, UnitState
+from collectors.shared.run_command import run_command
+from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+from tests.unit.collectors.application.linux.test_disks import json_values
+
+NOW = Deadline.after(3600)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b'Call failed: Name "org.bluez" does not exist', "not-applicable"),
+        (
+            b"Call failed: The name org.bluez was not provided by any .service files",
+            "not-applicable",
+        ),
+        (b"Failed to connect to bus: No such file or directory", "unsupported"),
+        (b"Call failed: Access denied", "permission-denied"),
+        (b"Failed to connect to bus: Operation not permitted", "permission-denied"),
+        (b"Call failed: Connection timed out", "collection-failed"),
+        (b"Call failed: Input/output error", "collection-failed"),
+        (b"\xff\xfe", "collection-failed"),
+    ],
+)
+def test_complaints(said: bytes, status: str) -> None:
+    assert system_bus.refusal(1, said).status == status
+
+
+@given(st.binary())
+def test_complaints_take_any_bytes(said: bytes) -> None:
+    assert system_bus.refusal(1, said).reason
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps({"data": value}).encode()))
+def test_replies_are_read_or_refused(data: bytes) -> None:
+    for parse in (
+        system_bus.parse_objects,
+        system_bus.parse_properties,
+        system_bus.parse_unit_states,
+    ):
+        try:
+            parse(data)
+        except ValueError:
+            continue
+
+
+def test_unit_object() -> None:
+    path = system_bus.unit_object("systemd-timesyncd.service")
+    assert path == "/org/freedesktop/systemd1/unit/systemd_2dtimesyncd_2eservice"
+
+
+def test_services() -> None:
+    def states(_: object, __: Deadline) -> dict[str, UnitState]:
+        return system_bus.parse_unit_states(fixture("linux/units.json"))
+
+    def unit(name: str, _: Deadline) -> Properties:
+        if name == "cups.service":
+            return system_bus.parse_properties(fixture("linux/unit-cups.json"))
+        return {}
+
+    reading = services.read_services(NOW, states, unit)
+    fields = by_key(reading)
+    assert values(reading.fields)["service.printSpooler.state"] == "active (running)"
+    assert fields["service.printSpooler.restarts"].value == 3
+    assert fields["service.printSpooler.since"].value == "2026-11-20T13:06:40+00:00"
+    assert fields["service.printSpooler.startType"].value == "enabled"
+    assert fields["service.timeSync.name"].value == "chrony"
+    assert fields["service.bluetooth.state"].status == "not-applicable"
+    assert "hunter2" not in repr(reading)
+
+
+@given(json_values)
+def test_a_unit_with_any_properties(value: object) -> None:
+    names = ("NRestarts", "UnitFileState", "ActiveEnterTimestamp")
+    keys = ("a", "b", "c", "d", "e")
+    for field in services.unit_fields(
+        keys, "x.service", UnitState("active", "running"), dict.fromkeys(names, value)
+    ):
+        assert field.value is not None or field.reason
+
+
+def test_bluetooth() -> None:
+    objects = system_bus.parse_objects(fixture("linux/bluez.json"))
+    reading = bluetooth.read_bluetooth(NOW, lambda _: objects)
+    assert values(reading.fields) == {
+        "peripherals.bluetoothCount": 2,
+        "peripherals.bluetoothPowered": True,
+    }
+    printer, phone = reading.peripherals
+    assert values(printer.fields)["bluetooth.name"] == "Star Micronics"
+    assert values(printer.fields)["bluetooth.batteryFraction"] == 0.83
+    assert values(printer.fields)["bluetooth.connected"] is True
+    assert "bluetooth.name" not in values(phone.fields)
+    for planted in ("Anna", "annas", "00:11:62", "A4:83", "stranger"):
+        assert planted not in repr(reading)
+
+
+@given(st.dictionaries(st.sampled_from(["Paired", "Name", "Icon", "RSSI", "Address"]), json_values))
+def test_bluetooth_takes_any_properties(properties: Properties) -> None:
+    device = {**properties, "Paired": True}
+    (found,) = bluetooth.parse_bluez({"/d": {"org.bluez.Device1": device}})
+    assert found.is_personal or isinstance(properties["Icon"], str)
+
+
+def test_network_manager() -> None:
+    objects = system_bus.parse_objects(fixture("linux/network-manager.json"))
+    assert links.parse_network_manager(objects) == {"wlan0": "Café"}
+
+
+@given(json_values)
+def test_network_manager_takes_any_ssid(value: object) -> None:
+    links.parse_network_manager(
+        {
+            "/d": {
+                "org.freedesktop.NetworkManager.Device": {"Interface": "wlan0"},
+                "org.freedesktop.NetworkManager.Device.Wireless": {"ActiveAccessPoint": "/p"},
+            },
+            "/p": {"org.freedesktop.NetworkManager.AccessPoint": {"Ssid": value}},
+        }
+    )
+
+
+def test_restarts_of_a_service(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "proc/7/cgroup": "0::/system.slice/pos.service\n",
+            "proc/8/cgroup": "0::/user.slice/user@1000.service/app.slice/pos.scope\n",
+        },
+    )
+
+    def unit(name: str, _: Deadline) -> Properties:
+        assert name == "pos.service"
+        return {"NRestarts": 4}
+
+    assert restarts.count_restarts(root, 7, NOW, unit).count == 4
+    assert restarts.count_restarts(root, 8, NOW, unit).count is None
+    assert restarts.count_restarts(root, 9, NOW, unit).status == "collection-failed"
+
+
+@given(st.text())
+def test_cgroups_take_any_text(text: str) -> None:
+    restarts.parse_service(text)
+
+
+def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real thing: a bus that accepts and stays silent, and a program that waits on it."""
+    bus = tmp_path / "bus"
+    script = tmp_path / "busctl"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_WAITING_CLIENT}' {bus}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path), "/usr/bin", "/bin"))
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(bus))
+        silent.listen()
+        started = time.monotonic()
+        with pytest.raises(TimeoutError, match="busctl did not answer"):
+            bluetooth.read_bluetooth(Deadline.after(0.5))
+        assert time.monotonic() - started < 1.5
+
+
+_WAITING_CLIENT = (
+    "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
+)
+
+
+def test_a_program_that_writes_for_ever_is_ended() -> None:
+    with pytest.raises(ValueError, match="more than"):
+        run_command(("yes",), Deadline.after(5), max_bytes=1000)
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(Unreadable) as refused:
+        run_command(("no-such-program-here",), Deadline.after(5))
+    assert refused.value.status == "unsupported"

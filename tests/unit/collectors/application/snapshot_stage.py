@@ -1,0 +1,84 @@
+"""Runs the real child and prints how it went.
+
+Run as a module with a job as its argument, in namespaces of its own, it optionally mounts a file
+system that never answers or a stand-in for one of the system's programs, and prints one JSON object:
+the events of `python -m collectors application`, its wall time and its peak memory.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from collectors.programs import find_program
+
+
+def main() -> int:
+    job = json.loads(sys.argv[1])
+    dead_mount = job.pop("dead_mount", "")
+    if dead_mount:
+        mount_dead(dead_mount)
+    stand_in = job.pop("stand_in", "")
+    if stand_in:
+        mount_stand_in(Path(stand_in))
+    silent = socket.create_server(("127.0.0.1", 0))
+    if job.pop("silent_kiosk", False):
+        job["kiosk_debug_url"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    started = time.monotonic()
+    with subprocess.Popen(
+        (sys.executable, "-m", "collectors", "application"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(job).encode() + b"\n")
+        child.stdin.flush()
+        events = [json.loads(line) for line in child.stdout]
+        child.wait(30)
+        wall_s = time.monotonic() - started
+    silent.close()
+    peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    told = {"events": events, "wall_s": wall_s, "peak_kib": peak_kib, "exit": child.returncode}
+    sys.stdout.write(json.dumps(told))
+    return 0
+
+
+def mount_stand_in(program: Path) -> None:
+    """Have `program` be run in place of the system's own of its name, in this mount namespace."""
+    own = find_program(program.name)
+    if own is None:
+        mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)
+    else:
+        mount(str(program), own, b"none", _MS_BIND)
+
+
+def mount_dead(path: str) -> None:
+    """Mount a FUSE file system nobody serves at ``path`` (mount(2), fuse(4)).
+
+    The kernel waits for the first answer of its server, which never comes: statvfs blocks, as
+    on a network mount whose server is gone.
+    """
+    device = os.open("/dev/fuse", os.O_RDWR)
+    os.set_inheritable(device, False)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+    mount("dead", path, b"fuse", 0, options)
+
+
+_MS_BIND = 4096
+
+
+def mount(source: str, target: str, kind: bytes, flags: int, options: bytes = b"") -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(os.fsencode(source), os.fsencode(target), kind, flags, options) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,307 @@
+"""The kiosk's browser, where it answers well, badly, never, or without end."""
+
+import contextlib
+import itertools
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.wire.codec import validate
+from agent.wire.payloads.application import BrowserField
+from agent.wire.vocabulary import BrowserFieldKey
+from collectors.application.collector import snapshot
+from collectors.application.cross_platform import kiosk_source
+from collectors.application.kiosk.address import parse_debug_url
+from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
+from collectors.application.kiosk.expression import SHOWN
+from collectors.application.kiosk.session import parse_answer
+from collectors.application.kiosk.targets import parse_page_ids
+from collectors.contract import ApplicationFacts, ApplicationJob, Field
+from tests.fakes.devtools import (
+    PAGE_ADDRESS,
+    PAGE_TITLE,
+    Treat,
+    answer_with,
+    devtools_port,
+)
+from tests.unit.collectors.application.fixtures import RecordingRun
+from tests.unit.collectors.application.linux.test_disks import json_values
+
+ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
+
+
+def collected(url: str, max_duration_s: float = 5) -> ApplicationFacts:
+    source = kiosk_source(ApplicationJob(max_duration_s, kiosk_debug_url=url))
+    return snapshot([source], max_duration_s, RecordingRun())
+
+
+def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:
+    assert [field.key for field in fields] == list(BROWSER_KEYS)
+    for field in fields:
+        validate({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
+
+
+def test_the_keys_are_the_contracts() -> None:
+    assert set(BROWSER_KEYS) == set(get_args(BrowserFieldKey))
+    assert len(BROWSER_KEYS) == 34
+
+
+def test_without_a_kiosk_each_key_says_so() -> None:
+    facts = collected("")
+    assert_fits_the_contract(facts.browser_fields)
+    for field in facts.browser_fields:
+        assert (field.status, field.reason) == ("not-applicable", "no kiosk browser is configured")
+    assert not facts.failures
+
+
+def test_a_browser_that_answers() -> None:
+    with devtools_port({"A": answer_with(ANSWERS)}) as port:
+        facts = collected(port.url)
+    assert_fits_the_contract(facts.browser_fields)
+    assert {field.value for field in facts.browser_fields} == set(BROWSER_KEYS)
+    assert PAGE_ADDRESS not in repr(facts)
+    assert PAGE_TITLE not in repr(facts)
+    methods = [method for _, method, _ in port.asked]
+    assert methods == ["Page.getFrameTree", "Page.createIsolatedWorld", "Runtime.evaluate"]
+    params = port.asked[-1][2]
+    assert params["contextId"] == 7
+    assert params["userGesture"] is False
+
+
+def shown_as(visible: bool, focused: bool, name: str) -> Callable[..., dict[str, object] | None]:
+    values = json.dumps({key: {"value": name} for key in BROWSER_KEYS})
+
+    def answer(method: str, params: dict[str, object]) -> dict[str, object] | None:
+        is_look = params.get("expression") == SHOWN
+        return answer_with(json.dumps([visible, focused]) if is_look else values)(method, params)
+
+    return answer
+
+
+def test_of_several_pages_the_one_on_the_screen_is_read() -> None:
+    pages = {
+        "HIDDEN": shown_as(False, False, "hidden"),
+        "FROZEN": lambda _method, _params: None,
+        "VISIBLE": shown_as(True, False, "visible"),
+        "FOCUSED": shown_as(True, True, "focused"),
+    }
+    with devtools_port(pages) as port:
+        facts = collected(port.url)
+    assert {field.value for field in facts.browser_fields} == {"focused"}
+
+
+def no_treatment(_: socket.socket, __: bytes) -> bool:
+    return False
+
+
+def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Treat:
+    """Answers connections that begin with ``after`` by ``first``, then ``chunk`` without end."""
+
+    def treat(connection: socket.socket, data: bytes) -> bool:
+        if not data.startswith(after):
+            return False
+        with contextlib.suppress(OSError):
+            connection.sendall(first)
+            for _ in itertools.repeat(None):
+                connection.sendall(chunk)
+        return True
+
+    return treat
+
+
+WEBSOCKET = b"GET /devtools/page/"
+CASES: dict[str, tuple[Treat, str]] = {
+    "garbage instead of HTTP": (streams(b"\xff\x00garbage" * 1000), "does not speak HTTP"),
+    "an endless head": (streams(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
+    "an endless body": (streams(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
+    "an endless handshake": (streams(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", after=WEBSOCKET), ""),
+    "garbage instead of a handshake": (streams(b"\xff\x00" * 500, after=WEBSOCKET), "WebSocket"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_port_that_streams_for_ever(name: str) -> None:
+    treat, reason = CASES[name]
+    assert_fails_in_time({"A": answer_with(ANSWERS)}, treat, reason)
+
+
+def test_a_port_that_accepts_and_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        facts = collected(f"http://127.0.0.1:{silent.getsockname()[1]}", 1.0)
+        assert time.monotonic() - started < 1.6
+    assert_all_failed(facts, "did not answer in time")
+
+
+def test_a_page_that_is_busy_for_ever() -> None:
+    def busy(method: str, params: dict[str, object]) -> dict[str, object] | None:
+        return None if method == "Runtime.evaluate" else answer_with("")(method, params)
+
+    assert_fails_in_time({"A": busy}, no_treatment, "did not answer in time")
+
+
+@pytest.mark.parametrize("value", [None, 7, "", "no json", "[]", "[" * 100_000])
+def test_a_page_that_answers_nonsense(value: object) -> None:
+    assert_fails_in_time({"A": answer_with(value)}, no_treatment, "")
+
+
+def test_a_browser_without_a_page() -> None:
+    assert_fails_in_time({}, no_treatment, "has no page open")
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    assert_all_failed(collected(url), "no kiosk browser listens there")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.0.2.1:9222",
+        "http://till.example:9222",
+        "http://127.0.0.1.example:9222",
+        "http://0.0.0.0:9222",
+        "http://[::ffff:192.0.2.1]:9222",
+        "http://user:pw@127.0.0.1:9222",
+        "https://127.0.0.1:9222",
+        "http://127.0.0.1",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1:secret",
+        "http://[secret",
+        "file:///etc/passwd",
+    ],
+)
+def test_only_loopback_is_asked(url: str) -> None:
+    facts = collected(url)
+    assert_all_failed(facts, "")
+    assert "passwd" not in repr(facts)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:9", "http://127.0.0.1:9", "http://[::1]:9/"])
+def test_loopback_in_each_spelling(url: str) -> None:
+    assert parse_debug_url(url).port == 9
+
+
+@given(st.text())
+def test_an_address_of_any_text_is_loopback_or_refused(url: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert parse_debug_url(url).host in {"127.0.0.1", "::1"} or "127." in url
+
+
+# ---------------------------------------------------------------------------- parsers
+
+
+def field_of(key: str, entry: object) -> Field:
+    fields = {field.key: field for field in parse_values(json.dumps({key: entry}))}
+    return fields[key]
+
+
+def test_values_are_bounded_as_the_contract_counts() -> None:
+    assert len(str(field_of("browser.userAgent", {"value": "x" * 500}).value)) == 256
+    emoji = str(field_of("browser.userAgent", {"value": "\U0001f600" * 500}).value)
+    assert len(emoji.encode("utf-16-le")) // 2 == 256
+    languages = field_of("browser.languages", {"value": ["de"] * 40}).value
+    assert languages == ("de",) * 32
+
+
+@pytest.mark.parametrize(
+    ("entry", "status"),
+    [
+        ({"value": None}, "unsupported"),
+        ({"error": "NotAllowedError"}, "permission-denied"),
+        ({"error": "SecurityError"}, "permission-denied"),
+        ({"error": "NotSupportedError"}, "unsupported"),
+        ({"error": "TypeError"}, "unsupported"),
+        ({"error": "TimeoutError"}, "collection-failed"),
+        ({"error": {"x": 1}}, "collection-failed"),
+        ({"value": {"x": 1}}, "collection-failed"),
+        ({"value": [1]}, "collection-failed"),
+        ({"value": 1e308}, "collection-failed"),
+        ("x", "collection-failed"),
+        (None, "collection-failed"),
+    ],
+)
+def test_what_is_missing_is_classed(entry: object, status: str) -> None:
+    field = field_of("browser.batteryCharging", entry)
+    assert field.status == status
+    assert field.value is None
+
+
+def test_an_insecure_page_says_why() -> None:
+    text = json.dumps(
+        {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
+    )
+    reasons = {field.key: field.reason for field in parse_values(text)}
+    assert "not secure" in str(reasons["browser.usbAuthorizedDevices"])
+
+
+entries = st.dictionaries(st.sampled_from(["value", "error"]), json_values)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.sampled_from(BROWSER_KEYS), entries | json_values, max_size=5))
+def test_any_answer_of_the_page_fits_the_contract(told: dict[str, object]) -> None:
+    assert_fits_the_contract(parse_values(json.dumps(told)))
+
+
+@given(st.text())
+def test_any_text_of_the_page_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        parse_values(text)
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
+def test_any_list_of_targets_is_read_or_refused(body: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        parse_page_ids(body)
+
+
+def test_targets() -> None:
+    targets = [
+        {"type": "page", "id": "A", "url": "https://x"},
+        {"type": "page", "id": "../../json/close/A"},
+        {"type": "page", "id": "D", "url": "devtools://devtools/x"},
+        {"type": "iframe", "id": "I"},
+        *({"type": "page", "id": f"P{n}"} for n in range(40)),
+    ]
+    ids = parse_page_ids(json.dumps(targets).encode())
+    assert ids[:2] == ("A", "P0")
+    assert len(ids) == 16
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps({"id": 1, "result": value}).encode()))
+def test_any_message_is_read_or_refused(data: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        answer = parse_answer(data, 1)
+        assert answer is None or isinstance(answer, dict)
+
+
+def test_an_error_answer_does_not_quote_the_page() -> None:
+    data = json.dumps({"id": 1, "error": {"code": -32000, "message": PAGE_ADDRESS}}).encode()
+    with pytest.raises(ValueError, match="-32000") as refused:
+        parse_answer(data, 1)
+    assert "secret" not in str(refused.value)
+
+
+def assert_fails_in_time(pages: dict[str, object], treat: Treat, reason: str) -> None:
+    with devtools_port(pages, treat) as port:
+        started = time.monotonic()
+        facts = collected(port.url, 1.5)
+        assert time.monotonic() - started < 2.2
+        assert_all_failed(facts, reason)
+
+
+def assert_all_failed(facts: ApplicationFacts, reason: str) -> None:
+    assert_fits_the_contract(facts.browser_fields)
+    assert {field.status for field in facts.browser_fields} == {"collection-failed"}
+    assert reason in str(facts.browser_fields[0].reason)
+    assert [failure.step for failure in facts.failures] == ["kiosk"]
+    assert "secret" not in repr(facts)

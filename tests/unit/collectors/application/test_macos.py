@@ -1,0 +1,176 @@
+"""What macOS' own programs tell, in the shapes they write."""
+
+import contextlib
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.macos import commands, profiler, readers
+from collectors.application.text import decode
+from tests.unit.collectors.application.fixtures import by_key, fixture, values
+from tests.unit.collectors.application.linux.test_disks import json_values
+
+NOW = Deadline.after(3600)
+
+FILES = {
+    "SPUSBDataType": "usb.json",
+    "SPUSBHostDataType": "usb-host.json",
+    "SPBluetoothDataType": "bluetooth.json",
+    "SPHardwareDataType": "hardware.json",
+    "SPDisplaysDataType": "displays.json",
+    "SPAirPortDataType": "airport.json",
+    "SPNVMeDataType": "nvme.json",
+}
+
+
+def profile(data_type: str, _: Deadline) -> bytes:
+    if data_type == "SPSerialATADataType":
+        return b'{"SPSerialATADataType":[]}'
+    return fixture(f"macos/{FILES[data_type]}")
+
+
+def test_usb_up_to_macos_15() -> None:
+    hub, printer = profiler.parse_usb(fixture("macos/usb.json"))
+    assert (hub.vendor_id, hub.speed_megabits) == (0x05E3, 480.0)
+    assert (printer.vendor_id, printer.product_id, printer.product) == (0x04B8, 0x0E15, "TM-T20II")
+    assert printer.place == "0x01130000"
+
+
+def test_usb_from_macos_26() -> None:
+    (scanner,) = profiler.parse_usb(fixture("macos/usb-host.json"))
+    assert (scanner.vendor_id, scanner.vendor) == (0x05E0, "Symbol Technologies")
+    assert scanner.speed_megabits == 12.0
+
+
+def test_usb_reading() -> None:
+    reading = readers.read_usb(NOW, profile)
+    assert by_key(reading)["peripherals.usbCount"].value == 2
+    assert values(reading.peripherals[1].fields)["usb.guess"] == "printer"
+
+
+def test_bluetooth() -> None:
+    reading = readers.read_bluetooth(NOW, profile)
+    assert values(reading.fields) == {
+        "peripherals.bluetoothCount": 2,
+        "peripherals.bluetoothPowered": True,
+    }
+    keyboard, phone = reading.peripherals
+    told = values(keyboard.fields)
+    assert told["bluetooth.name"] == "Magic Keyboard"
+    assert told["bluetooth.batteryFraction"] == 0.91
+    assert told["bluetooth.signalDbm"] == -49
+    assert "bluetooth.name" not in values(phone.fields)
+    assert "Anna" not in repr(reading)
+
+
+def test_hardware() -> None:
+    told = values(readers.read_hardware(NOW, profile).fields)
+    assert told["hardware.model"] == "Mac14,3"
+    assert told["hardware.cpuModel"] == "Apple M2"
+
+
+def test_displays() -> None:
+    told = values(readers.read_displays(NOW, profile).fields)
+    assert told["display.count"] == 1
+    assert told["display.0.preferredMode"] == "1920 x 1080 @ 60.00Hz"
+
+
+def test_drives() -> None:
+    told = values(readers.read_drives(NOW, profile).fields)
+    assert told["disk.drive.disk0.health"] == "good"
+    assert told["disk.drive.disk0.sizeBytes"] == 251000193024
+
+
+def test_airport() -> None:
+    found = profiler.parse_airport(fixture("macos/airport.json"))
+    assert (found["en1"].ssid, found["en1"].signal_dbm) == ("Venue", -55)
+    assert (found["en2"].ssid, found["en2"].status) == (None, "permission-denied")
+    assert found["awdl0"].status == "not-applicable"
+
+
+def test_no_serial_number_leaves_macos() -> None:
+    readings = [
+        reader(NOW, profile)
+        for reader in (
+            readers.read_usb,
+            readers.read_bluetooth,
+            readers.read_hardware,
+            readers.read_displays,
+            readers.read_drives,
+        )
+    ]
+    assert "MACSERIAL" not in repr(readings)
+
+
+def test_small_programs() -> None:
+    servers = commands.parse_name_servers(decode(fixture("macos/scutil-dns.txt")))
+    assert servers == ("192.168.1.1", "fe80::1")
+    ports = commands.parse_hardware_ports(decode(fixture("macos/hardware-ports.txt")))
+    assert ports == {"en0": "ethernet", "en1": "wifi", "bridge0": "bridge"}
+    version = commands.parse_sw_vers("ProductName:\t\tmacOS\nProductVersion:\t\t15.5\n")
+    assert version == {"ProductName": "macOS", "ProductVersion": "15.5"}
+
+
+def test_services() -> None:
+    jobs = commands.parse_launchctl(decode(fixture("macos/launchctl-list.txt")))
+    fields = by_key(readers.service_reading(jobs))
+    assert fields["service.timeSync.state"].value == "running"
+    assert fields["service.printSpooler.state"].value == "waiting"
+    assert fields["service.bluetooth.state"].status == "unsupported"
+
+
+@given(st.text())
+def test_small_programs_may_write_anything(text: str) -> None:
+    commands.parse_sw_vers(text)
+    commands.parse_name_servers(text)
+    commands.parse_hardware_ports(text)
+    readers.service_reading(commands.parse_launchctl(text))
+
+
+@given(st.binary())
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    read_all_of(data)
+
+
+NAMES = (
+    "_items _name vendor_id product_id serial_num device_speed USBDeviceKeyVendorID "
+    "controller_properties device_connected device_not_connected device_batteryLevelMain "
+    "spdisplays_ndrvs spairport_airport_interfaces spairport_current_network_information "
+    "bsd_name smart_status size_in_bytes machine_model"
+).split()
+entries = st.recursive(
+    json_values,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=50)
+@given(st.sampled_from(sorted(FILES)), entries)
+def test_any_shape_is_read_or_refused(data_type: str, entry: object) -> None:
+    read_all_of(json.dumps({data_type: [entry]}).encode())
+
+
+def test_deep_nesting_ends() -> None:
+    data: object = {"vendor_id": "0x1"}
+    for _ in range(100):
+        data = {"_items": [data]}
+    assert profiler.parse_usb(json.dumps({"SPUSBDataType": [data]}).encode()) == ()
+
+
+def read_all_of(data: bytes) -> None:
+    for reader in (
+        readers.read_usb,
+        readers.read_bluetooth,
+        readers.read_hardware,
+        readers.read_displays,
+        readers.read_drives,
+    ):
+        with contextlib.suppress(ValueError):
+            reader(NOW, lambda _type, _deadline: data)
+    with contextlib.suppress(ValueError):
+        profiler.parse_airport(data)

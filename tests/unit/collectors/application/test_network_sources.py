@@ -1,0 +1,290 @@
+"""Name servers, proxy, interfaces, Wi-Fi, and whether the service answers."""
+
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux import links
+from collectors.application.readers import interfaces, resolver, service_probe
+from collectors.application.readers.certificate import Issued, parse_certificate
+from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.system_bus import parse_objects
+from collectors.application.text import decode
+from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+
+NOW = Deadline.after(3600)
+
+
+def test_resolv_conf_and_the_stub(tmp_path: Path) -> None:
+    root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
+    assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
+    stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
+    plant(root, {"run/systemd/resolve/resolv.conf": stub})
+    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
+
+
+def test_a_machine_without_name_servers(tmp_path: Path) -> None:
+    reading = resolver.read_resolver(lambda _: resolver.servers_of(tmp_path, NOW), "x", NOW)
+    assert by_key(reading)["network.dnsServers"].status == "not-applicable"
+
+
+@given(st.text())
+def test_resolv_conf_takes_any_text(text: str) -> None:
+    for server in resolver.parse_resolv_conf(text):
+        ipaddress.ip_address(server)
+
+
+def test_a_proxy_leaves_its_password_here() -> None:
+    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"})
+    assert field.value == "proxy.example:3128"
+    assert resolver.proxy_field({}).status == "not-applicable"
+
+
+def test_a_service_on_this_machine_is_asked_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        url = f"http://127.0.0.1:{service.getsockname()[1]}"
+        fields = by_key(service_probe.read_service(url, Deadline.after(5)))
+    assert fields["network.service.reachable"].value is True
+    fields = by_key(service_probe.read_service("http://ops.example", Deadline.after(5)))
+    assert fields["network.service.reachable"].status == "not-applicable"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://anna:12/34@proxy:3128", "http://anna:p@s#s?w@proxy:3128", "anna:p/w@proxy:3128"],
+)
+def test_a_password_that_is_no_valid_one_stays_too(url: str) -> None:
+    assert resolver.host_and_port(url) == "proxy:3128"
+
+
+@given(st.text())
+def test_a_proxy_of_any_text(text: str) -> None:
+    found = resolver.host_and_port(text)
+    assert found is None or "@" not in found
+
+
+def test_this_machines_loopback_interface() -> None:
+    def known(names: tuple[str, ...], _: Deadline) -> Links:
+        return Links({"lo": "loopback"}, {"lo": Wireless("Venue", -60)})
+
+    reading = interfaces.read_interfaces(NOW, known)
+    loopback = next(entry for entry in reading.interfaces if entry.id == "lo")
+    told = values(loopback.fields)
+    assert told["interface.type"] == "loopback"
+    assert "127.0.0.1/8" in told["interface.addresses"]  # a tuple of texts
+    assert told["interface.wifiSsid"] == "Venue"
+    assert told["interface.receiveErrors"] == 0
+    assert len({field.key for field in loopback.fields}) == len(loopback.fields)
+
+
+def test_addresses() -> None:
+    entry = psutil._ntp.snicaddr
+    found = [
+        entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
+        entry(socket.AF_INET, "192.0.2.7", "255.255.254.0", None, None),
+        entry(socket.AF_INET6, "fe80::1%eth0", "ffff:ffff:ffff:ffff::", None, None),
+        entry(socket.AF_INET6, "2001:db8::1", None, None, None),
+    ]
+    told = values(interfaces.address_fields(found))
+    assert told["interface.macAddress"] == "aa:bb:cc:00:11:22"
+    assert told["interface.addresses"] == ("192.0.2.7/23", "fe80::1/64", "2001:db8::1")
+
+
+@given(st.text(), st.none() | st.text())
+def test_addresses_take_any_text(address: str, netmask: str | None) -> None:
+    interfaces.with_prefix(address, netmask)
+
+
+def test_link_types(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "eth0/type": "1\n",
+            "eth0/device/vendor": "0x8086\n",
+            "veth1/type": "1\n",
+            "wlan0/type": "1\n",
+            "wlan0/wireless/link": "0\n",
+            "br0/type": "1\n",
+            "br0/uevent": "DEVTYPE=bridge\nINTERFACE=br0\n",
+            "lo/type": "772\n",
+            "tun0/type": "65534\n",
+        },
+    )
+    names = ("eth0", "veth1", "wlan0", "br0", "lo", "tun0", "gone")
+    assert [links.link_type(root / name) for name in names] == [
+        "ethernet",
+        "virtual",
+        "wifi",
+        "bridge",
+        "loopback",
+        "tunnel",
+        "other",
+    ]
+
+
+def test_wireless_by_the_kernel_or_by_network_manager(tmp_path: Path) -> None:
+    root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
+    objects = parse_objects(fixture("linux/network-manager.json"))
+    found = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    assert found["wlan0"] == Wireless("Kernel", -56)
+    found = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    assert found["wlan0"] == Wireless("Café", -56)
+
+
+def test_the_kernel_names_no_network_for_loopback() -> None:
+    assert links.ssid_by_ioctl("lo") is None
+
+
+@given(st.text())
+def test_signals_take_any_text(text: str) -> None:
+    assert all(level < 0 for level in links.parse_signals(text).values())
+
+
+def test_signals() -> None:
+    assert links.parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
+
+
+# ---------------------------------------------------------------------------- the service
+
+
+def self_signed() -> tuple[bytes, bytes]:
+    """A certificate of a made-up issuer for localhost, and its key, both PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Nosy Middlebox Ltd"),
+            x509.NameAttribute(NameOID.COMMON_NAME, "Inspecting CA \u2603"),
+        ]
+    )
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(issuer)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(4711)
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC))
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private
+
+
+CERTIFICATE, KEY = self_signed()
+DER = ssl.PEM_cert_to_DER_cert(CERTIFICATE.decode())
+
+
+def test_certificate() -> None:
+    assert parse_certificate(DER) == Issued(
+        "Nosy Middlebox Ltd, Inspecting CA \u2603", "2031-05-06T07:08:09+00:00"
+    )
+
+
+@given(st.binary())
+def test_a_certificate_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - no random bytes are a certificate
+        parse_certificate(data)
+
+
+@given(st.integers(0, len(DER) - 1), st.integers(0, 255))
+def test_a_damaged_certificate_is_read_or_refused(position: int, byte: int) -> None:
+    damaged = DER[:position] + bytes([byte]) + DER[position + 1 :]
+    try:
+        assert len(parse_certificate(damaged).issuer) <= 256
+    except ValueError:
+        return
+
+
+@pytest.fixture
+def tls_service(tmp_path: Path) -> Iterator[int]:
+    """A TLS server with a certificate nobody trusts; yields its port."""
+    plant(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+
+        def serve() -> None:
+            for _ in range(2):
+                try:
+                    connection, _address = server.accept()
+                    with connection, context.wrap_socket(connection, server_side=True) as tls:
+                        tls.recv(1)
+                except OSError:
+                    continue
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
+    reading = service_probe.read_service(f"https://localhost:{tls_service}/", Deadline.after(5))
+    told = values(reading.fields)
+    assert told["network.service.reachable"] is True
+    assert told["network.service.tlsTrusted"] is False
+    assert told["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
+    assert told["network.service.tlsVersion"] == "TLSv1.3"
+    assert told["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
+    assert 0 <= float(str(told["network.service.connectMilliseconds"])) < 5000
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def test_a_service_that_is_down() -> None:
+    reading = service_probe.read_service(f"https://127.0.0.1:{closed_port()}", Deadline.after(5))
+    fields = by_key(reading)
+    assert fields["network.service.reachable"].value is False
+    assert fields["network.service.error"].value == "Connection refused"
+    assert fields["network.service.tlsIssuer"].status == "not-applicable"
+
+
+def test_a_service_that_accepts_and_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        fields = by_key(service_probe.read_service(url, Deadline.after(0.4)))
+        assert time.monotonic() - started < 1.5
+    assert fields["network.service.reachable"].value is True
+    assert fields["network.service.tlsIssuer"].status == "collection-failed"
+
+
+def test_a_service_without_tls() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        url = f"http://127.0.0.1:{plain.getsockname()[1]}"
+        fields = by_key(service_probe.read_service(url, Deadline.after(5)))
+    assert fields["network.service.reachable"].value is True
+    assert fields["network.service.tlsIssuer"].status == "not-applicable"
+
+
+@pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
+def test_no_service(url: str) -> None:
+    for field in service_probe.read_service(url, NOW).fields:
+        assert field.status == "not-applicable"

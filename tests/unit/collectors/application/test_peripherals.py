@@ -1,0 +1,138 @@
+"""USB devices, screens, and what a device most likely is."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.linux import displays, usb
+from collectors.application.linux.edid import Screen, parse_edid
+from collectors.application.readers.peripherals import UsbDevice, guess
+from tests.unit.collectors.application.fixtures import by_key, plant, values
+
+NOW = Deadline.after(3600)
+
+USB = "sys/bus/usb/devices"
+
+
+def usb_tree(root: Path) -> Path:
+    plant(
+        root,
+        {
+            f"{USB}/usb1/idVendor": "1d6b\n",
+            f"{USB}/1-1/idVendor": "04b8\n",
+            f"{USB}/1-1/idProduct": "0e15\n",
+            f"{USB}/1-1/manufacturer": "EPSON\n",
+            f"{USB}/1-1/product": "TM-T20II\x1b[2J\n",
+            f"{USB}/1-1/serial": "LINUXSERIAL3\n",
+            f"{USB}/1-1/speed": "12\n",
+            f"{USB}/1-1/bDeviceClass": "00\n",
+            f"{USB}/1-1:1.0/bInterfaceClass": "07\n",
+            f"{USB}/1-1.2/idVendor": "05f9\n",
+            f"{USB}/1-1.2/idProduct": "zzzz\n",
+            f"{USB}/1-1.2:1.0/bInterfaceClass": "03\n",
+            f"{USB}/1-1.2:1.0/0003:05F9:2204.0001/report_descriptor": b"\x05\x8c\x09\x02\xa1\x01",
+        },
+    )
+    (root / USB / "1-1:1.0/driver").symlink_to("../../../../bus/usb/drivers/usblp")
+    return root
+
+
+def test_usb(tmp_path: Path) -> None:
+    reading = usb.read_usb(usb_tree(tmp_path), NOW)
+    assert by_key(reading)["peripherals.usbCount"].value == 2
+    printer, scanner = reading.peripherals
+    told = values(printer.fields)
+    assert printer.id == "usb-1-1"
+    assert told["usb.vendorId"] == "04b8"
+    assert told["usb.product"] == "TM-T20II [2J"
+    assert told["usb.classes"] == ("printer",)
+    assert told["usb.drivers"] == ("usblp",)
+    assert told["usb.guess"] == "printer"
+    assert told["usb.serialFingerprint"] != "LINUXSERIAL3"
+    assert values(scanner.fields)["usb.guess"] == "barcode-scanner"
+    assert "usb.productId" not in values(scanner.fields)
+    assert "LINUXSERIAL3" not in repr(reading)
+
+
+def test_a_machine_without_usb(tmp_path: Path) -> None:
+    assert usb.read_usb(tmp_path, NOW).fields[0].status == "not-applicable"
+
+
+@pytest.mark.parametrize(
+    ("device", "kind"),
+    [
+        (UsbDevice("1", classes=(0x03, 0x07)), "printer"),
+        (UsbDevice("1", classes=(0x0B,)), "card-reader"),
+        (UsbDevice("1", usage_pages=(0x01, 0x8D)), "scale"),
+        (UsbDevice("1", usage_pages=(0x8E,)), "card-reader"),
+        (UsbDevice("1", product="Handheld Barcode Scanner"), "barcode-scanner"),
+        (UsbDevice("1", vendor_id=0x11CA), "payment-terminal"),
+        (UsbDevice("1", vendor_id=0x04B8, product="Perfection Scanner"), "barcode-scanner"),
+        (UsbDevice("1", vendor_id=0x1234, classes=(0x03,)), None),
+    ],
+)
+def test_guesses(device: UsbDevice, kind: str | None) -> None:
+    assert guess(device) == kind
+
+
+@given(st.binary())
+def test_a_descriptor_of_any_bytes(data: bytes) -> None:
+    page = usb.parse_usage_page(data)
+    assert page is None or 0 <= page <= 0xFFFF
+
+
+def edid(name: bytes = b"E022\n") -> bytes:
+    """The base block of a touch screen by ELO, with its serial number in it."""
+    block = bytearray(128)
+    block[:8] = b"\x00\xff\xff\xff\xff\xff\xff\x00"
+    block[8:10] = ((5 << 10) | (12 << 5) | 15).to_bytes(2, "big")
+    block[21:23] = bytes([48, 27])
+    block[54:72] = b"\x00\x00\x00\xff\x00SCREENSERIAL\n"
+    block[72:90] = (b"\x00\x00\x00\xfc\x00" + name).ljust(18, b" ")
+    return bytes(block)
+
+
+def test_edid() -> None:
+    assert parse_edid(edid()) == Screen("ELO", "E022", 48, 27)
+    assert parse_edid(b"") is None
+
+
+@given(st.binary(max_size=200), st.binary(max_size=13))
+def test_edid_takes_any_bytes(data: bytes, name: bytes) -> None:
+    parse_edid(data)
+    parse_edid(edid(name))
+
+
+def test_displays(tmp_path: Path) -> None:
+    card = "sys/class/drm/card0-HDMI-A-1"
+    root = plant(
+        tmp_path,
+        {
+            "sys/class/drm/card0/dev": "226:0\n",
+            f"{card}/status": "connected\n",
+            f"{card}/enabled": "enabled\n",
+            f"{card}/dpms": "Off\n",
+            f"{card}/modes": "1920x1080\n1280x720\n",
+            f"{card}/edid": edid(),
+            "sys/class/drm/card0-DP-1/status": "disconnected\n",
+        },
+    )
+    reading = displays.read_displays(root, NOW)
+    assert values(reading.fields) == {
+        "display.count": 1,
+        "display.connectors": ("DP-1", "HDMI-A-1"),
+        "display.HDMI-A-1.preferredMode": "1920x1080",
+        "display.HDMI-A-1.enabled": True,
+        "display.HDMI-A-1.power": "Off",
+        "display.HDMI-A-1.maker": "ELO",
+        "display.HDMI-A-1.model": "E022",
+    }
+    assert "SCREENSERIAL" not in repr(reading)
+
+
+def test_a_machine_without_a_screen_output(tmp_path: Path) -> None:
+    for field in displays.read_displays(tmp_path, NOW).fields:
+        assert field.status == "not-applicable"

@@ -1,0 +1,84 @@
+"""The venue's own programs."""
+
+import os
+
+import psutil
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers import processes
+from collectors.application.readers import resources as measured
+from collectors.application.readers.processes import Restarts, Sample
+from tests.unit.collectors.application.fixtures import by_key, values
+
+NOW = Deadline.after(3600)
+
+
+def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
+    return Sample(pid, "Pos.exe", created, cpu_s, 1000)
+
+
+def test_a_running_program() -> None:
+    tables = iter([(sample(1, 5.0),), (sample(1, 5.25), sample(2, 0.5, 1_795_000_100.0))])
+    reading = processes.read_processes(
+        ("pos",),
+        NOW,
+        lambda pid, _: Restarts(pid),
+        table=lambda _: next(tables),
+        wait=lambda _: None,
+    )
+    assert values(reading.fields) == {
+        "process.watched": ("pos",),
+        "process.pos.running": True,
+        "process.pos.count": 2,
+        "process.pos.startedAt": "2026-11-18T11:06:40+00:00",
+        "process.pos.cpuFraction": 0.75,
+        "process.pos.memoryBytes": 2000,
+        "process.pos.restartsSinceBoot": 1,
+    }
+
+
+def test_a_program_that_is_not_running() -> None:
+    fields = by_key(
+        processes.read_processes(("pos",), NOW, table=lambda _: (), wait=lambda _: None)
+    )
+    assert fields["process.pos.running"].value is False
+    assert fields["process.pos.count"].value == 0
+    assert fields["process.pos.memoryBytes"].status == "not-applicable"
+
+
+def test_nothing_watched_looks_at_nothing() -> None:
+    def table(_: frozenset[str]) -> tuple[Sample, ...]:
+        raise AssertionError("there is nothing to look for")
+
+    assert values(processes.read_processes((), NOW, table=table).fields) == {"process.watched": ()}
+
+
+def test_this_process_is_found() -> None:
+    name = psutil.Process().name()
+    found = processes.read_table(frozenset({processes.program_name(name)}))
+    mine = next(entry for entry in found if entry.pid == os.getpid())
+    assert mine.memory_bytes > 0
+
+
+def test_too_many_watched_are_counted() -> None:
+    names = tuple(f"p{n}" for n in range(40))
+    reading = processes.read_processes(names, NOW, table=lambda _: (), wait=lambda _: None)
+    assert reading.truncated
+    assert reading.limitations == ("8 watched programs beyond 32 were left out",)
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_names_of_any_text(names: list[str]) -> None:
+    reading = processes.read_processes(names, NOW, table=lambda _: (), wait=lambda _: None)
+    keys = [field.key for field in reading.fields]
+    assert len(set(keys)) == len(keys)
+
+
+def test_core_uses() -> None:
+    times = type(psutil.cpu_times())
+    zeros = dict.fromkeys(times._fields, 0.0)
+    before = times(**zeros)
+    after = times(**{**zeros, "user": 1.0, "idle": 2.0, "iowait": 1.0})
+    assert measured.core_uses([before, before], [after, before]) == [0.25, 0.0]

@@ -1,0 +1,111 @@
+"""One hung or crashing source costs its own fields, and the time is kept."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from collectors.application.collector import snapshot
+from collectors.application.deadline import Deadline
+from collectors.application.source import Reading, Source, Unreadable, available
+from tests.unit.collectors.application.fixtures import RecordingRun, by_key
+
+
+def telling(name: str, key: str) -> Source:
+    return Source(name, "test", (key,), lambda _: Reading((available(key, "test", name),)))
+
+
+def raising(name: str, key: str, error: Exception) -> Source:
+    def read(_: Deadline) -> Reading:
+        raise error
+
+    return Source(name, "test", (key,), read)
+
+
+@pytest.fixture
+def hung() -> Iterator[Callable[..., Source]]:
+    """Sources that answer only when the test is over."""
+    over = threading.Event()
+
+    def make(name: str, key: str, deadline_s: float = 0.2) -> Source:
+        def read(_: Deadline) -> Reading:
+            over.wait(30)
+            return Reading((available(key, "test", "too late"),))
+
+        return Source(name, "test", (key,), read, deadline_s)
+
+    yield make
+    over.set()
+
+
+def test_a_hung_source_costs_its_own_fields(hung: Callable[..., Source]) -> None:
+    started = time.monotonic()
+    facts = snapshot([hung("stuck", "a.stuck"), telling("fine", "a.fine")], 5, RecordingRun())
+    assert time.monotonic() - started < 2
+    fields = by_key(facts)
+    assert fields["a.stuck"].status == "collection-failed"
+    assert "time" in (fields["a.stuck"].reason or "")
+    assert fields["a.fine"].value == "fine"
+    assert [failure.step for failure in facts.failures] == ["stuck"]
+
+
+def test_the_jobs_time_bounds_every_source(hung: Callable[..., Source]) -> None:
+    started = time.monotonic()
+    facts = snapshot([hung(f"s{n}", f"k.{n}", 60) for n in range(20)], 0.8, RecordingRun())
+    assert time.monotonic() - started < 0.8 + 0.5
+    assert len(facts.fields) == 20
+    assert len(facts.failures) == 20
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "is_failure"),
+    [
+        (ZeroDivisionError("x"), "collection-failed", True),
+        (RecursionError(), "collection-failed", True),
+        (PermissionError(13, "Permission denied", "/home/anna/x"), "permission-denied", False),
+        (FileNotFoundError(2, "No such file", "/home/anna/x"), "collection-failed", True),
+        (Unreadable("unsupported", "no such thing here"), "unsupported", False),
+        (Unreadable("not-applicable", "none is fitted"), "not-applicable", False),
+    ],
+)
+def test_an_error_is_classed_and_said(error: Exception, status: str, is_failure: bool) -> None:
+    facts = snapshot([raising("bad", "a.bad", error), telling("ok", "a.ok")], 5, RecordingRun())
+    field = by_key(facts)["a.bad"]
+    assert field.status == status
+    assert field.value is None
+    assert field.reason
+    assert "anna" not in field.reason
+    assert bool(facts.failures) is is_failure
+    assert by_key(facts)["a.ok"].status == "available"
+
+
+def test_a_key_that_is_owed_and_not_told_stands_in_the_snapshot() -> None:
+    source = Source("half", "test", ("a.one", "a.two"), telling("half", "a.one").read)
+    fields = by_key(snapshot([source], 5, RecordingRun()))
+    assert fields["a.two"].status == "collection-failed"
+
+
+def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
+    run = RecordingRun()
+    sources = [telling("a", "k.a"), hung("b", "k.b"), telling("c", "k.c")]
+    snapshot(sources, 5, run)
+    assert 2 <= len(run.checkpoints) <= 3
+    for facts in run.checkpoints:
+        assert [field.key for field in facts.fields] == ["k.a", "k.b", "k.c"]
+    assert run.steps[-1] == ("sources", 3, 3)
+
+
+def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> None:
+    started = time.monotonic()
+    facts = snapshot([telling("a", "k.a"), hung("b", "k.b", 60)], 60, RecordingRun(cancel_at=1))
+    assert time.monotonic() - started < 1
+    assert facts.cancelled
+    assert not facts.failures
+    assert by_key(facts)["k.a"].value == "a"
+    assert by_key(facts)["k.b"].status == "collection-failed"
+
+
+def test_the_duration_is_true() -> None:
+    facts = snapshot([telling("a", "k.a")], 5, RecordingRun())
+    assert 0 <= facts.duration_ms < 1000

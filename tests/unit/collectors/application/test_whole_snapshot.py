@@ -1,0 +1,210 @@
+"""The child as it is run for the agent: its keys, its bounds, its time and its memory."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from agent.wire.codec import validate
+from agent.wire.payloads.application import (
+    BrowserField,
+    Peripheral,
+    Snapshot,
+    SnapshotField,
+    SnapshotInterface,
+)
+from agent.wire.vocabulary import FieldStatus
+from collectors.application.keys import SNAPSHOT_KEYS
+from collectors.application.registry import sources_for
+from collectors.contract import ApplicationJob
+from tests.lab.namespaces import entering
+from tests.paths import ROOT
+from tests.prerequisites import missing
+
+pytestmark = pytest.mark.calm
+
+
+def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
+    """Run the stage in namespaces of its own, where there is no network but loopback.
+
+    Where none can be made it runs without: the child sends nothing but to ``service_url`` and
+    ``kiosk_debug_url``, which are of loopback.
+    """
+    stage = (
+        sys.executable,
+        "-m",
+        "tests.unit.collectors.application.snapshot_stage",
+        json.dumps(job),
+    )
+    can_be_apart = namespaces or missing("network-namespace") is None
+    finished = subprocess.run(
+        (*(entering(*namespaces) if can_be_apart else ()), *stage),
+        cwd=ROOT,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr.decode()[-3000:]
+    told: dict[str, Any] = json.loads(finished.stdout)
+    return told
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return run_child({"max_duration_s": 10, "watch_processes": ["python3", "no-such-program"]})
+
+
+def facts_of(told: dict[str, Any]) -> dict[str, Any]:
+    assert told["exit"] == 0
+    last = told["events"][-1]
+    assert last["event"] == "result"
+    facts: dict[str, Any] = last["facts"]
+    return facts
+
+
+def wire_field(field: dict[str, Any]) -> SnapshotField:
+    given = {name: value for name, value in field.items() if value is not None}
+    if isinstance(given.get("value"), list):
+        given["value"] = tuple(given["value"])
+    return SnapshotField(**given)
+
+
+def test_sixty_keys_in_two_and_a_half_seconds_and_sixty_mebibytes(told: dict[str, Any]) -> None:
+    facts = facts_of(told)
+    keys = [field["key"] for field in facts["fields"]]
+    assert len(keys) == len(set(keys))
+    assert len(keys) >= 60
+    assert set(SNAPSHOT_KEYS) <= set(keys)
+    assert told["peak_kib"] <= 60 * 1024
+    assert facts["duration_ms"] <= 2500
+    assert told["wall_s"] <= 3.5, "2.5 s, and room for a machine that does other things"
+
+
+def test_each_field_has_a_value_or_a_reason(told: dict[str, Any]) -> None:
+    facts = facts_of(told)
+    owners = (*facts["interfaces"], *facts["peripherals"])
+    every = [*facts["fields"], *(field for owner in owners for field in owner["fields"])]
+    for field in every:
+        assert field["status"] in get_args(FieldStatus)
+        assert (field["value"] is not None) == (field["status"] == "available"), field
+        assert (field["reason"] is None) == (field["status"] == "available"), field
+
+
+def test_it_fits_the_contract(told: dict[str, Any]) -> None:
+    facts = facts_of(told)
+    Snapshot(
+        version=1,
+        collected_at=facts["started_at"],
+        duration_ms=facts["duration_ms"],
+        fields=tuple(map(wire_field, facts["fields"])),
+        interfaces=tuple(
+            SnapshotInterface(id=e["id"], fields=tuple(map(wire_field, e["fields"])))
+            for e in facts["interfaces"]
+        ),
+        peripherals=tuple(
+            Peripheral(id=e["id"], kind=e["kind"], fields=tuple(map(wire_field, e["fields"])))
+            for e in facts["peripherals"]
+        ),
+        limitations=tuple(facts["limitations"]),
+        truncated=facts["truncated"],
+    )
+    for field in facts["browser_fields"]:
+        validate({k: v for k, v in field.items() if v is not None}, BrowserField)
+    assert len(facts["browser_fields"]) == 34
+
+
+def test_nothing_failed_and_checkpoints_came(told: dict[str, Any]) -> None:
+    assert facts_of(told)["failures"] == []
+    kinds = [event["event"] for event in told["events"]]
+    assert kinds.count("checkpoint") >= 2
+    assert kinds[-1] == "result"
+
+
+@pytest.mark.needs("dead-mount")
+def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
+    told = run_child({"max_duration_s": 10, "dead_mount": str(tmp_path)}, "--mount")
+    facts = facts_of(told)
+    fields = {field["key"]: field for field in facts["fields"]}
+    dead = f"disk.{tmp_path}"
+    assert fields[f"{dead}.fileSystem"]["value"] == "fuse"
+    assert fields[f"{dead}.freeBytes"]["status"] == "collection-failed"
+    assert fields[f"{dead}.freeBytes"]["reason"] == "the mount does not answer"
+    assert [failure["step"] for failure in facts["failures"]] == ["disk"]
+    assert fields["memory.totalBytes"]["status"] == "available"
+    living = [f for key, f in fields.items() if key.endswith(".sizeBytes") and dead not in key]
+    assert any(field["value"] for field in living)
+    assert facts["duration_ms"] <= 2500
+    assert told["wall_s"] <= 3.5
+
+
+@pytest.mark.needs("dead-mount")
+def test_everything_hangs_at_once(tmp_path: Path) -> None:
+    """A dead mount, a system bus and a kiosk that never answer: the snapshot ends in its time."""
+    mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
+    mount.mkdir()
+    busctl.parent.mkdir()
+    busctl.write_text("#!/bin/sh\nexec sleep 30\n")
+    busctl.chmod(0o755)
+    job = {
+        "max_duration_s": 10,
+        "dead_mount": str(mount),
+        "silent_kiosk": True,
+        "stand_in": str(busctl),
+    }
+    told = run_child(job, "--mount")
+    facts = facts_of(told)
+    fields = {field["key"]: field for field in (*facts["fields"], *facts["browser_fields"])}
+    for key in (
+        f"disk.{mount}.freeBytes",
+        "service.printSpooler.state",
+        "peripherals.bluetoothCount",
+        "browser.userAgent",
+    ):
+        assert fields[key]["status"] == "collection-failed", key
+    assert {f["step"] for f in facts["failures"]} >= {"disk", "services", "bluetooth", "kiosk"}
+    assert fields["memory.totalBytes"]["status"] == "available"
+    assert facts["duration_ms"] <= 2500
+    assert told["wall_s"] <= 3.5
+
+
+def test_nothing_planted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret in every place one could come from: environment, arguments, addresses."""
+    monkeypatch.setenv("PLANTED", "planted-environment")
+    monkeypatch.setenv("http_proxy", "http://planted-user:planted-password@127.0.0.1:3128")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    program = tmp_path / "till-program"
+    shutil.copy("/bin/sh", program)
+    arguments = (str(program), "-c", "read line; exit 0", "--password=planted-argument")
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as victim:
+        told = run_child(
+            {
+                "max_duration_s": 10,
+                "watch_processes": ["till-program"],
+                "kiosk_debug_url": "http://127.0.0.1:1/?token=planted-kiosk",
+                "service_url": "http://127.0.0.1:1/planted-path?key=planted-key",
+            }
+        )
+        victim.communicate(b"\n")
+    fields = {field["key"]: field for field in facts_of(told)["fields"]}
+    assert fields["process.till-program.count"]["value"] == 1
+    assert fields["network.proxy"]["value"] == "127.0.0.1:3128"
+    assert fields["network.service.reachable"]["value"] is False
+    assert "planted" not in json.dumps(told["events"])
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_every_platform_owes_every_key_once(platform: str) -> None:
+    sources = sources_for(platform, ApplicationJob(5))
+    owed = [key for source in sources for key in source.keys if not source.in_browser]
+    assert sorted(owed) == sorted(SNAPSHOT_KEYS)
+    assert len({source.name for source in sources}) == len(sources)
+
+
+def test_the_fields_are_documented() -> None:
+    text = (ROOT / "docs/application-fields.md").read_text()
+    for key in SNAPSHOT_KEYS:
+        assert f"`{key}`" in text, f"{key} is not in docs/application-fields.md"

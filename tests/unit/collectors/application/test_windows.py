@@ -1,0 +1,170 @@
+"""What Windows tells by CIM, in the shapes PowerShell writes."""
+
+import base64
+import contextlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors import programs
+from collectors.application import keys
+from collectors.application.deadline import Deadline
+from collectors.application.source import Unreadable
+from collectors.application.text import decode
+from collectors.application.windows import devices, machine, powershell, script, time_service
+from tests.unit.collectors.application.fixtures import by_key, fixture, values
+from tests.unit.collectors.application.linux.test_disks import json_values
+
+MACHINE = script.parse_sections(fixture("windows/machine.json"))
+DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"))
+
+
+def test_machine() -> None:
+    told = values(machine.machine_reading(MACHINE, {}).fields)
+    assert told["os.name"] == "Microsoft Windows 11 IoT Enterprise"
+    assert told["os.version"] == "10.0.26100 24H2"
+    assert told["os.build"] == "26100.4349"
+    assert told["os.bootTime"] == "2026-11-20T06:12:30+00:00"
+    assert told["os.lastBootReason"] == "power-failure-or-crash"
+    assert told["os.pendingReboot"] is True
+    assert told["hardware.model"] == "ST-B20"
+    assert told["hardware.physicalCores"] == 4
+    assert told["display.0.model"] == "E022"
+    assert told["display.adapter.0.mode"] == "1920x1080"
+    assert told["disk.drive.0.health"] == "warning"
+    assert told["disk.drive.0.rotational"] is False
+    assert told["service.printSpooler.state"] == "running"
+    assert told["service.timeSync.startType"] == "manual"
+    assert told["network.dnsServers"] == ("192.168.1.1",)
+
+
+def test_a_section_windows_refuses_costs_its_own_keys() -> None:
+    sections = {
+        **MACHINE,
+        "drives": script.Section(error="UnauthorizedAccessException"),
+        "services": script.Section(error="CimException"),
+    }
+    del sections["place"]
+    fields = by_key(machine.machine_reading(sections, {}))
+    assert fields["disk.drives"].status == "permission-denied"
+    assert fields["service.printSpooler.state"].status == "collection-failed"
+    assert fields["os.timeZone"].status == "collection-failed"
+    assert fields["os.name"].status == "available"
+
+
+def test_every_key_owed_is_told_even_of_nothing() -> None:
+    told = {field.key for field in machine.machine_reading({}, {}).fields}
+    owed = (*keys.SYSTEM_KEYS, *keys.BOOT_KEYS, *keys.SERVICE_KEYS, *keys.RESOLVER_KEYS)
+    assert set(owed) <= told
+
+
+def test_link_types() -> None:
+    sections = script.parse_sections(fixture("windows/adapters.json"))
+    types = machine.parse_link_types(sections)
+    assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
+
+
+def test_usb() -> None:
+    printer, scanner = devices.usb_reading(DEVICES).peripherals
+    told = values(printer.fields)
+    assert told["usb.vendorId"] == "04b8"
+    assert told["usb.classes"] == ("printer",)
+    assert told["usb.drivers"] == ("usbprint",)
+    assert told["usb.guess"] == "printer"
+    assert values(scanner.fields)["usb.guess"] == "barcode-scanner"
+    assert values(scanner.fields)["usb.drivers"] == ("usbccgp", "HidUsb")
+
+
+def test_bluetooth() -> None:
+    reading = devices.bluetooth_reading(DEVICES)
+    assert by_key(reading)["peripherals.bluetoothCount"].value == 1
+    assert by_key(reading)["peripherals.bluetoothPowered"].value is True
+    assert "A483E7010203" not in repr(reading)
+
+
+def test_queues() -> None:
+    told = values(devices.queues_reading(DEVICES).fields)
+    assert told["printqueue.waitingJobs"] == 2
+    assert told["printqueue.stuckJobs"] == 1
+    assert told["printqueue.oldestJobSeconds"] == 90000
+    assert told["printqueue.EPSON TM-T20II Receipt.reasons"] == ("no-paper",)
+    assert told["printqueue.Kitchen.state"] == "offline"
+
+
+def test_the_clock_in_german() -> None:
+    told = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
+    assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
+    fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))
+    assert fields["os.clockSynchronised"].value is False
+    assert fields["os.clockOffsetMilliseconds"].status == "unsupported"
+
+
+@given(st.text())
+def test_the_clock_takes_any_text(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        time_service.clock_reading(text)
+
+
+@given(st.binary())
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    read_all_of(data)
+
+
+NAMES = sorted(
+    {name for section in (*MACHINE.values(), *DEVICES.values()) for name in section.first}
+)
+rows = st.lists(st.dictionaries(st.sampled_from(NAMES), json_values, max_size=5), max_size=3)
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted((*MACHINE, *DEVICES))),
+        st.fixed_dictionaries({"ok": rows | json_values}) | json_values,
+        max_size=6,
+    )
+)
+def test_any_shape_is_read_or_refused(sections: dict[str, object]) -> None:
+    read_all_of(json.dumps(sections).encode())
+
+
+def read_all_of(data: bytes) -> None:
+    try:
+        sections = script.parse_sections(data)
+    except ValueError:
+        return
+    for field in machine.machine_reading(sections, {}).fields:
+        assert field.value is not None or field.reason
+    devices.devices_reading(sections)
+    with contextlib.suppress(Unreadable):
+        machine.parse_link_types(sections)
+
+
+def test_the_scripts_ask_for_nothing_personal() -> None:
+    for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
+        assert not re.search(r"Serial|Owner|CommandLine|Document|UserName|UUID|CSName", text)
+        assert text.count("{") == text.count("}")
+        assert text.count("(") == text.count(")")
+
+
+def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in that decodes the command it is given and writes it back in a section."""
+    program = tmp_path / "powershell.exe"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import base64, json, sys\n"
+        "script = base64.b64decode(sys.argv[-1]).decode('utf-16-le')\n"
+        "print(json.dumps({'echo': {'ok': [{'script': script, 'options': sys.argv[1:-1]}]}}))\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
+    sections = script.read_sections(powershell.ADAPTERS, Deadline.after(10))
+    assert sections["echo"].first["script"] == powershell.ADAPTERS
+    assert "-NonInteractive" in sections["echo"].first["options"]
+    # Windows takes a command line of at most 32,767 characters
+    assert len(base64.b64encode(powershell.MACHINE.encode("utf-16-le"))) < 32_000

@@ -1,0 +1,120 @@
+"""rtnetlink: dumps of a machine with two interfaces, five default routes and four neighbours.
+
+The fixture holds the datagrams of the kernel as hex (x86-64, little endian).
+"""
+
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.host import rtnetlink
+from collectors.network.host.interfaces_linux import (
+    assemble,
+    parse_addresses,
+    parse_links,
+    parse_routes,
+)
+from collectors.network.host.local_network import LocalInterface
+from collectors.network.host.rtnetlink import LinkNeighbour, Message
+from tests.paths import FIXTURES
+
+DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
+
+pytestmark = pytest.mark.skipif(sys.byteorder != "little", reason="the dumps are little endian")
+
+
+@pytest.fixture(scope="module")
+def dumps() -> dict[str, list[Message]]:
+    recorded = json.loads(DUMPS.read_text("ascii"))
+    return {
+        name: [m for text in datagrams for m in rtnetlink.parse_messages(bytes.fromhex(text))]
+        for name, datagrams in recorded.items()
+    }
+
+
+def interfaces(dumps: dict[str, list[Message]]) -> dict[str, LocalInterface]:
+    joined = assemble(
+        parse_links(dumps["links"]),
+        parse_addresses(dumps["addresses"]),
+        parse_routes(dumps["routes"]),
+    )
+    return {local.interface.name: local for local in joined}
+
+
+def test_interfaces_have_addresses_and_macs(dumps: dict[str, list[Message]]) -> None:
+    eth0 = interfaces(dumps)["eth0"].interface
+    assert [(a.address, a.family, a.prefix_length) for a in eth0.addresses] == [
+        ("192.168.1.20", "ipv4", 24),
+        ("fd00:1::20", "ipv6", 64),
+    ]
+    assert eth0.mac_address == "02:00:00:00:00:fe"
+
+
+def test_default_routes_are_told_apart_by_metric(dumps: dict[str, list[Message]]) -> None:
+    found = interfaces(dumps)
+    assert found["eth0"].interface.gateways == (
+        "192.168.1.254",  # metric 50
+        "192.168.1.1",  # 100
+        "192.168.1.3",  # 300, one hop of a multipath route
+        "fe80::1",  # 1024
+    )
+    assert found["eth0"].metric == 50
+    assert found["tun0"].interface.gateways == ("10.8.0.1",)
+    assert list(found) == ["eth0", "tun0", "lo"]
+
+
+def test_links_tell_how_they_can_be_scanned(dumps: dict[str, list[Message]]) -> None:
+    found = interfaces(dumps)
+    assert found["eth0"].has_arp
+    assert found["tun0"].is_point_to_point
+    assert not found["tun0"].has_arp
+    assert found["lo"].is_loopback
+    # The peer's address of a point-to-point link is not ours.
+    assert [a.address for a in found["tun0"].interface.addresses] == ["10.8.0.2"]
+
+
+def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message]]) -> None:
+    entries = [rtnetlink.parse_neighbour(m.body) for m in dumps["neighbours"]]
+    assert set(filter(None, entries)) == {
+        LinkNeighbour(2, "192.168.1.7", None, "failed"),
+        LinkNeighbour(2, "192.168.1.1", "02:00:00:00:00:01", "reachable"),
+        LinkNeighbour(2, "192.168.1.9", "02:00:00:00:00:09", "stale"),
+        LinkNeighbour(2, "fd00:1::7", "02:00:00:00:00:07", "reachable"),
+    }
+
+
+def test_an_error_message_tells_its_number() -> None:
+    refusal = (-1).to_bytes(4, sys.byteorder, signed=True) + bytes(16)
+    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, refusal)) == 1
+    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, b"")) == 0
+
+
+PARSERS = (
+    rtnetlink.parse_link,
+    rtnetlink.parse_address,
+    rtnetlink.parse_default_routes,
+    rtnetlink.parse_neighbour,
+)
+
+
+@given(data=st.binary(max_size=256))
+def test_any_bytes_are_parsed_or_left_out(data: bytes) -> None:
+    for message in rtnetlink.parse_messages(data):
+        assert len(message.body) <= len(data)
+    for parse in PARSERS:
+        parse(data)
+
+
+@given(data=st.data())
+def test_a_spoilt_dump_is_parsed_or_left_out(data: st.DataObject) -> None:
+    recorded = json.loads(DUMPS.read_text("ascii"))
+    name = data.draw(st.sampled_from(sorted(recorded)))
+    datagram = bytearray.fromhex(recorded[name][0])
+    for _ in range(data.draw(st.integers(1, 8))):
+        datagram[data.draw(st.integers(0, len(datagram) - 1))] = data.draw(st.integers(0, 255))
+    for message in rtnetlink.parse_messages(bytes(datagram)):
+        for parse in PARSERS:
+            parse(message.body)

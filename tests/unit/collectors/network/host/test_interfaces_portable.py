@@ -1,0 +1,82 @@
+"""Interfaces as psutil and netifaces give them on Windows and macOS."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.host.interfaces_portable import (
+    SystemAddress,
+    SystemGateway,
+    SystemInterface,
+    assemble,
+    parse_prefix_length,
+    read_interfaces_portable,
+)
+
+WINDOWS = (
+    SystemInterface(
+        "Loopback Pseudo-Interface 1",
+        (SystemAddress("ipv4", "127.0.0.1", "255.0.0.0"), SystemAddress("ipv6", "::1")),
+    ),
+    SystemInterface(
+        "WLAN",
+        (
+            SystemAddress("link", "AA-BB-CC-00-11-22"),
+            SystemAddress("ipv4", "192.168.1.7", "255.255.255.0"),
+        ),
+    ),
+    SystemInterface(
+        "Ethernet",
+        (
+            SystemAddress("link", "00-1A-2B-3C-4D-5E"),
+            SystemAddress("ipv6", "fe80::1:2%12"),
+            SystemAddress("ipv4", "10.0.0.20", "255.255.254.0"),
+        ),
+    ),
+    SystemInterface("Bluetooth", (SystemAddress("link", "00-00-00-00-00-00"),), is_up=False),
+)
+GATEWAYS = (
+    SystemGateway("10.0.0.1", frozenset({"10.0.0.20", "fe80::1:2"})),
+    SystemGateway("192.168.1.1", frozenset({"192.168.1.7"})),
+)
+
+
+def test_gateways_find_their_interface_by_its_addresses() -> None:
+    found = assemble(WINDOWS, GATEWAYS)
+    assert [(each.interface.name, each.interface.gateways) for each in found[:2]] == [
+        ("Ethernet", ("10.0.0.1",)),
+        ("WLAN", ("192.168.1.1",)),
+    ]
+    assert [each.metric for each in found] == [0, 1, None, None]
+
+
+def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
+    ethernet = assemble(WINDOWS, GATEWAYS)[0].interface
+    assert [(a.address, a.prefix_length) for a in ethernet.addresses] == [
+        ("10.0.0.20", 23),
+        ("fe80::1:2", 64),
+    ]
+    assert ethernet.mac_address == "00:1a:2b:3c:4d:5e"
+
+
+def test_loopback_and_what_is_down_are_recognised() -> None:
+    by_name = {each.interface.name: each for each in assemble(WINDOWS, GATEWAYS)}
+    assert by_name["Loopback Pseudo-Interface 1"].is_loopback
+    assert not by_name["Bluetooth"].is_up
+    assert by_name["Bluetooth"].interface.mac_address is None
+
+
+def test_netmasks_of_both_families() -> None:
+    assert parse_prefix_length("10.0.0.1", "255.255.255.128") == 25
+    assert parse_prefix_length("fe80::1", "ffff:ffff:ffff:ffff::") == 64
+    assert parse_prefix_length("10.0.0.1", None) == 32
+    assert parse_prefix_length("nonsense", "255.0.0.0") is None
+
+
+@given(address=st.text(max_size=40), netmask=st.none() | st.text(max_size=40))
+def test_any_text_is_a_prefix_length_or_nothing(address: str, netmask: str | None) -> None:
+    length = parse_prefix_length(address, netmask)
+    assert length is None or 0 <= length <= 128
+
+
+def test_this_machine_has_loopback() -> None:
+    assert any(each.is_loopback for each in read_interfaces_portable().interfaces)

@@ -1,0 +1,244 @@
+"""Announcers of one link: nobody takes the room of another or changes what it told."""
+
+from collections.abc import Iterator
+
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.mdns.announcers import (
+    LACKING_MAX,
+    NOBODY,
+    QUESTIONS_MAX,
+    READ_MAX_BYTES,
+    SOURCES_MAX,
+    UNREAD_MAX,
+    LinkRecords,
+)
+from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Allowance
+from collectors.network.mdns.wire import (
+    AddressRecord,
+    PointerRecord,
+    Record,
+    ServiceRecord,
+    TextRecord,
+)
+from collectors.network.observations import Wanted
+
+HONEST, LIAR = "10.0.0.9", "10.0.0.66"
+MAC = "02:00:00:00:00:66"
+
+
+def a_service(label: str, address: str, host: str = "h.local", port: int = 631) -> list[Record]:
+    name = f"{label}._ipp._tcp.local"
+    return [
+        PointerRecord("_ipp._tcp.local", name),
+        ServiceRecord(name, host, port),
+        TextRecord(name, b""),
+        AddressRecord(host, address),
+    ]
+
+
+def link(limit: int = 100, wanted: Wanted | None = None) -> LinkRecords:
+    return LinkRecords("eth0", Allowance(limit, lambda: wanted or Wanted()))
+
+
+def heard(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
+    return {(each.instance, each.addresses, each.announcer) for each in records.services()}
+
+
+def test_what_a_stranger_tells_of_a_service_changes_nothing_of_it() -> None:
+    records = link()
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    records.add(LIAR, a_service("Kitchen", LIAR, port=80))
+    assert heard(records) == {("Kitchen", (HONEST,), HONEST), ("Kitchen", (LIAR,), LIAR)}
+    assert {(s.announcer, s.port) for s in records.services()} == {(HONEST, 631), (LIAR, 80)}
+
+
+def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -> None:
+    records = link()
+    records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    assert heard(records) == {("Kitchen", (HONEST,), HONEST)}
+
+
+def test_a_service_whose_pointer_was_held_back_is_known_by_its_place() -> None:
+    records = link()
+    records.add(LIAR, [PointerRecord("_ipp._tcp.local", "A. b._ipp._tcp.local")])
+    records.add(HONEST, a_service("A. b", HONEST)[1:])
+    assert heard(records) == {("A. b", (HONEST,), HONEST)}
+
+
+def test_where_there_is_no_room_whoever_has_most_gives_up_one() -> None:
+    records = link(limit=10)
+    for n in range(50):
+        records.add(LIAR, a_service(f"Lie {n}", LIAR))
+    for n in range(4):
+        records.add(f"10.0.0.{n}", a_service(f"Printer {n}", f"10.0.0.{n}"))
+    names = [each.instance for each in records.services()]
+    assert len(names) == 10
+    assert {f"Printer {n}" for n in range(4)} <= set(names)
+
+
+def test_what_is_wanted_is_kept_to_the_last() -> None:
+    records = link(limit=10, wanted=Wanted(frozenset({"kitchen"}), frozenset({"10.0.9.9"})))
+    records.add(LIAR, a_service("Kitchen", LIAR))
+    for n in range(10):
+        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    records.add("10.0.9.9", a_service("Bar", "10.0.9.9"))
+    records.add("10.0.0.8", a_service("Unknown", "10.0.0.8"))
+    told = heard(records)
+    assert len(told) == 10
+    assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= told
+    assert not any(name == "Unknown" for name, *_ in told)
+
+
+def test_the_wanted_name_opens_no_door_for_more() -> None:
+    records = link(limit=200, wanted=Wanted(frozenset({"kitchen"})))
+    records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
+    told = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
+    records.add(LIAR, told)
+    kept = [each.announcer for each in records.services()]
+    assert len(kept) == 200
+    assert kept.count(HONEST) >= 99
+
+
+def test_addresses_of_one_mac_are_one_announcer() -> None:
+    records = link(limit=12)
+    for n in range(12):
+        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
+    records.tell_apart([LinkNeighbour(2, f"10.0.1.{n}", MAC, "stale") for n in range(12)])
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert records.named(MAC) == f"10.0.1.0 (MAC {MAC})"
+
+
+def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
+    records = link(limit=12)
+    records.tell_apart([LinkNeighbour(2, f"10.0.1.{n}", None, "failed") for n in range(12)])
+    for n in range(12):
+        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert records.named(NOBODY) == NOBODY
+
+
+def test_more_addresses_than_are_listened_to_give_way_to_one_that_answers() -> None:
+    records = link(limit=5000)
+    records.tell_apart([LinkNeighbour(2, HONEST, MAC, "reachable")])
+    for n in range(SOURCES_MAX):
+        records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
+    assert not records.add("fe80::ffff", a_service("One more", "fe80::ffff"))
+    assert records.add(HONEST, a_service("Kitchen", HONEST))
+    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert len(records) == SOURCES_MAX
+    assert records.unheard == 2
+    assert records.is_tight
+
+
+def test_packets_are_read_of_each_in_turn() -> None:
+    records = link()
+    for n in range(3):
+        records.put(LIAR, b"lie %d" % n)
+    records.put(HONEST, b"truth")
+    read = list(iter(records.next_packet, None))
+    assert read == [(LIAR, b"lie 0"), (HONEST, b"truth"), (LIAR, b"lie 1"), (LIAR, b"lie 2")]
+    assert not records.has_unread
+
+
+def test_a_flood_is_not_read_beyond_its_share_and_leaves_room_for_others() -> None:
+    records = link()
+    packet = bytes(8700)
+    for _ in range(3 * READ_MAX_BYTES // len(packet)):
+        records.put(LIAR, packet)
+        list(iter(records.next_packet, None))
+    assert records.unread_of[LIAR] > READ_MAX_BYTES // len(packet)
+    records.put(HONEST, packet)
+    assert records.next_packet() == (HONEST, packet)
+    records.next_round()
+    records.put(LIAR, packet)
+    assert records.has_unread
+
+
+def test_unread_packets_are_bounded_and_those_of_the_loudest_are_dropped() -> None:
+    records = link()
+    records.put(HONEST, b"truth")
+    for n in range(UNREAD_MAX + 100):
+        records.put(LIAR, b"lie %d" % n)
+    read = list(iter(records.next_packet, None))
+    assert len(read) == UNREAD_MAX
+    assert (HONEST, b"truth") in read
+    assert records.unread_of == {LIAR: 101}
+
+
+def test_records_take_no_more_memory_than_is_fair() -> None:
+    records = link(limit=100_000)
+    text = b"\xfa" + b"x" * 250
+    for n in range(10_000):
+        records.add(LIAR, [TextRecord(f"Lie {n}._ipp._tcp.local", text * 20)])
+    assert records.is_tight
+    assert records.add(HONEST, a_service("Kitchen", HONEST))
+    kept = sum(book.size_bytes for book in records.books)
+    assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
+
+
+def test_types_and_questions_are_shared() -> None:
+    records = link(limit=20_000)
+    records.add(LIAR, [PointerRecord(ENUMERATION, f"_t{n}._tcp.local") for n in range(400)])
+    records.add(HONEST, [PointerRecord(ENUMERATION, "_odd._tcp.local")])
+    assert "_odd._tcp" in records.types
+    assert len(records.types) == TYPES_MAX + 1
+    lies = [PointerRecord("_ipp._tcp.local", f"L{n}._ipp._tcp.local") for n in range(6000)]
+    records.add(LIAR, lies)
+    records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
+    missing = records.missing()
+    assert [question.labels[0] for question in missing[:2]] == ["L0", "Kitchen"]
+    asked = [question for question in missing if records.may_ask(question)]
+    assert sum(q.labels[0].startswith("L") for q in asked) <= QUESTIONS_MAX // 2
+    assert sum(q.labels[0] == "Kitchen" for q in asked) == 2
+
+
+def test_what_is_proved_replaces_what_was_heard_from_an_address() -> None:
+    records = link(limit=5)
+    for n in range(5):
+        records.add(HONEST, a_service(f"False {n}", HONEST))  # somebody used its address
+    records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
+    assert [question.type for question in records.lacking(HONEST)] == ["A", "AAAA", "TXT"]
+    records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])
+    assert heard(records) == {("Kitchen", (HONEST,), HONEST)}
+    assert records.lacking(HONEST) == []
+    assert records.lacking(LIAR) == []
+
+
+def test_what_is_proved_finds_room_among_addresses_that_are_made_up() -> None:
+    records = link(limit=SOURCES_MAX)
+    for n in range(SOURCES_MAX):
+        records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
+    records.add_proved(HONEST, a_service("Kitchen", HONEST))
+    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+
+
+def test_what_a_host_is_asked_for_by_itself_is_bounded() -> None:
+    records = link(limit=1000)
+    told = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
+    records.add_proved(HONEST, told)
+    assert len(records.lacking(HONEST)) == LACKING_MAX
+
+
+def twins(*told: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    records = link()
+    for source, addresses in told:
+        records.add(source, a_service("Kitchen", addresses[0]))
+        records.add(source, [AddressRecord("h.local", each) for each in addresses])
+    return ((each.announcer, each.addresses) for each in records.services())
+
+
+def test_a_device_that_speaks_both_families_is_one() -> None:
+    both = (HONEST, "fe80::9")
+    assert list(twins((HONEST, both), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
+    assert list(twins((HONEST, (HONEST,)), ("fe80::9", both))) == [(HONEST, both)]
+    assert list(twins((HONEST, (HONEST,)), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
+
+
+def test_a_stranger_with_the_same_claim_is_not_joined() -> None:
+    told = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
+    assert (HONEST, (HONEST,)) in told
+    assert len(told) == 3

@@ -1,0 +1,331 @@
+"""Browsing against a responder on loopback, by a link that leads there instead of the group."""
+
+import ipaddress
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from collectors.contract import Facts, Interface, InterfaceAddress
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
+from collectors.network.mdns.session import Pace
+from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.observations import MdnsFindings
+from tests.unit.collectors.network.mdns.mdns_answers import (
+    PTR,
+    Responder,
+    name,
+    record,
+    response,
+    service,
+    service_records,
+)
+
+QUICK = Pace(
+    first_delay_s=(0.0, 0.0),
+    second_round_s=0.1,
+    round_interval_s=0.2,
+    quiet_s=0.1,
+    resolve_interval_s=0.02,
+    resolve_after_s=(0.0, 0.05),
+)
+IPP = b"\x04_ipp\x04_tcp\x05local\x00\x00\x0c"
+LAN = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
+
+
+@dataclass
+class FakeRun:
+    cancelled: bool = False
+    steps: list[tuple[str, int]] = field(default_factory=list)
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self.steps.append((step, done))
+
+    def checkpoint(self, facts: Facts) -> None: ...
+
+    def on_cancel(self, wake: Callable[[], None]) -> None: ...
+
+
+def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callable[..., Link]:
+    def open_to(interface: Interface) -> Link:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        opened.setblocking(False)
+        opened.bind(("127.0.0.1", 0))
+        return Link(
+            interface.name,
+            1,
+            networks=(ipaddress.ip_network(networks),),
+            sockets=[opened],
+            destinations={socket.AF_INET: responder.address},
+        )
+
+    return open_to
+
+
+def browse_loopback(
+    responder: Responder,
+    *,
+    limit: int = 100,
+    run: FakeRun | None = None,
+    bound_s: float = 5.0,
+    networks: str = "127.0.0.0/8",
+) -> MdnsFindings:
+    return browse(
+        [LAN],
+        extra_types=("_venue._tcp.local.", "nonsense"),
+        max_services=limit,
+        deadline_s=time.monotonic() + bound_s,
+        run=run or FakeRun(),
+        open_link=to_responder(responder, networks),
+        pace=QUICK,
+    )
+
+
+def test_finds_what_is_announced_and_ends_by_itself():
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9", txt=b"\x05ty=HP")
+    run = FakeRun()
+    with Responder({IPP: [packet]}) as responder:
+        findings = browse_loopback(responder, run=run)
+    (found,) = findings.services
+    assert (found.instance, found.addresses, found.port) == ("Kitchen", ("127.0.0.9",), 631)
+    assert findings.state.state == "succeeded"
+    assert (findings.truncated, findings.limitations) == (False, ())
+    assert run.steps[0][0] == "mdns"
+    first = responder.questions[0]
+    assert b"\x09_services\x07_dns-sd\x04_udp\x05local" in first
+    assert b"\x06_venue\x04_tcp" in first
+
+
+def test_the_second_round_tells_what_is_known():
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+    with Responder({IPP: [packet]}) as responder:
+        browse_loopback(responder)
+    assert any(b"\x07Kitchen\x04_ipp" in question for question in responder.questions)
+
+
+def test_asks_types_that_the_enumeration_tells():
+    types = response(
+        record(name("_services", "_dns-sd", "_udp", "local"), PTR, name("_odd", "_tcp", "local"))
+    )
+    packet = service("Odd", "_odd._tcp", 7000, "odd", "127.0.0.8")
+    answers = {b"\x07_dns-sd": [types], b"\x04_odd\x04_tcp": [packet]}
+    with Responder(answers) as responder:
+        findings = browse_loopback(responder)
+    assert [each.type for each in findings.services] == ["_odd._tcp"]
+
+
+def test_asks_in_one_packet_for_what_did_not_come_along():
+    pointers, rest = [], {}
+    for number in range(20):
+        records = service_records(f"P{number}", "_ipp._tcp", 631, f"h{number}", "127.0.0.9")
+        pointers.append(records[0])
+        rest[name(f"P{number}", "_ipp", "_tcp", "local") + b"\x00\x21"] = [response(*records[1:])]
+    with Responder({IPP: [response(*pointers)], **rest}) as responder:
+        findings = browse_loopback(responder)
+    assert {each.port for each in findings.services} == {631}
+    assert len(findings.services) == 20
+    asking = [q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q]
+    assert len(asking) == 1
+    assert len(responder.questions) < 12
+
+
+def test_gives_up_on_what_nobody_answers():
+    (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
+    with Responder({IPP: [response(pointer)]}) as responder:
+        findings = browse_loopback(responder)
+    (ghost,) = findings.services
+    assert (ghost.port, ghost.addresses) == (0, ())
+    asking = [q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q]
+    assert len(asking) == len(QUICK.resolve_after_s)
+
+
+def test_more_services_than_the_limit_are_counted():
+    packets = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(30)]
+    with Responder({IPP: packets}) as responder:
+        findings = browse_loopback(responder, limit=10)
+    assert len(findings.services) == 10
+    assert findings.truncated
+    assert findings.limitations == (
+        "mDNS: 20 services over the limit were left out: 20 of 127.0.0.1",
+    )
+
+
+class LosingLink(Link):
+    """Says that the kernel lost packets, until the given number of rounds was asked."""
+
+    rounds: ClassVar[int] = 0
+
+    def lost(self) -> int:
+        LosingLink.rounds += 1
+        return min(LosingLink.rounds, 40)
+
+
+def test_what_was_lost_is_asked_for_again():
+    LosingLink.rounds = 0
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+
+    def open_losing(interface: Interface) -> Link:
+        link = to_responder(responder)(interface)
+        return LosingLink(
+            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
+        )
+
+    with Responder({IPP: [packet]}) as responder:
+        findings = browse(
+            [LAN],
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            open_link=open_losing,
+            read_neighbours=lambda: (),
+            pace=QUICK,
+        )
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert len([question for question in responder.questions if IPP in question]) > 2
+
+
+def test_where_too_much_is_told_the_hosts_are_asked_themselves():
+    flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
+    asked: list[int] = []
+
+    def neighbours() -> list[LinkNeighbour]:
+        asked.append(1)
+        return [
+            LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
+            LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
+            LinkNeighbour(1, "127.0.0.3", None, "failed"),
+            LinkNeighbour(1, "10.0.0.1", "02:00:00:00:00:03", "stale"),
+        ]
+
+    with Responder({IPP: flood}) as responder:
+        findings = browse(
+            [LAN],
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            exclude=("127.0.0.2/32", "nonsense"),
+            open_link=to_responder(responder),
+            read_neighbours=neighbours,
+            pace=QUICK,
+        )
+    assert asked
+    # What is known is not said any more: somebody may have told it in the name of others.
+    later = [question for question in responder.questions[1:] if IPP in question]
+    assert later
+    assert not any(b"\x02P1\x04_ipp" in question for question in later)
+    assert findings.limitations[-1] == (
+        "mDNS: more was announced on eth0 than could be heard, so 1 hosts were asked one by one:"
+        " 0 answered"
+    )
+
+
+def test_the_kernel_tells_what_it_lost():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as full:
+        full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        full.bind(("127.0.0.1", 0))
+        link = Link("lo", 1, sockets=[full])
+        assert link.lost() == 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(50):
+                sender.sendto(bytes(1000), full.getsockname())
+        assert link.lost() > 0 or sys.platform != "linux"
+
+
+def test_the_deadline_ends_it_and_is_told():
+    with Responder({}) as responder:
+        started = time.monotonic()
+        findings = browse_loopback(responder, bound_s=0.05)
+    assert time.monotonic() - started < 1.0
+    assert findings.truncated
+    assert "the time was up" in findings.limitations[0]
+
+
+def test_a_cancelled_run_ends_at_once():
+    with Responder({}) as responder:
+        findings = browse_loopback(responder, run=FakeRun(cancelled=True))
+    assert (findings.truncated, findings.state.state) == (True, "failed")
+
+
+def test_packets_from_beyond_the_link_are_ignored():
+    packet = service("Far", "_ipp._tcp", 631, "far", "127.0.0.9")
+    with Responder({IPP: [packet]}) as responder:
+        findings = browse_loopback(responder, networks="10.0.0.0/8")
+    assert findings.services == ()
+
+
+def test_noise_is_survived():
+    noise = [b"\xff" * 40, b"\0" * 12, response(b"\xc0\x0c" * 30), b"x" * 8990]
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+    with Responder({IPP: [*noise, packet]}) as responder:
+        findings = browse_loopback(responder)
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+
+
+def test_no_interface_is_unsupported():
+    loopback = Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
+    for interfaces in ([], [loopback]):
+        findings = browse(
+            interfaces,
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+        )
+        assert findings.state.state == "unsupported"
+        assert findings.services == ()
+
+
+def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
+    def refuse(interface: Interface) -> Link:
+        return Link(interface.name, 1, problems=[f"mDNS is not possible on {interface.name}: no"])
+
+    findings = browse(
+        [LAN],
+        extra_types=(),
+        max_services=10,
+        deadline_s=time.monotonic() + 5,
+        run=FakeRun(),
+        open_link=refuse,
+    )
+    assert findings.state.state == "failed"
+    assert findings.state.reason == "mDNS is not possible on eth0: no"
+
+
+def test_interfaces_beyond_the_bound_are_told():
+    with Responder({}) as responder:
+        findings = browse(
+            [LAN] * (INTERFACES_MAX + 3),
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            open_link=to_responder(responder),
+            pace=QUICK,
+        )
+    assert findings.limitations == ("mDNS: 3 interfaces beyond 16 were not browsed",)
+
+
+def test_a_taken_port_is_told_and_another_one_used():
+    two = (InterfaceAddress("127.0.0.1", "ipv4", 8), InterfaceAddress("192.0.2.1", "ipv4", 24))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("", 0))
+        port = taken.getsockname()[1]
+        link = open_link(Interface("lo", two), port)
+        assert link is not None
+        try:
+            assert link.is_direct
+            assert f"another program keeps UDP port {port}" in link.problems[0]
+            assert [each.getsockname()[1] != port for each in link.sockets] == [True]
+        finally:
+            link.close()
+
+
+def test_the_built_in_types_hold_what_a_venue_has():
+    printing = {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp"}
+    assert printing <= set(SERVICE_TYPES)
+    assert len(set(SERVICE_TYPES)) == len(SERVICE_TYPES)

@@ -1,0 +1,95 @@
+"""Hosts asked one by one: only what surely comes from them is taken, and only so much."""
+
+import socket
+import threading
+import time
+
+from collectors.network.mdns.announcers import LinkRecords
+from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
+from collectors.network.mdns.records import Allowance
+from collectors.network.observations import MdnsService
+from tests.unit.collectors.network.mdns.mdns_answers import name, response, service, service_records
+from tests.unit.collectors.network.mdns.test_browse import FakeRun
+
+HOST = "127.0.0.9"
+KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
+
+
+class Host:
+    """Answers at port ``port`` of 127.0.0.9: with the number of the question, or with another."""
+
+    def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
+        self.questions: list[bytes] = []
+        self._answers = answers
+        self._number = number
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((HOST, 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self) -> "Host":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stopper:
+            stopper.sendto(b"", (HOST, self.port))
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            question, asker = self._socket.recvfrom(9000)
+            if not question:
+                return
+            self.questions.append(question)
+            for answer in self._answers:
+                self._socket.sendto((self._number or question[:2]) + answer[2:], asker)
+
+
+def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int, list[MdnsService]]:
+    records = LinkRecords("eth0", Allowance(1000))
+    answered = ask_directly(
+        records,
+        addresses or (HOST,),
+        ("_ipp._tcp", "_http._tcp"),
+        deadline_s=time.monotonic() + 5,
+        run=run or FakeRun(),
+        port=host.port,
+    )
+    return answered, list(records.services())
+
+
+def test_what_a_host_answers_is_its_own() -> None:
+    with Host(response(*KITCHEN)) as host:
+        answered, (found,) = asked(host, "127.0.0.8", HOST)
+    assert answered == 1
+    assert (found.instance, found.addresses, found.announcer) == ("Kitchen", (HOST,), HOST)
+    assert len({question[:2] for question in host.questions}) == len(host.questions)
+
+
+def test_what_did_not_come_along_is_asked_for_once_more() -> None:
+    with Host(response(*KITCHEN[:1])) as host:
+        asked(host)
+    assert len(host.questions) == 2
+    assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
+
+
+def test_an_answer_with_another_number_is_nobodys() -> None:
+    with Host(response(*KITCHEN), number=b"\0\0") as host:
+        # One in 65,536 numbers is that one.
+        answered, found = asked(host)
+    assert (answered, found) == (0, [])
+
+
+def test_a_flood_of_answers_is_read_to_its_bound() -> None:
+    flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
+    with Host(*flood) as host:
+        _, found = asked(host)
+    assert 0 < len(found) <= ANSWERS_MAX
+
+
+def test_a_cancelled_run_asks_nobody() -> None:
+    with Host(response(*KITCHEN)) as host:
+        assert asked(host, run=FakeRun(cancelled=True)) == (0, [])
+    assert host.questions == []

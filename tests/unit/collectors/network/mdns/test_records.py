@@ -1,0 +1,121 @@
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.mdns.announcers import LinkRecords
+from collectors.network.mdns.records import (
+    ADDRESSES_PER_HOST_MAX,
+    ENUMERATION,
+    TYPES_MAX,
+    Allowance,
+    parse_txt,
+    service_type_of,
+)
+from collectors.network.mdns.wire import (
+    AddressRecord,
+    PointerRecord,
+    Question,
+    Record,
+    ServiceRecord,
+    TextRecord,
+)
+
+FULL = "Kitchen._ipp._tcp.local"
+
+
+class Told(LinkRecords):
+    """The records of one link, told by one device unless a test says otherwise."""
+
+    def hear(self, records: Iterable[Record], source: str = "10.0.0.9") -> bool:
+        return self.add(source, records)
+
+
+def a_book(limit: int = 10) -> Told:
+    return Told("eth0", Allowance(limit))
+
+
+def test_puts_records_together_whatever_their_order_and_case():
+    book = a_book()
+    addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
+    assert book.hear(addresses)
+    assert book.hear([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
+    assert book.hear([ServiceRecord(FULL, "brn1.local", 631)])
+    assert not book.hear([PointerRecord("_IPP._tcp.local", FULL)])
+    (service,) = book.services()
+    assert (service.instance, service.type, service.port) == ("Kitchen", "_ipp._tcp", 631)
+    assert (service.hostname, service.interface_name) == ("brn1.local", "eth0")
+    assert service.addresses == ("10.0.0.9", "fe80::1")
+    assert service.txt == (("ty", "X 42"), ("rp", "a"))
+
+
+def test_nothing_new_is_no_news():
+    book = a_book()
+    records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
+    assert book.hear(records)
+    assert not book.hear(records)
+
+
+def test_asks_only_for_what_is_missing():
+    book = a_book()
+    book.hear([PointerRecord("_ipp._tcp.local", FULL)])
+    own = ("Kitchen", "_ipp", "_tcp", "local")
+    assert list(book.missing()) == [Question(own, "SRV"), Question(own, "TXT")]
+    book.hear([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
+    assert list(book.missing()) == [
+        Question(("h", "local"), "A"),
+        Question(("h", "local"), "AAAA"),
+    ]
+    book.hear([AddressRecord("h.local", "10.0.0.9")])
+    assert list(book.missing()) == []
+
+
+def test_the_allowance_is_shared_and_counts_what_it_drops():
+    allowance = Allowance(1)
+    first, second = Told("eth0", allowance), Told("wlan0", allowance)
+    first.hear([PointerRecord("_ipp._tcp.local", FULL)])
+    second.hear([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
+    assert (len(first), len(second), len(allowance.dropped)) == (1, 0, 1)
+
+
+def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():
+    book = a_book()
+    book.hear([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
+    book.hear([PointerRecord(ENUMERATION, "no-type.local")])
+    assert len(book.types) == TYPES_MAX
+
+
+def test_addresses_of_one_host_are_bounded():
+    book = a_book()
+    book.hear([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
+    book.hear([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
+    (service,) = book.services()
+    assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
+
+
+def test_hostile_names_are_cleaned():
+    book = a_book()
+    label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
+    book.hear([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
+    (service,) = book.services()
+    assert service.instance == "<b>[31mevil 🖨"
+
+
+def test_reads_txt_pairs_the_first_of_a_key_wins():
+    text = b"\x05a=one\x05A=two\x04flag\x03b==\x00\x02=x\xffshort"
+    assert parse_txt(text) == (("a", "one"), ("flag", ""), ("b", "="))
+
+
+def test_service_types():
+    assert service_type_of("_ipp._tcp.local") == "_ipp._tcp"
+    assert service_type_of("_universal._sub._ipp._tcp.local") is None
+    assert service_type_of("host.local") is None
+    assert service_type_of("_ipp._tcp.example.com") is None
+
+
+@given(st.binary(max_size=2000))
+def test_any_txt_is_read_within_bounds(text: bytes):
+    for key, value in parse_txt(text):
+        assert key
+        assert (key + value).isprintable() or "\u200d" in key + value
+        assert len(value) <= 1024

@@ -1,0 +1,202 @@
+"""The spooler's queues: captured replies, and a spooler played on a socket of the test's own."""
+
+import asyncio
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import programs
+from collectors.network.printers.cups import (
+    QUEUES_MAX,
+    CupsServer,
+    cups_servers,
+    parse_cups_reply,
+    queue_printer,
+    read_cups_printers,
+)
+from collectors.network.printers.lpstat import LpstatQueue, parse_lpstat
+from tests.unit.collectors.shared.test_ipp import QUEUES, item, message
+
+UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
+
+
+def queue(*items: bytes) -> bytes:
+    return b"\x04" + b"".join(items)
+
+
+@contextmanager
+def spooler(path: Path, reply: bytes) -> Iterator[list[bytes]]:
+    """Play a spooler on a UNIX socket that gives one reply to one question."""
+    asked: list[bytes] = []
+    ready = threading.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(65536))
+        writer.write(reply)
+        await writer.drain()
+        writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_unix_server(answer, path)
+        stopping.append((asyncio.get_running_loop(), asyncio.Event()))
+        ready.set()
+        async with server:
+            await stopping[0][1].wait()
+
+    stopping: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    ready.wait(5)
+    try:
+        yield asked
+    finally:
+        loop, event = stopping[0]
+        loop.call_soon_threadsafe(event.set)
+        thread.join()
+
+
+def http(body: bytes, status: str = "200 OK") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+def test_reads_the_queues_a_real_spooler_told():
+    bar, kitchen, till, usb = parse_cups_reply(QUEUES)
+    assert (bar.id, bar.name, bar.uuid) == ("cups:bar", "Bar printer", UUID)
+    assert (bar.dns_sd_name, bar.address) == ("Kitchen 4.2 printer", None)
+    assert (kitchen.host, kitchen.port, kitchen.queue) == ("10.77.0.2", 631, "ipp/print")
+    assert kitchen.address == "10.77.0.2:631"
+    assert (till.address, till.port) == ("10.77.0.9:9100", 9100)
+    assert (usb.transport, usb.serial, usb.address) == ("usb", "J5XX", None)
+    assert not any(each.stopped or each.state_reasons for each in (bar, kitchen, till, usb))
+
+
+def test_a_stopped_queue_and_its_reasons():
+    data = message(
+        queue(
+            item(0x42, "printer-name", b"till"),
+            item(0x45, "device-uri", b"socket://10.0.0.9"),
+            item(0x23, "printer-state", struct.pack("!i", 5)),
+            item(0x44, "printer-state-reasons", b"media-empty-error"),
+            item(0x44, "", b"paused"),
+            item(0x44, "", b"none"),
+        )
+    )
+    (till,) = parse_cups_reply(data)
+    assert till.stopped
+    assert till.state_reasons == ("media-empty-error", "paused")
+
+
+def test_classes_and_virtual_queues_are_no_printers():
+    name = item(0x42, "printer-name", b"x")
+    uri = item(0x45, "device-uri", b"socket://10.0.0.9")
+    a_class = queue(name, uri, item(0x21, "printer-type", struct.pack("!i", 0x1)))
+    pdf = queue(name, item(0x45, "device-uri", b"cups-pdf:/"))
+    assert parse_cups_reply(message(a_class, pdf, queue(name), queue(uri))) == ()
+
+
+def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
+    uri = item(0x45, "device-uri", b"socket://10.0.0.9")
+    queues = [queue(item(0x42, "printer-name", b"q%d" % n), uri) for n in range(QUEUES_MAX + 7)]
+    path = tmp_path / "cups.sock"
+    with spooler(path, http(message(*queues))):
+        known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    assert len(known.printers) == QUEUES_MAX
+    assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
+
+
+def test_a_spooler_without_queues_says_not_found():
+    assert parse_cups_reply(message(status=0x0406)) == ()
+
+
+def test_where_the_spooler_is_asked():
+    assert cups_servers({}, "linux") == (CupsServer(path="/run/cups/cups.sock"), CupsServer())
+    assert cups_servers({}, "darwin")[0].path == "/private/var/run/cupsd"
+    assert cups_servers({"CUPS_SERVER": "/tmp/x.sock"}, "linux") == (
+        CupsServer(path="/tmp/x.sock"),
+    )
+    local = CupsServer(host="localhost", port=8631)
+    assert cups_servers({"CUPS_SERVER": "localhost:8631"}, "linux") == (local,)
+    # Another machine is never asked, whoever set the variable.
+    assert cups_servers({"CUPS_SERVER": "print.example.com"}, "linux")[0].path is not None
+
+
+def test_asks_over_its_socket(tmp_path: Path):
+    path = tmp_path / "cups.sock"
+    with spooler(path, http(QUEUES)) as asked:
+        known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    assert [each.id for each in known.printers] == [
+        f"cups:{n}" for n in ("bar", "kitchen", "till", "usbq")
+    ]
+    assert (known.failures, known.limitations) == ((), ())
+    assert asked[0].startswith(b"POST / HTTP/1.1\r\n")
+    assert b"\x40\x02" in asked[0]
+
+
+@pytest.mark.parametrize(
+    "reply", [http(b"no ipp"), http(b"", "403 Forbidden"), b"garbage\r\n\r\n", b""]
+)
+def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
+    tmp_path: Path, reply: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # no lpstat there
+    path = tmp_path / "cups.sock"
+    with spooler(path, reply):
+        known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    (failure,) = known.failures
+    assert failure.step == "printers: CUPS"
+    assert failure.reason.startswith("CUPS does not answer: ")
+
+
+def test_no_spooler_is_no_failure(tmp_path: Path):
+    known = read_cups_printers(soon(), {"CUPS_SERVER": str(tmp_path / "none.sock")})
+    assert known.printers == known.failures == known.limitations == ()
+
+
+def test_lpstat_is_asked_where_the_spooler_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lpstat = tmp_path / "lpstat"
+    lpstat.write_text("#!/bin/sh\necho 'device for till: socket://10.0.0.9:9100'\n")
+    lpstat.chmod(0o755)
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
+    path = tmp_path / "cups.sock"
+    with spooler(path, http(b"", "401 Unauthorized")):
+        known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    assert [each.address for each in known.printers] == ["10.0.0.9:9100"]
+    assert known.failures == ()
+    (limitation,) = known.limitations
+    assert limitation == (
+        "CUPS does not answer over IPP (it answered with HTTP status 401);"
+        " its queues are from lpstat"
+    )
+
+
+def test_parses_lpstat():
+    text = """device for kitchen: ipp://10.0.0.2/ipp/print
+device for usb one: usb://A/B
+device for till: /dev/usb/lp0
+device for old: /dev/ttyS0
+lpstat: something else
+"""
+    assert parse_lpstat(text) == (
+        LpstatQueue("kitchen", "ipp://10.0.0.2/ipp/print"),
+        LpstatQueue("till", "usb:/dev/usb/lp0"),
+        LpstatQueue("old", "serial:/dev/ttyS0"),
+    )
+
+
+@given(st.text(max_size=300))
+def test_any_lpstat_output_is_read(text: str):
+    for found in parse_lpstat(text + "\ndevice for a: " + text):
+        queue_printer(found.name, "", found.uri, None)

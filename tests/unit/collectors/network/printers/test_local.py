@@ -1,0 +1,170 @@
+"""Printers on the machine itself: USB and serial, from a sysfs of the test's own."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from collectors.contract import ConfiguredPrinter
+from collectors.network.observations import KnownPrinter
+from collectors.network.printers.configured import configured_printer, split_host_port
+from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.presence import with_serial, with_usb
+from collectors.network.printers.serial_ports import (
+    SerialPrinter,
+    is_port_present,
+    read_serial_printers,
+)
+from collectors.network.printers.usb import UsbPrinter, read_usb_printers
+
+EPSON = UsbPrinter("1-1.2", "EPSON", "TM-T20II", "J5XX", "04b8", "0e15", "/dev/usb/lp0")
+QUEUE = KnownPrinter(id="cups:till", name="till", transport="usb", source="cups")
+
+
+def usb_device(root: Path, bus_id: str, interface_class: str = "07", **attributes: str) -> Path:
+    device = root / "bus/usb/devices" / bus_id
+    interface = device.with_name(f"{bus_id}:1.0")
+    for folder in (device, interface):
+        folder.mkdir(parents=True)
+    (interface / "bInterfaceClass").write_text(interface_class + "\n")
+    for name, value in attributes.items():
+        (device / name).write_text(value + "\n")
+    return interface
+
+
+def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
+    interface = usb_device(
+        tmp_path,
+        "1-1.2",
+        manufacturer="EPSON",
+        product="TM-T20II",
+        serial="J5XX",
+        idVendor="04b8",
+        idProduct="0e15",
+    )
+    (interface / "usbmisc/lp0").mkdir(parents=True)
+    usb_device(tmp_path, "1-2", "03", product="Keyboard")
+    assert read_usb_printers(tmp_path) == (EPSON,)
+
+
+def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
+    usb_device(tmp_path, "1-3", manufacturer="\x1b[2J", product="P\x00\x07\u202e" * 500)
+    (found,) = read_usb_printers(tmp_path) or ()
+    assert found.maker == "[2J"
+    assert set(found.model) == {"P"}
+
+
+def test_a_system_without_sysfs_cannot_tell(tmp_path: Path):
+    assert read_usb_printers(tmp_path) is None
+    assert with_usb([QUEUE], None) == (QUEUE,)
+
+
+def test_a_plugged_in_queue_is_told_by_its_serial_number():
+    (found,) = with_usb([replace(QUEUE, serial="J5XX")], [EPSON])
+    assert (found.present, found.address) == (True, "/dev/usb/lp0")
+    assert found.presence_reason == (
+        "plugged in by USB as /dev/usb/lp0, recognised by serial number J5XX"
+    )
+
+
+def test_an_unplugged_queue_is_told():
+    (found, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
+    assert found.present is False
+    assert found.presence_reason == (
+        "no USB printer with serial number GONE is plugged in or switched on"
+    )
+    assert (other.id, other.source, other.present) == ("usb:J5XX", "usb", True)
+
+
+def test_a_queue_without_serial_number_is_told_by_its_model_if_that_is_clear():
+    queue = replace(QUEUE, make_model="Epson TM-T20II")
+    (found,) = with_usb([queue], [EPSON])
+    assert found.present
+    twin = replace(EPSON, bus_id="1-1.3", serial=None)
+    found, *others = with_usb([queue], [EPSON, twin])
+    assert found.present is False
+    assert "several USB printers of this model" in (found.presence_reason or "")
+    assert len(others) == 2
+
+
+def test_serial_ports_of_receipt_printers(tmp_path: Path):
+    for name, vendor, product in (
+        ("ttyUSB0", "04b8", "TM-T20II"),
+        ("ttyACM1", "2341", "Arduino"),
+        ("ttyACM2", "ffff", "POS Receipt Printer"),
+    ):
+        device = tmp_path / f"devices/usb1/{name}-usb"
+        port = device / "1-1:1.0" / name
+        port.mkdir(parents=True)
+        (device / "idVendor").write_text(vendor)
+        (device / "manufacturer").write_text("Maker")
+        (device / "product").write_text(product)
+        entry = tmp_path / "class/tty" / name
+        entry.mkdir(parents=True)
+        (entry / "device").symlink_to(port)
+    (tmp_path / "class/tty/ttyS0").mkdir()
+    assert read_serial_printers(tmp_path) == (
+        SerialPrinter("/dev/ttyACM2", "Maker POS Receipt Printer"),
+        SerialPrinter("/dev/ttyUSB0", "Maker TM-T20II"),
+    )
+    assert read_serial_printers(tmp_path / "none") == ()
+
+
+def test_whether_a_serial_port_is_there(tmp_path: Path):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/ttyS0").touch()
+    entries = [
+        configured_printer(ConfiguredPrinter("a", "A", "serial", "/dev/ttyS0")),
+        configured_printer(ConfiguredPrinter("b", "B", "serial", "/dev/ttyS9")),
+        configured_printer(ConfiguredPrinter("c", "C", "serial", "COM3")),
+    ]
+    found = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
+    told = with_serial(entries, found, lambda path: is_port_present(path, tmp_path))
+    assert [each.present for each in told] == [True, False, None, True]
+    assert told[1].presence_reason == "serial port /dev/ttyS9 does not exist"
+    assert (told[3].id, told[3].serial) == ("serial:/dev/ttyUSB0", "S1")
+
+
+def test_configured_addresses_in_every_writing():
+    assert split_host_port("192.168.1.50:9100") == ("192.168.1.50", 9100)
+    assert split_host_port("192.168.1.50") == ("192.168.1.50", None)
+    assert split_host_port("[fd00::1]:631") == ("fd00::1", 631)
+    assert split_host_port("fd00::1") == ("fd00::1", None)
+    assert split_host_port("printer:99999") == ("printer", None)
+    by_mac = configured_printer(ConfiguredPrinter("m", "M", "network", "00-1B-A9-12-34-56"))
+    assert (by_mac.mac_address, by_mac.host) == ("00:1b:a9:12:34:56", None)
+    bare = configured_printer(ConfiguredPrinter("n", "N"))
+    assert (bare.address, bare.host) == (None, None)
+
+
+def test_addresses_of_hosts():
+    hosts = ("192.168.1.50", "till.lan", "brn1.local", "gone.lan", "localhost")
+    known = [replace(QUEUE, id=h, transport="network", host=h) for h in hosts]
+    table = {"till.lan": ("192.168.1.60",)}
+
+    def resolve(name: str) -> tuple[str, ...]:
+        if name not in table:
+            raise OSError("unknown")
+        return table[name]
+
+    literal = with_literal_addresses(known)
+    found = resolve_hosts(literal, time.monotonic() + 5, resolve)
+    assert [each.addresses for each in found] == [
+        ("192.168.1.50",),
+        ("192.168.1.60",),
+        (),
+        (),
+        ("127.0.0.1",),
+    ]
+
+
+def test_no_name_is_waited_for_beyond_the_deadline():
+    release = threading.Event()
+
+    def slow(name: str) -> tuple[str, ...]:
+        release.wait(5)
+        return ("192.168.1.1",)
+
+    known = [replace(QUEUE, transport="network", host="slow.lan")]
+    assert resolve_hosts(known, 0.0, slow)[0].addresses == ()
+    release.set()

@@ -1,0 +1,270 @@
+"""The questions themselves, asked of servers on loopback that behave as devices do."""
+
+import asyncio
+import datetime
+import ipaddress
+import socket
+import ssl
+import struct
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import Interface, InterfaceAddress
+from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
+from collectors.network.mdns.sockets import Link
+from collectors.network.observations import Evidence, HostName, OpenPort
+from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
+from collectors.network.questions.web import ask_web, parse_title
+from collectors.shared.http import HttpReply
+from collectors.shared.ipp import IppError
+from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
+from tests.unit.collectors.network.questions.test_questions import FakeRun
+from tests.unit.collectors.shared.test_ipp import PRINTER, item, message
+
+UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
+
+
+def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
+    return head.encode() + body
+
+
+@asynccontextmanager
+async def device(
+    *replies: bytes, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
+    """Serve one reply a connection, the last one again and again."""
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            asked.append(await reader.read(65536))
+            writer.write(replies[min(len(asked), len(replies)) - 1])
+            await writer.drain()
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        yield OpenPort("127.0.0.1", server.sockets[0].getsockname()[1]), asked
+
+
+async def told(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
+    async with asyncio.timeout(5):
+        return await ask
+
+
+async def test_asks_a_printer_for_its_attributes():
+    async with device(http(PRINTER)) as (port, asked):
+        (found,) = await told(ask_ipp(port))
+    assert (found.uuid, found.make_model) == (UUID, "Brother HL-L2350DW")
+    assert (found.name, found.state, found.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
+    assert asked[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
+    assert b"Content-Type: application/ipp\r\n" in asked[0]
+
+
+async def test_asks_every_announced_queue_and_no_strange_path():
+    async with device(http(PRINTER)) as (port, asked):
+        queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
+        found = await told(ask_ipp(OpenPort(port.address, port.port, queues=queues)))
+    assert len(found) == 2
+    paths = [request.split(b" ")[1] for request in asked]
+    assert paths == [b"/printers/bar", b"/printers/till"]
+
+
+async def test_tries_the_usual_queues_until_one_answers():
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, asked):
+        (found,) = await told(ask_ipp(port))
+    assert found.uuid == UUID
+    assert [request.split(b" ")[1] for request in asked] == [b"/ipp/print", b"/ipp/printer"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"SSH-2.0-x\r\n\r\n",
+        http(b"<html>no ipp</html>"),
+        http(b"", status="404 Not Found"),
+        http(message()),
+    ],
+)
+async def test_what_is_no_printer_tells_nothing(reply: bytes):
+    async with device(reply) as (port, _):
+        assert await told(ask_ipp(port)) == ()
+
+
+def test_reads_state_reasons_serial_and_model():
+    data = message(
+        b"\x04",
+        item(0x23, "printer-state", struct.pack("!i", 5)),
+        item(0x44, "printer-state-reasons", b"media-empty-error"),
+        item(0x44, "", b"cover-open\x1b[2J"),
+        item(0x41, "printer-device-id", b"MFG:EPSON;MDL:TM-m30;SN:X4YZ;"),
+    )
+    assert parse_attributes("10.0.0.9", 631, data) == Evidence(
+        "10.0.0.9",
+        631,
+        make_model="EPSON TM-m30",
+        serial="X4YZ",
+        state="stopped",
+        state_reasons=("media-empty-error", "cover-open[2J"),
+    )
+
+
+@given(st.text(max_size=200))
+def test_any_device_id_is_read(text: str):
+    parse_device_id(text)
+
+
+@given(st.binary(max_size=300))
+def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
+    try:
+        found = parse_attributes("10.0.0.9", 631, message(b"\x04", data, end=b""))
+    except IppError:
+        return
+    assert found is None or found.address == "10.0.0.9"
+
+
+async def test_reads_title_and_server_of_a_page():
+    page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
+    reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
+    async with device(reply) as (port, asked):
+        (found,) = await told(ask_web(port, is_tls=False))
+    assert (found.title, found.server) == ("Till &", "lighttpd/1.4")
+    assert asked[0].startswith(b"GET / HTTP/1.1\r\n")
+    assert len(asked) == 1
+
+
+async def test_a_redirection_is_not_followed():
+    moved = http(b"", status="301 Moved", headers="Location: https://example.com/\r\nServer: s\r\n")
+    async with device(moved) as (port, asked):
+        (found,) = await told(ask_web(port, is_tls=False))
+    assert (found.server, found.title, len(asked)) == ("s", None, 1)
+
+
+async def test_an_endless_page_is_cut():
+    page = b"HTTP/1.1 200 OK\r\n\r\n<title>Long</title>" + b"x" * 5_000_000
+    async with device(page) as (port, _):
+        (found,) = await told(ask_web(port, is_tls=False))
+    assert found.title == "Long"
+
+
+async def test_a_page_behind_a_certificate_of_its_own(tmp_path: Path):
+    async with device(http(b"<title>TLS</title>"), tls=_own_certificate(tmp_path)) as (port, _):
+        (found,) = await told(ask_web(port, is_tls=True))
+    assert found.title == "TLS"
+
+
+async def test_a_printer_that_wants_tls_is_asked_so():
+    upgrade = http(b"", status="426 Upgrade Required")
+    async with device(upgrade) as (port, asked):
+        assert await told(ask_ipp(port)) == ()
+    assert asked[0].startswith(b"POST")
+    assert asked[1].startswith(b"\x16\x03")  # a TLS handshake
+
+
+async def test_a_closed_port_tells_nothing():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = OpenPort("127.0.0.1", taken.getsockname()[1])
+        assert await told(ask_web(port, is_tls=False)) == ()
+        assert await told(ask_ipp(port)) == ()
+
+
+@given(st.binary(max_size=500), st.sampled_from(["", "text/html; charset=iso-8859-1"]))
+def test_any_page_has_a_clean_title_or_none(body: bytes, content_type: str):
+    reply = HttpReply(200, (("content-type", content_type),), b"<title>" + body + b"</title>")
+    title = parse_title(reply)
+    assert title is None or (title.isprintable() or "\u200d" in title)
+
+
+def test_titles_in_the_charset_declared():
+    latin = HttpReply(200, (("content-type", "text/html; charset=ISO-8859-1"),), b"<title>caf\xe9")
+    assert parse_title(latin) == "café"
+
+
+def test_names_that_hosts_give_themselves():
+    reverse = "9.0.0.127.in-addr.arpa"
+    answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
+    lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
+    with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
+        found = ask_names(
+            [lan],
+            ["127.0.0.9"],
+            time.monotonic() + 5,
+            FakeRun(),
+            open_link=_to(responder.address),
+        )
+        assert found == (HostName("127.0.0.9", "till.local"),)
+        # What is on no link of ours is not asked at all.
+        asked = len(responder.questions)
+        nobody = ask_names(
+            [lan], ["10.0.0.9"], time.monotonic() + 0.1, FakeRun(), open_link=_to(responder.address)
+        )
+        assert (nobody, len(responder.questions)) == ((), asked)
+
+
+def _to(address: tuple[str, int]) -> Callable[[Interface], Link]:
+    def open_to(interface: Interface) -> Link:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        opened.setblocking(False)
+        opened.bind(("127.0.0.1", 0))
+        networks = (ipaddress.ip_network("127.0.0.0/8"),)
+        destinations = {socket.AF_INET: address}
+        return Link(interface.name, 1, networks, sockets=[opened], destinations=destinations)
+
+    return open_to
+
+
+def _own_certificate(directory: Path) -> ssl.SSLContext:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "printer")])
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(start)
+        .not_valid_after(start + datetime.timedelta(days=1))  # long over: printers' clocks are
+        .sign(key, hashes.SHA256())
+    )
+    path = directory / "printer.pem"
+    pem = serialization.Encoding.PEM
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + certificate.public_bytes(pem)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
+
+
+def test_a_host_s_own_word_for_its_name_counts_more_than_others():
+    reverse = "9.0.0.127.in-addr.arpa"
+
+    def naming(label: str) -> bytes:
+        return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
+
+    heard = Heard({reverse: "127.0.0.9"})
+    for number in range(1000):
+        heard.add("127.0.0.66", naming(f"lie-{number}"))
+    assert heard.name(reverse) == "lie-0.local"
+    assert heard.read <= 2 * READ_PER_HOST_MAX
+    heard.add("", naming("from-beyond-the-link"))
+    heard.add("127.0.0.9", b"noise")
+    heard.add("127.0.0.9", naming("till"))
+    heard.add("127.0.0.9", naming("later"))
+    assert heard.name(reverse) == "till.local"

@@ -1,0 +1,103 @@
+"""A LAN with a clock of its own, behind the interface through which the sweep sees the network."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan.sockets import Contact, Happened
+
+_TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
+
+
+@dataclass(slots=True)
+class SimulatedHost:
+    """``lost_arp`` requests stay unanswered, ``lost_syns`` likewise for each port."""
+
+    mac: str
+    open_ports: frozenset[int] = frozenset()
+    filtered: frozenset[int] = frozenset()
+    mute: bool = False
+    round_trip_s: float = 0.01
+    lost_arp: int = 0
+    lost_syns: int = 0
+    syns: dict[int, int] = field(default_factory=dict)
+
+
+class SimulatedLan:
+    """Plays the kernel, too: three ARP requests a second apart, then a failed entry."""
+
+    def __init__(
+        self, hosts: dict[str, SimulatedHost], known: Sequence[LinkNeighbour] = ()
+    ) -> None:
+        self.hosts = hosts
+        self.primed: list[str] = []
+        self.most_unresolved = 0
+        self.most_sockets: dict[str, int] = {}
+        self._known = known
+        self._now = 100.0
+        self._events: list[tuple[float, int, LinkNeighbour | Contact]] = []
+        self._count = 0
+        self._unresolved: set[str] = set()
+        self._open: dict[tuple[str, int], int] = {}
+
+    def now(self) -> float:
+        return self._now
+
+    def known_neighbours(self) -> Sequence[LinkNeighbour]:
+        return self._known
+
+    def prime(self, address: str) -> bool:
+        self.primed.append(address)
+        self._unresolved.add(address)
+        self.most_unresolved = max(self.most_unresolved, len(self._unresolved))
+        host = self.hosts.get(address)
+        if host is None or host.lost_arp > 2:
+            self._at(3.07, LinkNeighbour(2, address, None, "failed"))
+        else:
+            answer = LinkNeighbour(2, address, host.mac, "reachable")
+            self._at(host.lost_arp + host.round_trip_s, answer)
+        return True
+
+    def connect(self, address: str, port: int) -> bool:
+        key = (address, port)
+        self._open[key] = self._open.get(key, 0) + 1
+        held = sum(n for (other, _), n in self._open.items() if other == address)
+        self.most_sockets[address] = max(held, self.most_sockets.get(address, 0))
+        host = self.hosts.get(address)
+        if host is None or host.mute or port in host.filtered:
+            return True
+        host.syns[port] = host.syns.get(port, 0) + 1
+        if host.syns[port] > host.lost_syns:
+            is_open = port in host.open_ports
+            latency_ms = host.round_trip_s * 1000 if is_open else None
+            outcome = Contact(address, port, "open" if is_open else "refused", latency_ms)
+            self._at(host.round_trip_s, outcome)
+        return True
+
+    def drop(self, address: str, port: int) -> None:
+        self._open.pop((address, port), None)
+
+    def wait(self, timeout_s: float) -> Happened:
+        end = self._now + max(timeout_s, _TURN_S)
+        if self._events and self._events[0][0] <= end:
+            end = max(self._now, self._events[0][0])
+        self._now = end
+        neighbours: list[LinkNeighbour] = []
+        contacts: list[Contact] = []
+        while self._events and self._events[0][0] <= self._now:
+            event = heapq.heappop(self._events)[2]
+            if isinstance(event, LinkNeighbour):
+                self._unresolved.discard(event.address)
+                neighbours.append(event)
+            elif (event.address, event.port) in self._open:
+                contacts.append(event)
+        return Happened(tuple(neighbours), tuple(contacts))
+
+    @property
+    def open_sockets(self) -> int:
+        return sum(self._open.values())
+
+    def _at(self, delay_s: float, event: LinkNeighbour | Contact) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (self._now + delay_s, self._count, event))

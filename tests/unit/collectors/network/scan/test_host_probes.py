@@ -1,0 +1,167 @@
+"""The connections to one host."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.network.scan.host_probes import (
+    IN_FLIGHT_MAX,
+    PRINT_PORTS,
+    WAIT_MIN_S,
+    WAIT_S,
+    HostProbes,
+    Outcome,
+    Step,
+)
+
+PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
+
+
+def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
+    """Let every wait end without an answer; returns all steps."""
+    steps: list[Step] = []
+    for _ in range(1000):
+        if probes.is_done:
+            return steps
+        steps += probes.connects(now, 100)
+        due = probes.next_due
+        assert due is not None
+        now = due
+        steps += probes.timeouts(now)
+    raise AssertionError("the probes never end")
+
+
+def test_eight_at_once_and_one_of_them_on_a_print_port() -> None:
+    probes = HostProbes(PORTS)
+    started = probes.connects(0.0, 100)
+    assert len(started) == IN_FLIGHT_MAX
+    assert [step.port for step in started if step.port in PRINT_PORTS] == [515]
+    assert probes.connects(0.0, 100) == []
+
+
+def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
+    probes = HostProbes((9100, 9101))
+    assert [s.port for s in probes.connects(0.0, 100)] == [9100]
+    assert probes.connects(0.1, 100) == []
+    assert probes.answered(9100, "open", 0.1)
+    assert [s.port for s in probes.connects(0.1, 100)] == [9101]
+
+
+def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
+    probes = HostProbes((80,))
+    probes.connects(0.0, 100)
+    assert probes.next_due == pytest.approx(WAIT_S)
+    assert probes.timeouts(WAIT_S) == [Step(80, "again")]
+    assert probes.timeouts(2 * WAIT_S) == [Step(80, "drop")]
+    assert probes.silent == [80]
+
+
+def test_a_silent_print_port_has_one_socket_at_a_time() -> None:
+    probes = HostProbes((9100, 9101))
+    steps = run_out(probes)
+    assert [(s.port, s.action) for s in steps] == [
+        (9100, "connect"),
+        (9100, "drop"),
+        (9101, "connect"),
+        (9101, "drop"),
+        (9100, "connect"),
+        (9100, "drop"),
+        (9101, "connect"),
+        (9101, "drop"),
+    ]
+
+
+def test_a_second_socket_replaces_the_first_when_all_slots_are_taken() -> None:
+    probes = HostProbes(range(1000, 1010))
+    probes.connects(0.0, 100)
+    assert {step.action for step in probes.timeouts(WAIT_S)} == {"replace"}
+    assert probes.sockets == IN_FLIGHT_MAX
+
+
+def test_a_host_that_answers_fast_is_not_waited_for_long() -> None:
+    probes = HostProbes((80, 81))
+    probes.connects(0.0, 1)
+    probes.answered(80, "refused", 0.002)
+    probes.connects(0.002, 1)
+    assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
+
+
+def test_a_mute_host_is_tried_once_per_further_port() -> None:
+    probes = HostProbes(PORTS)
+    steps = run_out(probes)
+    connects = [step.port for step in steps if step.action in ("connect", "again", "replace")]
+    assert len(connects) < 2 * len(PORTS)
+    assert sorted(probes.silent) == sorted(PORTS)
+
+
+def test_nobody_is_abandoned_after_the_first_ports() -> None:
+    probes = HostProbes(PORTS, abandon_when_silent=True)
+    steps = run_out(probes)
+    assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
+
+
+def test_three_unreachable_ports_end_a_host_that_may_be_nobody() -> None:
+    probes = HostProbes(PORTS, abandon_when_silent=True)
+    for step in probes.connects(0.0, 3):
+        probes.answered(step.port, "unreachable", 0.01)
+    assert probes.is_done
+
+
+def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
+    probes = HostProbes((80,))
+    run_out(probes)
+    assert not probes.answered(80, "open", 9.0)
+    assert probes.open == []
+
+
+def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
+    mute = HostProbes((80,))
+    run_out(mute)
+    assert not mute.look_again()
+    probes = HostProbes((80, 9100))
+    probes.connects(0.0, 100)
+    probes.answered(80, "open", 0.01)
+    run_out(probes, 0.01)
+    assert probes.look_again()
+    assert probes.silent == []
+    assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
+    assert not probes.look_again()
+
+
+@given(
+    ports=st.lists(st.sampled_from((*PORTS, *range(2000, 2020))), unique=True, max_size=25),
+    seed=st.integers(0, 2**16),
+    abandon=st.booleans(),
+)
+def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
+    ports: list[int], seed: int, abandon: bool
+) -> None:
+    rng = random.Random(seed)
+    probes = HostProbes(ports, abandon_when_silent=abandon)
+    sockets: dict[int, int] = {}
+    now = 0.0
+    for _ in range(2000):
+        if probes.is_done:
+            break
+        for step in (*probes.timeouts(now), *probes.connects(now, rng.randint(0, 9))):
+            if step.action != "again":
+                sockets.pop(step.port, None)
+            if step.action != "drop":
+                sockets[step.port] = sockets.get(step.port, 0) + 1
+        assert sum(sockets.values()) <= IN_FLIGHT_MAX
+        assert sum(n for port, n in sockets.items() if port in PRINT_PORTS) <= 1
+        assert probes.sockets == sum(sockets.values())
+        for port in list(sockets):
+            if rng.random() < 0.2:
+                outcomes: tuple[Outcome, ...] = ("open", "refused", "unreachable")
+                probes.answered(port, rng.choice(outcomes), now)
+                del sockets[port]
+        now += rng.uniform(0.0, 0.3)
+    assert probes.is_done
+    ended = [*probes.open, *probes.refused, *probes.silent]
+    assert len(set(ended)) == len(ended)
+    assert set(ended) <= set(ports)
+    if not abandon:
+        assert set(ended) == set(ports)

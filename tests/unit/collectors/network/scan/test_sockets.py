@@ -1,0 +1,214 @@
+"""The real sockets of the scan, on loopback: no byte is sent, and every connection is reset."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import Facts
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan.scan import (
+    ScanFindings,
+    ScannedHost,
+    look_again,
+    merge,
+    scan,
+    silent_ports,
+    with_neighbour_table,
+)
+from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
+from collectors.network.scan.targets import Target
+
+
+class QuietRun:
+    """A run nobody cancels, unless ``cancel`` is called."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self.wakers: list[Callable[[], None]] = []
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None: ...
+
+    def checkpoint(self, facts: Facts) -> None: ...
+
+    def on_cancel(self, wake: Callable[[], None]) -> None:
+        self.wakers.append(wake)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        for wake in self.wakers:
+            wake()
+
+
+class Listener:
+    """Accepts connections and keeps what each of them brought, or how it ended."""
+
+    ENDED_BY_RESET: ClassVar[str] = "reset"
+
+    def __init__(self) -> None:
+        self.endings: list[bytes | str] = []
+        self.ended = threading.Semaphore(0)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._socket.getsockname()[1])
+        self._thread = threading.Thread(target=self._accept)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                accepted, _ = self._socket.accept()
+            except OSError:
+                return
+            with accepted:
+                accepted.settimeout(5)
+                try:
+                    self.endings.append(accepted.recv(100))
+                except ConnectionResetError:
+                    self.endings.append(self.ENDED_BY_RESET)
+            self.ended.release()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    opened = Listener()
+    yield opened
+    opened.close()
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
+    closed = unused_port()
+    findings = scan(
+        [Target("127.0.0.1", "local")],
+        (listener.port, closed),
+        deadline_s=monotonic() + 10,
+        run=QuietRun(),
+    )
+    (host,) = findings.hosts
+    assert host.open_ports == (listener.port,)
+    assert host.refused_ports == (closed,)
+    assert findings.state.state == "succeeded"
+    assert findings.datagrams == 0
+    assert findings.connections == 2
+
+
+def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
+    scan(
+        [Target("127.0.0.1", "local")],
+        (listener.port,),
+        deadline_s=monotonic() + 10,
+        run=QuietRun(),
+    )
+    assert listener.ended.acquire(timeout=5)
+    assert listener.endings == [Listener.ENDED_BY_RESET]
+
+
+def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> None:
+    run = QuietRun()
+    run.cancel()
+    findings = scan(
+        [Target("127.0.0.1", "local")], (listener.port,), deadline_s=monotonic() + 10, run=run
+    )
+    assert findings.state.state == "failed"
+    run.cancel()  # the waker of a scan that is over does no harm
+
+
+def test_the_waker_ends_a_wait() -> None:
+    with SocketNetwork(watch_neighbours=False) as network:
+        network.wake()
+        began = monotonic()
+        network.wait(30.0)
+        assert monotonic() - began < 5
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="rtnetlink is Linux's")
+def test_neighbour_events_need_no_privilege() -> None:
+    with SocketNetwork(watch_neighbours=True) as network:
+        assert network.wait(0.0).neighbours == ()
+        assert all(entry.address for entry in network.known_neighbours())
+
+
+@given(info=st.binary(max_size=120))
+def test_any_tcp_info_is_a_latency_or_nothing(info: bytes) -> None:
+    latency_ms = parse_rtt_ms(info)
+    assert latency_ms is None or latency_ms > 0
+
+
+def test_latency_is_the_microseconds_of_the_kernel() -> None:
+    assert parse_rtt_ms(bytes(68) + (1500).to_bytes(4, "little") + bytes(32)) == 1.5
+    assert parse_rtt_ms(bytes(104)) is None
+
+
+def test_silent_ports_are_worth_another_try_on_hosts_that_answer() -> None:
+    hosts = (
+        ScannedHost("10.0.0.1", refused_ports=(80,), silent_ports=(22, 9100)),
+        ScannedHost("10.0.0.2", silent_ports=(22,)),
+        ScannedHost("10.0.0.3", open_ports=(631,), silent_ports=(22, 9100)),
+    )
+    assert [(t.address, t.ports) for t in silent_ports(hosts)] == [
+        ("10.0.0.1", (22, 9100)),
+        ("10.0.0.3", (22,)),
+    ]
+
+
+def test_a_second_look_finds_what_was_silent(listener: Listener) -> None:
+    first = ScanFindings(
+        (ScannedHost("127.0.0.1", refused_ports=(1,), silent_ports=(listener.port,)),)
+    )
+    found = look_again(first, deadline_s=monotonic() + 10, run=QuietRun())
+    assert found.hosts[0].open_ports == (listener.port,)
+    assert found.hosts[0].silent_ports == ()
+
+
+def test_findings_join_by_address() -> None:
+    first = ScanFindings(
+        (ScannedHost("10.0.0.1", latency_ms=9.0, open_ports=(80,), silent_ports=(22, 443)),),
+        unanswered=(Target("10.0.0.2", "arp"), Target("10.0.0.3", "arp")),
+        connections=3,
+    )
+    second = ScanFindings(
+        (
+            ScannedHost("10.0.0.1", latency_ms=4.0, open_ports=(22,), silent_ports=(443,)),
+            ScannedHost("10.0.0.2", open_ports=(80,)),
+        ),
+        connections=2,
+    )
+    joined = merge(first, second)
+    assert joined.hosts[0] == ScannedHost(
+        "10.0.0.1", latency_ms=4.0, open_ports=(22, 80), silent_ports=(443,)
+    )
+    assert [target.address for target in joined.unanswered] == ["10.0.0.3"]
+    assert joined.connections == 5
+
+
+def test_the_neighbour_table_completes_a_scan_without_arp_events() -> None:
+    targets = [Target(f"10.0.0.{n}", "routed", "en0") for n in range(1, 30)]
+    targets.append(Target("10.9.0.1", "routed", None))
+    table = [
+        LinkNeighbour(0, "10.0.0.1", "02:00:00:00:00:01", "stale"),
+        LinkNeighbour(0, "10.0.0.2", "02:00:00:00:00:02", "reachable"),
+        LinkNeighbour(0, "10.0.0.3", None, "resolving"),
+        LinkNeighbour(0, "10.0.0.4", "01:00:5e:00:00:04", "stale"),
+        LinkNeighbour(0, "10.9.0.1", "02:00:00:00:00:09", "stale"),
+        *(LinkNeighbour(0, f"10.0.0.{n}", "02:00:00:00:00:99", "stale") for n in range(10, 25)),
+    ]
+    first = ScanFindings((ScannedHost("10.0.0.1", "en0", open_ports=(80,)),))
+    hosts = {host.address: host for host in with_neighbour_table(first, targets, table).hosts}
+    assert set(hosts) == {"10.0.0.1", "10.0.0.2"}
+    assert hosts["10.0.0.1"].mac_address == "02:00:00:00:00:01"
+    assert hosts["10.0.0.1"].open_ports == (80,)
+    assert hosts["10.0.0.2"].is_confirmed

@@ -1,0 +1,170 @@
+"""The sweep over a simulated LAN: what it finds, in which time, within which bounds."""
+
+from collections.abc import Sequence
+
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan.arp_window import UNRESOLVED_MAX
+from collectors.network.scan.scan import ScanFindings, findings_of
+from collectors.network.scan.sweep import Sweep, SweepResult
+from collectors.network.scan.targets import Target
+from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
+
+PORTS = (22, 80, 443, 515, 9100, 9101)
+
+
+def subnet(count: int, way: str = "arp") -> list[Target]:
+    assert way in ("arp", "routed")
+    return [
+        Target(f"10.0.{i // 250}.{i % 250 + 1}", "arp" if way == "arp" else "routed", "eth0")
+        for i in range(count)
+    ]
+
+
+def sweep(
+    lan: SimulatedLan,
+    targets: Sequence[Target],
+    *,
+    ports: Sequence[int] = PORTS,
+    deadline_s: float = 60.0,
+    cancel_after_s: float = 1000.0,
+) -> tuple[SweepResult, float]:
+    began = lan.now()
+    result = Sweep(lan, targets, ports).run(
+        deadline_s=began + deadline_s,
+        is_cancelled=lambda: lan.now() - began >= cancel_after_s,
+        tell=lambda _done, _all: None,
+    )
+    return result, lan.now() - began
+
+
+def found(result: SweepResult, targets: int) -> ScanFindings:
+    return findings_of(result, targets)
+
+
+def mac(number: int) -> str:
+    return f"02:00:00:00:00:{number:02x}"
+
+
+def test_hosts_with_their_ports_macs_and_latency() -> None:
+    lan = SimulatedLan(
+        {
+            "10.0.0.5": SimulatedHost(mac(5), frozenset({80, 9100}), round_trip_s=0.02),
+            "10.0.0.7": SimulatedHost(mac(7), mute=True),
+        }
+    )
+    result, took_s = sweep(lan, subnet(250))
+    printer, firewalled = sorted(found(result, 250).hosts, key=lambda host: host.address)
+    assert (printer.open_ports, printer.mac_address, printer.latency_ms) == (
+        (80, 9100),
+        mac(5),
+        20.0,
+    )
+    assert printer.refused_ports == (22, 443, 515, 9101)
+    assert (firewalled.open_ports, firewalled.mac_address) == ((), mac(7))
+    assert firewalled.is_confirmed
+    assert firewalled.silent_ports == tuple(sorted(PORTS))
+    assert lan.open_sockets == 0
+    assert took_s < 2.0
+
+
+def test_a_lost_arp_request_costs_a_second_and_no_host() -> None:
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}), lost_arp=1)})
+    result, took_s = sweep(lan, subnet(10))
+    assert [host.open_ports for host in found(result, 10).hosts] == [(80,)]
+    assert took_s < 1.6
+
+
+def test_two_lost_arp_requests_are_left_for_later() -> None:
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}), lost_arp=2)})
+    findings = found(sweep(lan, subnet(10))[0], 10)
+    assert findings.hosts == ()
+    assert "10.0.0.5" in {target.address for target in findings.unanswered}
+    assert findings.last_asked_s is not None
+
+
+def test_a_lost_syn_is_tried_again() -> None:
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80, 9100}), lost_syns=1)})
+    findings = found(sweep(lan, subnet(10))[0], 10)
+    assert [host.open_ports for host in findings.hosts] == [(80, 9100)]
+
+
+def test_no_more_than_the_window_is_ever_unresolved() -> None:
+    lan = SimulatedLan({})
+    _, took_s = sweep(lan, subnet(1500))
+    assert lan.most_unresolved == UNRESOLVED_MAX
+    assert len(lan.primed) == 1500
+    assert took_s < 3 * 3.3 + 1.5
+
+
+def test_a_host_is_given_eight_connections_at_once() -> None:
+    ports = tuple(range(1000, 1040))
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), filtered=frozenset(ports[:20]))})
+    sweep(lan, subnet(5), ports=ports)
+    assert lan.most_sockets["10.0.0.5"] == 8
+
+
+def test_ghosts_of_proxy_arp_are_told_and_left_out() -> None:
+    hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
+    hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
+    hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))
+    result, took_s = sweep(SimulatedLan(hosts), subnet(250))
+    findings = found(result, 250)
+    assert {(host.address, host.mac_address) for host in findings.hosts} == {
+        ("10.0.0.1", mac(1)),
+        ("10.0.0.33", None),
+    }
+    assert "200 addresses (proxy ARP)" in findings.limitations[0]
+    assert took_s < 5.0
+
+
+def test_multicast_macs_are_no_hosts() -> None:
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost("01:00:5e:00:00:05", frozenset({80}))})
+    assert found(sweep(lan, subnet(10))[0], 10).hosts == ()
+
+
+def test_a_stale_entry_is_a_host_only_when_it_answers() -> None:
+    known = (
+        LinkNeighbour(2, "10.0.0.5", mac(5), "stale"),
+        LinkNeighbour(2, "10.0.0.6", mac(6), "stale"),
+    )
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))}, known)
+    hosts = {host.address: host for host in found(sweep(lan, subnet(10))[0], 10).hosts}
+    assert hosts["10.0.0.5"].is_confirmed
+    assert not hosts["10.0.0.6"].is_confirmed
+
+
+def test_routed_addresses_are_connected_to_without_arp() -> None:
+    lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))})
+    result, took_s = sweep(lan, subnet(200, way="routed"))
+    findings = found(result, 200)
+    assert [(host.address, host.mac_address) for host in findings.hosts] == [("10.0.0.5", None)]
+    assert lan.primed == []
+    assert took_s < 5.0
+
+
+def test_a_cancelled_sweep_ends_at_once_with_what_it_has() -> None:
+    lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
+    result, took_s = sweep(lan, subnet(2000), cancel_after_s=0.5)
+    findings = found(result, 2000)
+    assert took_s < 0.6
+    assert findings.state.state == "failed"
+    assert findings.state.reason == "ended early: 481 of 2000 addresses were tried"
+    assert [host.address for host in findings.hosts] == ["10.0.0.1"]
+
+
+def test_the_deadline_ends_it_as_well() -> None:
+    result, took_s = sweep(SimulatedLan({}), subnet(2000), deadline_s=1.0)
+    assert result.ended_early
+    assert took_s < 1.1
+
+
+def test_progress_ends_with_all_addresses() -> None:
+    told: list[tuple[int, int]] = []
+    lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1))})
+    Sweep(lan, subnet(20), PORTS).run(
+        deadline_s=lan.now() + 60,
+        is_cancelled=lambda: False,
+        tell=lambda done, total: told.append((done, total)),
+    )
+    assert told[-1] == (20, 20)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)

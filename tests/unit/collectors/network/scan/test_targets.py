@@ -1,0 +1,189 @@
+"""Which addresses the scan may try."""
+
+import ipaddress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import Interface, InterfaceAddress
+from collectors.network.host.local_network import LocalInterface
+from collectors.network.scan.targets import (
+    TargetSelection,
+    is_private,
+    select_own_addresses,
+    select_targets,
+)
+
+
+def local(
+    address: str, *, name: str = "eth0", metric: int | None = 0, point_to_point: bool = False
+) -> LocalInterface:
+    host, prefix = address.split("/")
+    return LocalInterface(
+        Interface(name, (InterfaceAddress(host, "ipv4", int(prefix)),)),
+        metric=metric,
+        is_point_to_point=point_to_point,
+    )
+
+
+def select(
+    *interfaces: LocalInterface,
+    subnets: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    max_hosts: int = 1024,
+    first: tuple[str, ...] = (),
+) -> TargetSelection:
+    return select_targets(
+        interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts, first=first
+    )
+
+
+def addresses(selection: TargetSelection) -> list[str]:
+    return [target.address for target in selection.targets]
+
+
+def test_the_own_private_subnet_without_its_edges() -> None:
+    found = select(local("192.168.1.20/24"))
+    assert len(found.targets) == 254
+    assert addresses(found)[0] == "192.168.1.20"
+    assert found.targets[0].way == "local"
+    assert {t.way for t in found.targets[1:]} == {"arp"}
+    assert not {"192.168.1.0", "192.168.1.255"} & set(addresses(found))
+    assert found.networks == ("192.168.1.0/24",)
+    assert not found.truncated
+
+
+def test_public_networks_are_never_scanned() -> None:
+    own = select(local("203.0.113.5/24"))
+    assert addresses(own) == ["203.0.113.5"]
+    assert "no private network" in own.limitations[0]
+    configured = select(local("192.168.1.20/24"), subnets=("8.8.8.0/24", "172.0.0.0/8"))
+    assert addresses(configured) == ["192.168.1.20"]
+    assert len(configured.limitations) == 2
+
+
+def test_max_hosts_keeps_what_is_nearest_and_says_the_number() -> None:
+    found = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
+    assert len(found.targets) == 300
+    assert addresses(found)[:2] == ["10.20.30.40", "10.20.99.1"]
+    nearest = [a for a in addresses(found) if a.startswith("10.20.30.")]
+    assert len(nearest) == 256
+    assert found.truncated
+    assert found.networks == ()
+    assert found.limitations == ("300 of about 16777214 addresses were tried: max_hosts is 300",)
+
+
+def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
+    assert not select(local("192.168.1.20/24"), max_hosts=254).truncated
+    assert select(local("192.168.1.20/24"), max_hosts=253).truncated
+
+
+def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
+    found = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
+    assert addresses(found) == [
+        "192.168.1.20",
+        "192.168.1.18",
+        "192.168.1.19",
+        "192.168.1.21",
+        "192.168.1.22",
+        "192.168.1.23",
+    ]
+    assert found.networks == ()
+
+
+def test_two_addresses_in_one_subnet_cover_it_once() -> None:
+    found = select(local("10.0.0.5/22"), local("10.0.1.5/22"), max_hosts=1022)
+    assert len(found.targets) == 1022
+    assert not found.truncated
+
+
+def test_an_excluded_network_of_millions_costs_nothing() -> None:
+    found = select(local("10.200.0.5/8"), exclude=("10.128.0.0/9",), max_hosts=50)
+    assert len(found.targets) == 50
+    assert all(a == "10.200.0.5" or int(a.split(".")[1]) < 128 for a in addresses(found))
+
+
+def test_configured_subnets_replace_the_own_ones() -> None:
+    found = select(local("192.168.1.20/24"), subnets=("10.9.0.0/30", "192.168.1.8/30"))
+    assert {(t.address, t.way) for t in found.targets} == {
+        ("192.168.1.20", "local"),
+        ("10.9.0.1", "routed"),
+        ("10.9.0.2", "routed"),
+        ("192.168.1.9", "arp"),
+        ("192.168.1.10", "arp"),
+    }
+
+
+def test_a_configured_subnet_around_the_own_link_resolves_what_is_on_it() -> None:
+    found = select(local("192.168.1.20/30"), subnets=("192.168.1.16/29",))
+    ways = {t.address: t.way for t in found.targets}
+    assert ways["192.168.1.20"] == "local"
+    assert ways["192.168.1.21"] == "arp"
+    assert ways["192.168.1.17"] == "routed"
+
+
+def test_tunnels_and_container_networks_are_left_out_and_said() -> None:
+    found = select(
+        local("192.168.1.20/30"),
+        local("10.8.0.2/24", name="tun0", metric=None, point_to_point=True),
+        local("172.17.0.1/16", name="docker0", metric=None),
+    )
+    assert {t.interface_name for t in found.targets if t.way == "arp"} == {"eth0"}
+    assert [text.split(" ")[0] for text in found.limitations] == ["tun0", "docker0"]
+
+
+def test_a_link_without_arp_is_connected_to_unresolved() -> None:
+    interface = LocalInterface(
+        Interface("en0", (InterfaceAddress("192.168.1.21", "ipv4", 30),)), has_arp=False
+    )
+    assert [t.way for t in select(interface).targets] == ["local", "routed"]
+
+
+def test_point_to_point_prefixes_use_both_addresses() -> None:
+    assert addresses(select(local("10.0.0.0/31"))) == ["10.0.0.0", "10.0.0.1"]
+    assert addresses(select(local("10.0.0.7/32"))) == ["10.0.0.7"]
+
+
+def test_what_is_no_network_is_said() -> None:
+    found = select(local("192.168.1.20/30"), exclude=("kitchen", "fd00::/64"))
+    assert found.limitations[0] == "'kitchen' is no network and was left out"
+    assert "IPv6" in found.limitations[1]
+
+
+def test_device_only_selects_this_machine() -> None:
+    loopback = LocalInterface(
+        Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),)), is_loopback=True
+    )
+    found = select_own_addresses([loopback, local("192.168.1.20/24")])
+    assert [(t.address, t.way) for t in found.targets] == [
+        ("127.0.0.1", "local"),
+        ("192.168.1.20", "local"),
+    ]
+
+
+def test_private_addresses() -> None:
+    private = ("10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.1.1", "fd00::1", "fe80::1")
+    public = ("8.8.8.8", "172.32.0.1", "192.0.2.1", "2001:db8::1", "localhost", "127.0.0.1")
+    assert all(map(is_private, private))
+    assert not any(map(is_private, public))
+
+
+@given(
+    number=st.integers(0, 2**32 - 1),
+    prefix=st.integers(4, 32),
+    max_hosts=st.integers(1, 600),
+    exclude=st.lists(st.integers(0, 2**32 - 1), max_size=3),
+)
+def test_selection_is_bounded_private_and_distinct(
+    number: int, prefix: int, max_hosts: int, exclude: list[int]
+) -> None:
+    own = str(ipaddress.IPv4Address(number))
+    excluded = tuple(f"{ipaddress.IPv4Address(n)}/20" for n in exclude)
+    found = select(local(f"{own}/{prefix}"), max_hosts=max_hosts, exclude=excluded)
+    listed = addresses(found)
+    assert len(listed) <= max_hosts
+    assert len(set(listed)) == len(listed)
+    assert all(address == own or is_private(address) for address in listed)
+    nets = [ipaddress.ip_network(text, strict=False) for text in excluded]
+    for address in listed:
+        assert address == own or not any(ipaddress.ip_address(address) in net for net in nets)

@@ -1,0 +1,375 @@
+"""The order of the steps, what a broken source costs, and how a run ends early."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from collectors.contract import (
+    ConfiguredPrinter,
+    Facts,
+    Interface,
+    InterfaceAddress,
+    NetworkFacts,
+    NetworkJob,
+    Run,
+    SourceState,
+)
+from collectors.network.collector import collect_network
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.observations import (
+    Enrichment,
+    Evidence,
+    KnownPrinter,
+    KnownPrinters,
+    MdnsFindings,
+    MdnsService,
+    OpenPort,
+    Wanted,
+)
+from collectors.network.scan.scan import ScanFindings, ScannedHost
+from collectors.network.scan.targets import Target
+from collectors.network.sources import Sources
+
+JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
+LAN = LocalNetwork(
+    (
+        LocalInterface(
+            Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),)),
+            is_loopback=True,
+            has_arp=False,
+        ),
+        LocalInterface(
+            Interface(
+                "eth0",
+                (InterfaceAddress("10.0.0.20", "ipv4", 24),),
+                ("10.0.0.1",),
+                "02:00:00:00:00:20",
+            ),
+            metric=0,
+        ),
+    )
+)
+PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,), (80, 9100))
+
+
+class RecordedRun:
+    """Keeps what was told; cancelled from the given checkpoint on."""
+
+    def __init__(self, cancel_at_checkpoint: int = -1) -> None:
+        self.steps: list[str] = []
+        self.checkpoints: list[Facts] = []
+        self._cancel_at = cancel_at_checkpoint
+        self._cancelled = threading.Event()
+        self._wakers: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self.steps.append(step)
+
+    def checkpoint(self, facts: Facts) -> None:
+        self.checkpoints.append(facts)
+        if len(self.checkpoints) - 1 == self._cancel_at:
+            self.cancel()
+
+    def on_cancel(self, wake: Callable[[], None]) -> None:
+        self._wakers.append(wake)
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        for wake in self._wakers:
+            wake()
+
+
+@dataclass
+class World:
+    """Sources that answer from memory and remember what was asked of them."""
+
+    local: LocalNetwork = LAN
+    hosts: tuple[ScannedHost, ...] = (PRINTER,)
+    known: tuple[KnownPrinter, ...] = ()
+    asked: list[tuple[OpenPort, ...]] = field(default_factory=list)
+    scanned: list[tuple[Target, ...]] = field(default_factory=list)
+    browsed: list[tuple[str, ...]] = field(default_factory=list)
+
+    def scan(
+        self, targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
+    ) -> ScanFindings:
+        self.scanned.append(tuple(targets))
+        wanted = {target.address for target in targets}
+        return ScanFindings(tuple(host for host in self.hosts if host.address in wanted))
+
+    def browse(
+        self,
+        interfaces: Sequence[Interface],
+        *,
+        extra_types: Sequence[str],
+        max_services: int,
+        deadline_s: float,
+        run: Run,
+        wanted: Callable[[], Wanted],
+        exclude: Sequence[str],
+    ) -> MdnsFindings:
+        self.browsed.append(tuple(interface.name for interface in interfaces))
+        service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
+        return MdnsFindings((service,), SourceState("succeeded"))
+
+    def enrich(
+        self,
+        open_ports: Sequence[OpenPort],
+        deadline_s: float,
+        run: Run,
+        device_only: bool = False,
+        *,
+        interfaces: Sequence[Interface] = (),
+        nameless: Sequence[str] = (),
+    ) -> Enrichment:
+        self.asked.append(tuple(open_ports))
+        return Enrichment(
+            tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in open_ports)
+        )
+
+    def sources(self) -> Sources:
+        return Sources(
+            read_local_network=lambda: self.local,
+            read_neighbour_table=lambda: (
+                LinkNeighbour(2, "10.0.0.1", "02:00:00:00:00:01", "stale"),
+            ),
+            read_os_version=lambda: "Test 1",
+            browse=self.browse,
+            scan=self.scan,
+            look_again=lambda first, deadline_s, run: first,
+            take_late=lambda first, ports, deadline_s, run: first,
+            read_known_printers=lambda configured, deadline_s: KnownPrinters(self.known),
+            resolve_hosts=lambda known, deadline_s: tuple(known),
+            enrich=self.enrich,
+        )
+
+
+def collect(
+    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **changed: object
+) -> NetworkFacts:
+    sources = replace(world.sources(), **changed)  # type: ignore[arg-type]
+    return collect_network(job, run or RecordedRun(), sources)
+
+
+def test_a_whole_report() -> None:
+    world = World(
+        known=(
+            KnownPrinter(
+                "q", "Kitchen", "network", "cups", "10.0.0.9:631", addresses=("10.0.0.9",), port=631
+            ),
+        )
+    )
+    run = RecordedRun()
+    facts = collect(world, run=run)
+    assert facts.scope == "local-network"
+    assert facts.os_version == "Test 1"
+    assert [i.name for i in facts.interfaces] == ["eth0"]
+    assert [host.address for host in facts.hosts] == ["10.0.0.20", "10.0.0.1", "10.0.0.9"]
+    assert facts.hosts[1].mac_address == "02:00:00:00:00:01"
+    (endpoint,) = facts.endpoints
+    assert endpoint.model == "Brother HL"
+    assert endpoint.matched_printer_ids == ("q",)
+    assert facts.printers is not None
+    assert facts.printers[0].matched_endpoint == "10.0.0.9:631"
+    for state in (facts.interfaces_source, facts.mdns_source, facts.scan_source):
+        assert state == SourceState("succeeded")
+    assert (facts.failures, facts.limitations, facts.truncated, facts.cancelled) == (
+        (),
+        (),
+        False,
+        False,
+    )
+    assert 1 <= len(run.checkpoints) <= 8
+    assert len(world.scanned[0]) == 254
+
+
+def test_checkpoints_grow_and_running_sources_are_said() -> None:
+    run = RecordedRun()
+    collect(World(), run=run)
+    first = run.checkpoints[0]
+    assert isinstance(first, NetworkFacts)
+    assert first.interfaces
+    assert first.hosts == () or first.hosts[0].sources == ("local",)
+    assert first.scan_source == SourceState("running")
+    assert first.printers is None
+
+
+def broken(*_: object, **__: object) -> object:
+    raise OSError("out of order")
+
+
+def test_a_broken_source_costs_only_its_own_facts() -> None:
+    cases = {
+        "browse": "mdns",
+        "scan": "scan",
+        "read_known_printers": "printers",
+        "enrich": "enrichment",
+        "read_os_version": "os-version",
+        "look_again": "scan",
+        "resolve_hosts": "printers",
+    }
+    for source, step in cases.items():
+        facts = collect(World(), **{source: broken})
+        assert [(f.step, f.reason) for f in facts.failures] == [(step, "out of order")], source
+        assert facts.interfaces_source.state == "succeeded"
+        assert facts.hosts
+        assert (facts.mdns_source.state == "failed") == (source == "browse")
+        assert (facts.scan_source.state == "failed") == (source == "scan")
+        assert (facts.printers is None) == (step == "printers")
+
+
+def test_denied_interfaces_are_said() -> None:
+    facts = collect(World(), read_local_network=broken)
+    assert facts.interfaces_source == SourceState("failed", "out of order")
+    assert facts.unavailable.interfaces == "out of order"
+    assert facts.unavailable.mac_address == facts.unavailable.gateway == "out of order"
+    assert facts.mdns_source.state == "unsupported"
+    assert facts.scope == "device"
+
+
+def test_no_network_is_a_limited_report_and_no_failure() -> None:
+    world = World(local=LocalNetwork(LAN.interfaces[:1]))
+    began = time.monotonic()
+    facts = collect(world)
+    assert time.monotonic() - began < 2.0
+    assert facts.scope == "device"
+    assert facts.hosts == facts.endpoints == facts.interfaces == facts.failures == ()
+    assert facts.printers == ()
+    assert "no network interface is up" in facts.limitations
+    why = facts.unavailable
+    assert why.interfaces == why.mac_address == why.gateway == "no network interface is up"
+    assert facts.mdns_source.state == facts.scan_source.state == "unsupported"
+    assert world.browsed == []
+    assert world.scanned == []
+
+
+def test_device_only_stays_on_this_machine() -> None:
+    printer = KnownPrinter("q", "Far", "network", "cups", addresses=("10.0.0.9",), port=9100)
+    world = World(known=(printer,))
+    facts = collect(world, replace(JOB, device_only=True), resolve_hosts=broken)
+    assert facts.scope == "device"
+    assert facts.mdns_source == SourceState("unsupported", "only this machine itself was asked for")
+    assert [[t.address for t in targets] for targets in world.scanned] == [
+        ["127.0.0.1", "10.0.0.20"]
+    ]
+    assert world.browsed == []
+    assert facts.failures == ()
+    assert facts.printers is not None
+    assert facts.printers[0].status == "unknown"
+
+
+def test_without_enrichment_nobody_is_asked_and_it_is_said() -> None:
+    world = World()
+    facts = collect(world, replace(JOB, enrich=False))
+    assert world.asked == []
+    assert any("not asked" in text for text in facts.limitations)
+
+
+def test_ports_found_late_are_asked_as_well() -> None:
+    late = ScannedHost("10.0.0.30", "eth0", "02:00:00:00:00:30", open_ports=(80,))
+    world = World()
+    collect(world, look_again=lambda first, deadline_s, run: ScanFindings((*first.hosts, late)))
+    assert [[(p.address, p.port) for p in asked] for asked in world.asked] == [
+        [("10.0.0.9", 631)],
+        [("10.0.0.30", 80)],
+    ]
+
+
+def test_printers_elsewhere_are_contacted() -> None:
+    world = World(
+        hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(9100,))),
+        known=(KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100),),
+    )
+    facts = collect(world)
+    assert world.scanned[1] == (Target("10.50.0.5", "local", None, (9100,)),)
+    assert facts.printers is not None
+    assert facts.printers[0].status == "reachable"
+
+
+def test_configured_printers_are_scanned_before_the_rest() -> None:
+    entry = ConfiguredPrinter("k", "Kitchen", address="10.0.0.200:9100")
+    world = World()
+    facts = collect(world, replace(JOB, printers=(entry,), max_hosts=3))
+    assert [t.address for t in world.scanned[0]] == ["10.0.0.20", "10.0.0.1", "10.0.0.200"]
+    assert facts.truncated
+    assert "3 of about 254 addresses were tried: max_hosts is 3" in facts.limitations
+
+
+def test_the_own_spooler_is_no_printer_of_the_network() -> None:
+    own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
+    world = World(hosts=(own,))
+    collect(world)
+    assert [(p.address, p.port) for p in world.asked[0]] == [("10.0.0.20", 80)]
+
+
+def test_hosts_beyond_the_bound_are_counted() -> None:
+    hosts = tuple(ScannedHost(f"10.0.0.{n}", "eth0") for n in range(30, 40))
+    facts = collect(World(hosts=hosts), replace(JOB, max_hosts=254))
+    assert len(facts.hosts) == 13
+    facts = collect(World(hosts=hosts), replace(JOB, max_hosts=5))
+    assert len(facts.hosts) <= 5
+    assert facts.truncated
+
+
+def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
+    run = RecordedRun()
+    run.cancel()
+    facts = collect(World(), run=run)
+    assert facts.cancelled
+    assert facts.truncated
+    assert facts.scan_source == SourceState("failed", "stopped before it was done")
+    assert facts.printers is None
+
+
+class Stuck:
+    """A source that waits until the test lets it go, or the run is cancelled."""
+
+    def __init__(self, answer: object) -> None:
+        self.began = threading.Event()
+        self.go = threading.Event()
+        self._answer = answer
+
+    def __call__(self, *_: object, **__: object) -> object:
+        self.began.set()
+        assert self.go.wait(30)
+        return self._answer
+
+
+def test_cancelled_while_a_source_hangs() -> None:
+    stuck = Stuck(KnownPrinters())
+    run = RecordedRun()
+    facts: list[NetworkFacts] = []
+    worker = threading.Thread(
+        target=lambda: facts.append(collect(World(), run=run, read_known_printers=stuck))
+    )
+    worker.start()
+    assert stuck.began.wait(10)
+    cancelled_at = time.monotonic()
+    run.cancel()
+    worker.join(10)
+    took_s = time.monotonic() - cancelled_at
+    stuck.go.set()
+    assert took_s < 1.0
+    assert facts[0].cancelled
+    assert facts[0].printers is None
+    assert facts[0].interfaces
+    assert [f.step for f in facts[0].failures] in (["printers"], ["scan", "printers"])
+
+
+def test_the_time_of_the_job_is_kept_when_a_source_hangs() -> None:
+    stuck = Stuck(MdnsFindings())
+    began = time.monotonic()
+    facts = collect(World(), replace(JOB, max_duration_s=0.8), browse=stuck)
+    took_s = time.monotonic() - began
+    stuck.go.set()
+    assert took_s < 1.5
+    assert facts.mdns_source.state == "failed"
+    assert facts.truncated
+    assert not facts.cancelled
+    assert [host.address for host in facts.hosts] == ["10.0.0.20", "10.0.0.1", "10.0.0.9"]

@@ -1,0 +1,241 @@
+"""Hosts and endpoints out of sightings."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import Endpoint, Interface, InterfaceAddress, Service
+from collectors.network.host.local_network import LocalInterface
+from collectors.network.network_map import (
+    ENDPOINTS_AT_ONCE,
+    Sighted,
+    announced_addresses,
+    assemble_endpoints,
+    assemble_hosts,
+    by_worth,
+    worth_keeping,
+)
+from collectors.network.observations import (
+    EndpointMatch,
+    HostName,
+    Identification,
+    MdnsService,
+    PrinterMatches,
+)
+from collectors.network.scan.port_names import port_name
+from collectors.network.scan.scan import ScannedHost
+
+ETH0 = LocalInterface(
+    Interface(
+        "eth0",
+        (InterfaceAddress("10.0.0.20", "ipv4", 24), InterfaceAddress("fe80::20", "ipv6", 64)),
+        ("10.0.0.1",),
+        "02:00:00:00:00:20",
+    )
+)
+PRINTER = MdnsService(
+    "Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9", "fe80::9"), 631, (), "eth0"
+)
+
+
+def test_a_host_carries_all_its_sources_in_their_order() -> None:
+    hosts = assemble_hosts(
+        Sighted(
+            interfaces=(ETH0,),
+            scanned=(
+                ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.5, (631, 80), (22,)),
+                ScannedHost("10.0.0.1", "eth0", "02:00:00:00:00:01", False),
+                ScannedHost("10.0.0.20", None, None, True),
+            ),
+            services=(PRINTER,),
+        )
+    )
+    assert [(host.address, host.sources) for host in hosts] == [
+        ("10.0.0.20", ("local", "tcp")),
+        ("10.0.0.1", ("gateway", "tcp")),
+        ("10.0.0.9", ("mdns", "tcp")),
+    ]
+    own, gateway, printer = hosts
+    assert own.mac_address == "02:00:00:00:00:20"
+    assert own.reachability == "reachable"
+    assert gateway.reachability == "unknown"
+    assert printer.hostname == "kitchen.local"
+    assert printer.latency_ms == 1.5
+    assert printer.services == (
+        Service(631, "mdns", "Kitchen", "_ipp._tcp", reachable=True),
+        Service(80, "tcp", "HTTP", None, reachable=True),
+    )
+
+
+def test_an_announced_port_that_refused_is_told() -> None:
+    scanned = (ScannedHost("10.0.0.9", refused_ports=(631,)),)
+    (host,) = assemble_hosts(Sighted(scanned=scanned, services=(PRINTER,)))
+    assert host.services == (Service(631, "mdns", "Kitchen", "_ipp._tcp", reachable=False),)
+    (endpoint,) = assemble_endpoints(Sighted(scanned=scanned, services=(PRINTER,)))
+    assert (endpoint.status, endpoint.discovered_by) == ("discovered", ("mdns",))
+
+
+def test_an_announced_host_that_was_not_scanned_is_unknown() -> None:
+    service = MdnsService("TV", "_airplay._tcp", "tv.local", ("10.7.0.9",), 7000)
+    (host,) = assemble_hosts(Sighted(services=(service,), macs={"10.7.0.9": "02:00:00:00:00:07"}))
+    assert host.reachability == "unknown"
+    assert host.mac_address == "02:00:00:00:00:07"
+    assert host.services[0].reachable is None
+
+
+def test_one_endpoint_per_address_and_port() -> None:
+    web = MdnsService("Kitchen page", "_http._tcp", "kitchen.local", ("10.0.0.9",), 631)
+    (endpoint,) = assemble_endpoints(
+        Sighted(
+            scanned=(ScannedHost("10.0.0.9", mac_address="02:00:00:00:00:09", open_ports=(631,)),),
+            services=(PRINTER, web),
+            identifications=(Identification("10.0.0.9", 631, "Kitchen", "Brother HL"),),
+            matches=PrinterMatches((), (EndpointMatch("10.0.0.9", 631, ("q1", "q2")),)),
+        )
+    )
+    assert endpoint == Endpoint(
+        "10.0.0.9",
+        "kitchen.local",
+        631,
+        "Kitchen",
+        ("mdns", "scan"),
+        "reachable",
+        "Brother HL",
+        "02:00:00:00:00:09",
+        ("q1", "q2"),
+    )
+
+
+def test_labels_fall_back_to_the_service_of_the_port() -> None:
+    scanned = (ScannedHost("10.0.0.9", open_ports=(22, 80, 9102, 4711)),)
+    known = (Identification("10.0.0.9", 80, "Router login", None),)
+    endpoints = assemble_endpoints(Sighted(scanned=scanned, identifications=known))
+    assert {e.port: e.label for e in endpoints} == {
+        9102: "Raw printing",
+        22: "SSH",
+        80: "Router login",
+        4711: "port 4711",
+    }
+    assert {e.host for e in endpoints} == {"10.0.0.9"}
+
+
+def test_reverse_names_serve_where_mdns_gave_none() -> None:
+    scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
+    names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
+    (host,) = assemble_hosts(Sighted(scanned=scanned, hostnames=names))
+    assert host.hostname == "till.local"
+
+
+def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
+    def at(*addresses: str) -> tuple[str, ...]:
+        return announced_addresses(MdnsService("x", "_ipp._tcp", "x.local", addresses, 631))
+
+    assert at("fe80::1", "10.0.0.1", "10.0.0.2") == ("10.0.0.1", "10.0.0.2")
+    assert at("fe80::1", "fd00::1") == ("fd00::1",)
+    assert at() == ()
+
+
+def endpoint(address: str, port: int, *, mdns: bool = False, ids: tuple[str, ...] = ()) -> Endpoint:
+    return Endpoint(
+        address,
+        address,
+        port,
+        port_name(port),
+        ("mdns",) if mdns else ("scan",),
+        "discovered" if mdns else "reachable",
+        matched_printer_ids=ids,
+    )
+
+
+def test_what_is_worth_most_comes_first() -> None:
+    rest = endpoint("10.0.0.2", 22)
+    announced = endpoint("10.0.0.3", 8009, mdns=True)
+    announced_printer = endpoint("10.0.0.4", 6310, mdns=True)
+    printer = endpoint("10.0.0.10", 9100)
+    matched = endpoint("10.0.0.200", 80, ids=("kitchen",))
+    ordered = by_worth([rest, announced, printer, announced_printer, matched], [("10.0.0.4", 6310)])
+    assert ordered == (matched, announced_printer, printer, announced, rest)
+
+
+@given(
+    numbers=st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from((22, 80, 631, 9100)), st.booleans()),
+        max_size=30,
+    )
+)
+def test_endpoints_are_distinct_and_ordered_by_worth(
+    numbers: list[tuple[int, int, bool]],
+) -> None:
+    open_ports: dict[str, set[int]] = {}
+    services = []
+    for number, port, is_announced in numbers:
+        address = f"10.0.0.{number}"
+        if is_announced:
+            services.append(MdnsService(f"s{port}", "_http._tcp", "h.local", (address,), port))
+        else:
+            open_ports.setdefault(address, set()).add(port)
+    scanned = tuple(ScannedHost(a, open_ports=tuple(ports)) for a, ports in open_ports.items())
+    endpoints = assemble_endpoints(Sighted(scanned=scanned, services=services))
+    keys = [(e.address, e.port) for e in endpoints]
+    assert set(keys) == {(f"10.0.0.{n}", port) for n, port, _ in numbers}
+    assert len(keys) == len(set(keys))
+    assert by_worth(endpoints) == endpoints
+
+
+def test_what_one_device_has_beyond_its_share_comes_after_the_others() -> None:
+    lies = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
+    printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
+    matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
+    printing = [(each.address, each.port) for each in lies]
+    ordered = by_worth([*lies, printer, till, matched], printing)
+    assert ordered[0] == matched
+    assert ordered[1:3] == (printer, till)
+
+
+def test_addresses_of_one_announcer_share_one_share() -> None:
+    lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
+    announcers = {each.address: "02:00:00:00:00:66" for each in lies}
+    ordered = by_worth([*lies, endpoint("10.0.0.200", 22)], (), announcers)
+    assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
+
+
+def test_hosts_that_were_seen_are_kept_before_those_that_somebody_told_of() -> None:
+    services = [
+        MdnsService(f"s{n}", "_ipp._tcp", "h", (f"10.0.0.{n}",), 631, announcer="10.0.0.66")
+        for n in range(100, 150)
+    ]
+    other = MdnsService("other", "_ipp._tcp", "h", ("10.0.0.240",), 631, announcer="10.0.0.240")
+    sighted = Sighted(
+        interfaces=(ETH0,),
+        scanned=(ScannedHost("10.0.0.200", open_ports=(80,)), ScannedHost("10.0.0.201")),
+        services=[*services, other],
+        matches=PrinterMatches((), (EndpointMatch("10.0.0.149", 631, ("q1",)),)),
+        announcers={s.addresses[0]: s.announcer for s in (*services, other)},
+    )
+    hosts = assemble_hosts(sighted)
+    kept = [host.address for host in worth_keeping(hosts, sighted, 8)]
+    assert kept == [
+        *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),
+        *("10.0.0.200", "10.0.0.201", "10.0.0.240"),
+    ]
+    assert worth_keeping(hosts, sighted, len(hosts)) == hosts
+
+
+def test_a_host_has_the_name_it_gives_itself() -> None:
+    lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
+    (host,) = assemble_hosts(Sighted(services=(lie, PRINTER)))
+    assert host.hostname == "kitchen.local"
+    asked = (HostName("10.0.0.9", "till.local"),)
+    (host,) = assemble_hosts(Sighted(services=(lie,), hostnames=asked))
+    assert host.hostname == "till.local"
+    (host,) = assemble_hosts(Sighted(services=(lie,)))
+    assert host.hostname == "lie.local"
+
+
+def test_in_a_long_list_what_answers_comes_before_what_was_announced_of_the_same_device() -> None:
+    mac = "aa:aa:aa:aa:aa:aa"
+    announced = tuple(
+        Endpoint("10.0.0.9", "p", 1000 + n, "lie", ("mdns",), "discovered", mac_address=mac)
+        for n in range(300)
+    )
+    real = Endpoint("10.0.0.9", "p", 80, "http", ("scan",), "reachable", mac_address=mac)
+    assert by_worth((*announced, real))[0] == real

@@ -1,0 +1,139 @@
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.shared import ipp
+from tests.paths import FIXTURES
+
+CAPTURED = FIXTURES / "network/ipp"
+PRINTER = (CAPTURED / "ippeveprinter_attributes.bin").read_bytes()
+QUEUES = (CAPTURED / "cups_get_printers.bin").read_bytes()
+
+
+def item(tag: int, name: str, value: bytes) -> bytes:
+    sized = (struct.pack("!H", len(part)) + part for part in (name.encode(), value))
+    return bytes([tag]) + b"".join(sized)
+
+
+def message(*items: bytes, status: int = 0, end: bytes = b"\x03") -> bytes:
+    return struct.pack("!BBHI", 2, 0, status, 1) + b"".join(items) + end
+
+
+def test_encodes_a_request_as_rfc_8010_shows_it():
+    request = ipp.encode_request(
+        ipp.GET_PRINTER_ATTRIBUTES,
+        requested=("printer-uuid", "printer-state"),
+        printer_uri="ipp://10.0.0.9:631/ipp/print",
+    )
+    assert request == (
+        b"\x01\x01\x00\x0b\x00\x00\x00\x01\x01"
+        b"\x47\x00\x12attributes-charset\x00\x05utf-8"
+        b"\x48\x00\x1battributes-natural-language\x00\x02en"
+        b"\x45\x00\x0bprinter-uri\x00\x1cipp://10.0.0.9:631/ipp/print"
+        b"\x44\x00\x14requested-attributes\x00\x0cprinter-uuid"
+        b"\x44\x00\x00\x00\x0dprinter-state\x03"
+    )
+
+
+def test_decodes_what_a_real_printer_answered():
+    response = ipp.decode_response(PRINTER)
+    (printer,) = response.printers
+    assert response.is_successful
+    assert printer.text("printer-uuid") == "urn:uuid:d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
+    assert printer.text("printer-make-and-model") == "Brother HL-L2350DW"
+    assert printer.integer("printer-state") == 3
+    assert printer.texts("printer-state-reasons") == ("none",)
+    assert len(printer.texts("media-supported")) > 1
+    assert printer.text("media-col-default") is None  # a collection
+
+
+def test_decodes_what_a_real_spooler_answered():
+    names = [group.text("printer-name") for group in ipp.decode_response(QUEUES).printers]
+    assert names == ["bar", "kitchen", "till", "usbq"]
+
+
+def test_keeps_apart_groups_and_several_values():
+    response = ipp.decode_response(
+        message(
+            b"\x01",
+            item(0x47, "attributes-charset", b"utf-8"),
+            b"\x04",
+            item(0x44, "reasons", b"media-empty"),
+            item(0x44, "", b"cover-open"),
+            item(0x35, "info", b"\x00\x02en\x00\x03Bar"),
+            item(0x22, "accepting", b"\x01"),
+            item(0x13, "nothing", b""),
+            item(0x30, "raw", b"\x01\x02"),
+        )
+    )
+    (printer,) = response.printers
+    assert printer.texts("reasons") == ("media-empty", "cover-open")
+    assert printer.text("info") == "Bar"
+    assert printer.integer("accepting") is True
+    assert printer.texts("nothing") == ()
+    assert printer.attributes[-1].values == (b"\x01\x02",)
+
+
+def test_members_of_collections_are_passed_over():
+    collection = (
+        item(0x34, "media-col", b""),
+        item(0x4A, "", b"size"),
+        item(0x34, "", b""),
+        item(0x4A, "", b"x"),
+        item(0x21, "", b"\0\0\0\x05"),
+        item(0x37, "", b""),
+        item(0x37, "", b""),
+    )
+    response = ipp.decode_response(message(b"\x04", *collection, item(0x42, "after", b"ok")))
+    (printer,) = response.printers
+    assert [(each.name, each.values) for each in printer.attributes] == [
+        ("media-col", ()),
+        ("after", ("ok",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x02\x00\x00",
+        message(b"\x04", end=b""),
+        message(b"\x04", b"\x44\x00\xff", end=b""),
+        message(b"\x04", item(0x44, "a", b"b")[:-1] + b"", end=b""),
+        message(b"\x04", item(0x35, "info", b"\x00")),
+    ],
+)
+def test_what_is_cut_short_is_an_error(data: bytes):
+    with pytest.raises(ipp.IppError):
+        ipp.decode_response(data)
+
+
+def test_more_attributes_than_the_bound_are_an_error():
+    with pytest.raises(ipp.IppError, match="more attributes"):
+        ipp.decode_response(message(b"\x04", item(0x44, "", b"") * (ipp.ATTRIBUTES_MAX + 1)))
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_decode_or_raise_ipp_error(data: bytes):
+    with suppress(ipp.IppError):
+        ipp.decode_response(message(data, end=b""))
+
+
+@given(st.data())
+def test_a_damaged_response_decodes_or_raises_ipp_error(data: st.DataObject):
+    damaged = bytearray(QUEUES)
+    for _ in range(data.draw(st.integers(1, 8))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(ipp.IppError):
+        ipp.decode_response(bytes(damaged))
+
+
+@given(st.lists(st.text(max_size=50), min_size=1, max_size=8), st.text(max_size=50))
+def test_requests_can_be_read_back(requested: list[str], uri: str):
+    request = ipp.encode_request(0x000B, requested=requested, printer_uri=uri)
+    (group,) = ipp.decode_response(request).groups
+    assert group.texts("requested-attributes") == tuple(requested)
+    assert group.text("printer-uri") == uri

@@ -1,0 +1,196 @@
+"""What `venue-control` says when it is called wrongly, and how it reads foreign replies."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.wire import routes
+from agent.wire.codec import decode, encode
+from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.serve import settings_of
+from controlplane.client.operations import (
+    DETAIL_MAX,
+    PAGES_MAX,
+    REPLY_MAX_BYTES,
+    FacadeClient,
+    connect,
+    read_key,
+    refusal,
+)
+
+INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nope"],
+        ["serve", "--port", "65536"],
+        ["serve", "--port", "x"],
+        ["serve", "--request-ttl", "0"],
+        ["serve", "--request-ttl", "nan"],
+        ["serve", "--rate", "inf"],
+        ["serve", "--body-limit", "0"],
+        ["request", INSTANCE],
+        ["request", INSTANCE, "printers"],
+        ["report", INSTANCE, "--json", "--html", "x"],
+    ],
+)
+def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+
+
+def test_without_the_services_libraries_the_way_to_them_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("controlplane.verbs")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    monkeypatch.setitem(sys.modules, "sqlalchemy.exc", None)
+    assert main(["serve"]) == 1
+    said, advice = capsys.readouterr().err.splitlines()
+    assert said.startswith("venue-control: this needs the service's own libraries, and sqlalchemy")
+    assert advice == "install them: pip install 'venue-agent[controlplane]'"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["device", "nope", "--api-key-file", "F"], "a UUID is needed"),
+        (["devices", "--base-url", "http://ops.example.com"], "refusing http"),
+        (["devices", "--base-url", "ftp://x"], "not the address"),
+        (["devices", "--api-key-file", "/nonexistent/key"], "cannot read the API key"),
+        (["devices"], "there is no API key"),
+        (["keys", "revoke", "x"], "not a key's id"),
+        (["keys", "create", "--location", ""], "a location id has"),
+        (["keys", "list", "--database", "nosuch://x"], "cannot use the database"),
+        (
+            ["keys", "list", "--database", "/dev/null/x.db"],
+            "there is no database at /dev/null/x.db",
+        ),
+        (["keys", "create", "--database", "/dev/null/x.db"], "cannot use the database"),
+        (["keys", "list", "--database", "/nonexistent/x.db"], "there is no database at"),
+        (["keys", "revoke", INSTANCE, "--database", "/nonexistent/x.db"], "there is no database"),
+        (["keys", "list", "--database", "sqlite://"], "needs the path of a file"),
+        (["serve", "--tracker-url", "mailto:x"], "not an http or https address"),
+        (["serve", "--host", "203.0.113.1", "--port", "0"], "cannot listen"),
+    ],
+)
+def test_wrong_surroundings_are_said_in_plain_lines(
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("VENUE_CONTROL_API_KEY", raising=False)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.startswith("venue-control: ")
+    assert len(said.splitlines()) <= 2
+
+
+def test_flags_reach_the_settings() -> None:
+    options = build_parser().parse_args(
+        "serve --online-window 10 --request-ttl 20 --challenge-ttl 30 --body-limit 40 --rate 50 "
+        "--burst 60 --tracker-url http://127.0.0.1/x --tracker-attempts 7".split()
+    )
+    settings = settings_of(options)
+    assert (settings.online_window_s, settings.request_ttl_s, settings.challenge_ttl_s) == (
+        10, 20, 30,
+    )  # fmt: skip
+    assert (settings.body_limit_bytes, settings.rate_per_s, settings.burst) == (40, 50, 60)
+    assert (settings.tracker_url, settings.tracker_attempts_max) == ("http://127.0.0.1/x", 7)
+
+
+def test_the_key_is_read_from_the_file_before_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text("  from-file \n")
+    environment = {"VENUE_CONTROL_API_KEY": "from-environment"}
+    assert read_key(str(path), environment) == "from-file"
+    assert read_key(None, environment) == "from-environment"
+    path.write_text("two words")
+    with pytest.raises(UsageError, match="not an API key"):
+        read_key(str(path), {})
+
+
+def test_https_elsewhere_is_welcome() -> None:
+    with connect("https://ops.example.com/base/", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
+        assert isinstance(client, FacadeClient)
+
+
+def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> FacadeClient:
+    transport = httpx2.MockTransport(answer)
+    return FacadeClient(httpx2.Client(transport=transport, base_url="https://ops.example.com/base"))
+
+
+def test_paths_follow_the_base_address() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return httpx2.Response(200, json={"devices": [], "nextCursor": None, "later": 1})
+
+    assert client_of(answer).devices() == ([], False)
+    assert asked == [f"https://ops.example.com/base{routes.LIST_DEVICES}"]
+
+
+def test_a_listing_without_end_is_cut_and_said() -> None:
+    reply = encode(ListDevicesReply(devices=(), next_cursor="more")).decode()
+    calls: list[int] = []
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        calls.append(1)
+        return httpx2.Response(200, content=reply)
+
+    assert client_of(answer).devices() == ([], True)
+    assert len(calls) == PAGES_MAX
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (httpx2.Response(200, content=b"<html>"), "does not fit the contract"),
+        (httpx2.Response(200, json={"devices": 1}), "does not fit the contract: devices"),
+        (httpx2.Response(200, content=b"x" * (REPLY_MAX_BYTES + 1)), "larger than"),
+        (httpx2.Response(302, headers={"Location": "http://evil"}), "answered 302"),
+        (httpx2.Response(503, content=b"busy"), "answered 503"),
+    ],
+)
+def test_strange_replies_are_plain_faults(answer: httpx2.Response, words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        client_of(lambda _: answer).devices()
+
+
+def test_an_unreachable_service_is_named() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
+
+    with pytest.raises(CommandError, match=r"cannot reach https://ops\.example\.com"):
+        client_of(refuse).report(decode(f'{{"reportId":"{INSTANCE}"}}', ReportDetailRequest))
+
+
+def test_what_a_service_says_cannot_steer_the_terminal() -> None:
+    body = json.dumps({"detail": "\x1b[2Jgone\r\nforged line", "code": "x\x07"}).encode()
+    said = str(refusal(400, body))
+    assert said.isprintable()
+    assert "gone" in said
+
+
+@given(st.integers(100, 599), st.binary(max_size=300))
+def test_any_error_body_is_one_bounded_line(status: int, body: bytes) -> None:
+    said = str(refusal(status, body))
+    assert said.startswith(f"the service answered {status}")
+    assert len(said) <= DETAIL_MAX
+    assert "\n" not in said

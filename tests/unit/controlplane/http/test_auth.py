@@ -1,0 +1,266 @@
+"""What every call passes: headers, keys, grants, types, sizes, rates, and how refusals look."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from agent.wire import routes
+from agent.wire.codec import decode
+from agent.wire.problem import MEDIA_TYPE, Problem
+from controlplane.accounts import key_store
+from controlplane.core import Core
+from controlplane.http.app import build_app
+from controlplane.remote_control.registry import OPERATIONS
+from controlplane.settings import Settings
+from controlplane.storage.database import Database, DatabaseBusyError
+from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
+
+PATHS = (*OPERATIONS, routes.ON_COMMANDS)
+WRITING = (*(path for path, op in OPERATIONS.items() if op.writes), routes.ON_COMMANDS)
+READING = tuple(path for path in PATHS if path not in WRITING)
+
+
+def problem_of(response: httpx2.Response) -> Problem:
+    assert response.headers["content-type"] == MEDIA_TYPE
+    body = response.json()
+    assert body["status"] == response.status_code
+    assert body["trace_id"] == response.headers["trace-id"]
+    assert set(body) <= {
+        "title", "type", "instance", "trace_id", "status", "code", "detail", "errors",
+    }  # fmt: skip
+    return decode(response.content, Problem)
+
+
+def test_all_twelve_operations_are_served() -> None:
+    names = {path.removeprefix(routes.PREFIX) for path in PATHS}
+    assert len(PATHS) == 12
+    assert set(map(str.lower, names)) == {
+        "challenge", "enroll", "current", "heartbeat", "acknowledge", "submitresult",
+        "oncommands", "createrequest", "listdevices", "devicedetail", "reportdetail", "revoke",
+    }  # fmt: skip
+
+
+def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> None:
+    assert set(READING) == {
+        routes.CURRENT,
+        routes.LIST_DEVICES,
+        routes.DEVICE_DETAIL,
+        routes.REPORT_DETAIL,
+    }
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_without_a_key_nothing_is_said(service: RunningService, path: str) -> None:
+    for header in ("", "Bearer", "Bearer x", "Basic dTpw", f"Bearer vck_{'A' * 43}"):
+        response = await service.post(path, b"{}", authorization=header)
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"].startswith("Bearer")
+        assert problem_of(response).code == "unauthenticated"
+
+
+async def test_a_revoked_key_is_no_key(service: RunningService) -> None:
+    key = service.make_key()
+    key_id = service.caller(key).key_id
+    service.database.write(lambda session: key_store.revoke_key(session, key_id, service.clock()))
+    assert (await service.post(routes.LIST_DEVICES, api_key=key)).status_code == 401
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_read_only_key_writes_nothing(service: RunningService, path: str) -> None:
+    response = await service.post(path, api_key=service.make_key(can_write=False))
+    if path in WRITING:
+        assert (response.status_code, problem_of(response).code) == (403, "read_only_key")
+    else:
+        assert response.status_code in {200, 400}
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_only_post_is_served(service: RunningService, path: str) -> None:
+    for method in ("GET", "PUT", "DELETE", "OPTIONS"):
+        response = await service.http.request(method, path)
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert problem_of(response).code == "method_not_allowed"
+
+
+@pytest.mark.parametrize("path", ["/nope", "/api/public/v1/remoteControl/", "/console/x.js"])
+async def test_elsewhere_is_nothing(service: RunningService, path: str) -> None:
+    response = await service.post(path)
+    problem = problem_of(response)
+    assert (response.status_code, problem.code, problem.instance) == (404, "not_found", path)
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml", "application/jsonx"])
+async def test_only_json_is_read(service: RunningService, media_type: str) -> None:
+    response = await service.post(routes.LIST_DEVICES, content_type=media_type)
+    assert (response.status_code, problem_of(response).code) == (415, "invalid_request")
+
+
+async def test_json_may_name_its_charset(service: RunningService) -> None:
+    response = await service.post(
+        routes.LIST_DEVICES, content_type="Application/JSON; charset=utf-8"
+    )
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_every_operation_needs_an_object(service: RunningService, path: str) -> None:
+    for body in (b"", b"[]", b"null", b'{"a":1,"a":2}'):
+        response = await service.post(path, body)
+        assert (response.status_code, problem_of(response).code) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_every_operation_refuses_keys_it_does_not_know(
+    service: RunningService, path: str
+) -> None:
+    response = await service.post(path, b'{"colour": "red"}')
+    problem = problem_of(response)
+    assert (response.status_code, problem.code) == (400, "validation_error")
+    assert "colour" in (problem.errors or {})
+
+
+async def test_every_reply_carries_the_services_date(service: RunningService) -> None:
+    for response in (
+        await service.post(routes.LIST_DEVICES),
+        await service.post(routes.LIST_DEVICES, authorization=""),
+        await service.http.get("/nope"),
+        await service.http.get("/healthz"),
+    ):
+        assert parsedate_to_datetime(response.headers["date"]) == service.clock()
+        assert response.headers["cache-control"] == "no-store"
+
+
+class TestSmallBodies:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0, body_limit_bytes=100, body_timeout_s=0.05)
+
+    async def test_a_declared_size_is_refused_unread(self, service: RunningService) -> None:
+        response = await service.post(routes.LIST_DEVICES, b"x" * 101)
+        assert (response.status_code, problem_of(response).code) == (413, "body_too_large")
+
+    async def test_an_undeclared_size_is_counted(self, service: RunningService) -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            for _ in range(11):
+                yield b"x" * 10
+
+        response = await self.send(service, chunks())
+        assert (response.status_code, problem_of(response).code) == (413, "body_too_large")
+
+    async def test_the_limit_itself_is_allowed(self, service: RunningService) -> None:
+        response = await service.post(routes.LIST_DEVICES, b"{}".ljust(100))
+        assert response.status_code == 200
+
+    async def test_a_body_that_does_not_come_is_given_up(self, service: RunningService) -> None:
+        never = asyncio.Event()
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b"{"
+            await never.wait()
+
+        response = await self.send(service, chunks(), expect=408)
+        assert problem_of(response).code == "body_timeout"
+
+    async def send(
+        self, service: RunningService, chunks: AsyncIterator[bytes], expect: int = 413
+    ) -> httpx2.Response:
+        headers = {
+            "authorization": f"Bearer {service.write_key}",
+            "content-type": "application/json",
+        }
+        response = await service.http.post(routes.LIST_DEVICES, content=chunks, headers=headers)
+        assert response.status_code == expect
+        return response
+
+
+class TestRate:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0.1, burst=2)
+
+    async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
+        responses = [await service.post(routes.LIST_DEVICES) for _ in range(3)]
+        assert [response.status_code for response in responses] == [200, 200, 429]
+        assert problem_of(responses[2]).code == "rate_limited"
+        assert 1 <= int(responses[2].headers["retry-after"]) <= 10
+        other = await service.post(routes.LIST_DEVICES, api_key=service.make_key())
+        assert other.status_code == 200
+
+
+class BrokenDatabase(Database):
+    """Opens nothing and raises what it was given."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def read(self, work: Callable[..., Any]) -> Any:
+        raise self._error
+
+    write = read
+
+
+async def call_broken(error: Exception) -> httpx2.Response:
+    core = Core(BrokenDatabase(error), Settings(), FakeClock())
+    try:
+        transport = httpx2.ASGITransport(app=build_app(core))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+            return await http.post(
+                routes.LIST_DEVICES,
+                content=b"{}",
+                headers={"authorization": f"Bearer vck_{'A' * 43}"},
+            )
+    finally:
+        core.close()
+
+
+async def test_a_fault_is_logged_and_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    response = await call_broken(RuntimeError("password=hunter2"))
+    problem = problem_of(response)
+    assert (response.status_code, problem.code) == (500, "internal_server_error")
+    assert "hunter2" not in response.text
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert str(problem.trace_id) in record.getMessage()
+
+
+async def test_a_busy_database_asks_to_come_back() -> None:
+    response = await call_broken(DatabaseBusyError("the database is busy"))
+    assert (response.status_code, problem_of(response).code) == (503, "unavailable")
+    assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_log_lines_cannot_be_forged(
+    service: RunningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "controlplane.access"):
+        await service.http.get("/x%0aPOST%20/forged%1b[31m")
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("GET /x?POST?/forged?[31m 404 ")
+
+
+async def test_the_log_names_the_key_by_its_id_only(
+    service: RunningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "controlplane.access"):
+        await service.post(routes.LIST_DEVICES)
+    assert service.write_key not in caplog.text
+    assert f"key={service.caller(service.write_key).key_id}" in caplog.text
+
+
+@hypothesis_settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(path=st.sampled_from(PATHS), body=st.binary(max_size=100))
+def test_no_body_is_a_fault(database: Database, path: str, body: bytes) -> None:
+    async def call() -> int:
+        async with running_service(database, Settings(rate_per_s=0)) as service:
+            return (await service.post(path, body)).status_code
+
+    assert asyncio.run(call()) == 400

@@ -1,0 +1,148 @@
+"""Bodies of strangers: a model, or a refusal that names the field."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.wire.codec import encode
+from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
+from agent.wire.payloads.network import NetworkPayload
+from controlplane.http.bodies import CONTAINERS_MAX, ERRORS_MAX, parse_body, parse_json, parse_part
+from controlplane.http.errors import Refusal
+from tests.fixtures.payloads import small_venue
+
+ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
+
+
+def refused(body: bytes | str) -> Refusal:
+    content = body.encode() if isinstance(body, str) else body
+    with pytest.raises(Refusal) as caught:
+        parse_body(AcknowledgeRequest, content)
+    return caught.value
+
+
+def refused_report(payload: Any) -> dict[str, tuple[str, ...]]:
+    with pytest.raises(Refusal) as caught:
+        parse_part(NetworkPayload, payload, "report")
+    return dict(caught.value.errors or {})
+
+
+def outcome_of(parse: Callable[[], Any]) -> Any:
+    """Return what was parsed, or the refusal; anything else raised fails the test."""
+    try:
+        return parse()
+    except Refusal as refusal:
+        return refusal
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[]", "must be a JSON object"),
+        (b"null", "must be a JSON object"),
+        (b'{"a":1,"a":2}', "twice"),
+        (b'{"a":{"b":1,"b":1}}', "twice"),
+        (b'{"a":NaN}', "NaN"),
+        (b'{"a":-Infinity}', "Infinity"),
+        (b"\xff{}", "UTF-8"),
+        (b"\xef\xbb\xbf{}", "not JSON"),
+        (b"[" * 100_000, "nested"),
+        (b'{"a":' + b"9" * 5000 + b"}", "not JSON"),
+    ],
+)
+def test_malformed_json_is_an_invalid_request(body: bytes, word: str) -> None:
+    refusal = refused(body)
+    assert (refusal.status, refusal.code) == (400, "invalid_request")
+    assert word in refusal.detail
+
+
+def test_a_body_of_nothing_but_lists_is_refused_before_it_is_read() -> None:
+    refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
+    assert (refusal.status, refusal.code) == (400, "invalid_request")
+    assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
+
+
+def test_fields_are_named_as_on_the_wire() -> None:
+    refusal = refused(json.dumps({"requestId": "no", "status": "done", "extra": 1}))
+    assert refusal.code == "validation_error"
+    assert set(refusal.errors or {}) == {"requestId", "bindingId", "status", "extra"}
+
+
+def test_types_are_not_converted() -> None:
+    body = {"requestId": ID, "bindingId": ID, "status": ["received"]}
+    assert set(refused(json.dumps(body)).errors or {}) == {"status"}
+
+
+def test_paths_into_a_report_are_dotted_and_free_of_the_models_names() -> None:
+    payload = json.loads(encode(small_venue()))
+    payload["endpoints"][2]["port"] = 70000
+    payload["discovery"]["mdns"] = {"state": "failed"}
+    del payload["networkMap"]["bounds"]["ports"]
+    payload["networkMap"]["hosts"][1]["colour"] = "red"
+    assert set(refused_report(payload)) == {
+        "report.endpoints.2.port",
+        "report.discovery.mdns.reason",
+        "report.networkMap.bounds.ports",
+        "report.networkMap.hosts.1.colour",
+    }
+
+
+def test_a_flood_of_errors_is_counted_not_listed() -> None:
+    payload = json.loads(encode(small_venue()))
+    payload["limitations"] = [1] * 100
+    with pytest.raises(Refusal) as caught:
+        parse_part(NetworkPayload, payload, "report")
+    assert len(caught.value.errors or {}) == ERRORS_MAX
+    assert "50 more errors" in caught.value.detail
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    payload = json.loads(encode(small_venue()))
+    payload["scope"] = "\ud83d"
+    with pytest.raises(Refusal) as caught:
+        parse_part(NetworkPayload, payload, "report")
+    assert caught.value.status == 400
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+names = st.sampled_from(
+    ["bindingId", "reportId", "kind", "outcome", "requestId", "report", "failureReason", "x"]
+)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
+    found = outcome_of(lambda: parse_json(body))
+    assert isinstance(found, dict) or found.status == 400
+
+
+@given(st.dictionaries(names, json_values))
+def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
+    content = json.dumps(body).encode()
+    for model in (SubmitResultRequest, ChallengeRequest):
+        found = outcome_of(lambda model=model: parse_body(model, content))
+        if not isinstance(found, Refusal):
+            assert isinstance(found, model)
+            continue
+        assert found.status == 400
+        assert len(found.errors or {}) <= ERRORS_MAX
+        assert all(len(name) <= 256 for name in found.errors or {})
+
+
+@given(json_values)
+def test_any_report_is_refused_with_names_that_begin_with_it(value: Any) -> None:
+    found = outcome_of(lambda: parse_part(NetworkPayload, value, "report"))
+    assert isinstance(found, Refusal)
+    assert all(name.split(".")[0] == "report" for name in found.errors or {})

@@ -1,0 +1,190 @@
+"""`onCommands` as a stream of server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.orm import Session
+
+from agent.wire import routes
+from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
+from controlplane.accounts import key_store
+from controlplane.http.commands import (
+    KEEP_ALIVE,
+    OPENING,
+    command_stream,
+    prefers_stream,
+)
+from controlplane.remote_control.context import Desk
+from controlplane.remote_control.operator import create_request
+from controlplane.settings import Settings
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+TIMEOUT_S = 10
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Only the bell wakes a stream: the next look would be an hour away."""
+    return Settings(rate_per_s=0, stream_look_s=3600, keep_alive_s=3600)
+
+
+class Stream:
+    """Reads a command stream piece by piece."""
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+
+    async def piece(self) -> bytes:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await anext(self._pieces)
+
+    async def request_id(self) -> str:
+        lines = (await self.piece()).decode().splitlines()
+        assert lines[0] == "event: command"
+        command = json.loads(lines[2].removeprefix("data: "))
+        assert lines[1] == f"id: {command['requestId']}"
+        return str(command["requestId"])
+
+    async def has_ended(self) -> bool:
+        try:
+            await self.piece()
+        except StopAsyncIteration:
+            return True
+        return False
+
+
+@asynccontextmanager
+async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
+    async with aclosing(command_stream(service.core, service.caller(api_key))) as pieces:
+        stream = Stream(pieces)
+        assert await stream.piece() == OPENING
+        yield stream
+
+
+async def test_what_waits_comes_first_and_what_is_new_at_once(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    first = await device.asked_for()
+    async with opened(service, device.api_key) as stream:
+        assert await stream.request_id() == first
+        waiting = asyncio.create_task(stream.request_id())
+        second = await device.asked_for()
+        assert await waiting == second
+
+
+async def test_a_new_stream_brings_again_what_does_not_run(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    requests = [await device.asked_for() for _ in range(3)]
+    await device.acknowledge(requests[1], "received")
+    await device.acknowledge(requests[2], "running")
+    for _ in range(2):
+        async with opened(service, device.api_key) as stream:
+            assert [await stream.request_id() for _ in range(2)] == requests[:2]
+
+
+async def test_streams_of_other_keys_stay_silent(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    other = await service.device(service.make_key()).enrolled()
+    async with opened(service, other.api_key) as stream:
+        await device.asked_for()
+        own = await other.asked_for()
+        assert await stream.request_id() == own
+
+
+async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    async with (
+        opened(service, device.api_key) as one,
+        opened(service, device.api_key) as two,
+    ):
+        request = await device.asked_for()
+        assert await one.request_id() == await two.request_id() == request
+        assert service.core.bell.listener_count == 2
+    assert service.core.bell.listener_count == 0
+
+
+async def test_a_stream_ends_with_the_service(service: RunningService) -> None:
+    async with opened(service, service.write_key) as stream:
+        ended = asyncio.create_task(stream.has_ended())
+        service.core.bell.close()
+        assert await ended
+
+
+def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
+    """Make a request in the database without this process's bell hearing of it."""
+    caller = service.caller(device.api_key)
+    body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
+
+    def work(session: Session) -> CreateRequestReply:
+        desk = Desk(session, caller, service.clock(), service.core.settings)
+        return create_request(desk, body)
+
+    return str(service.database.write(work).request_id)
+
+
+class TestQuickLooks:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0, stream_look_s=0.01, keep_alive_s=0.03, streams_max=1)
+
+    async def test_an_idle_stream_is_kept_alive(self, service: RunningService) -> None:
+        async with opened(service, service.write_key) as stream:
+            assert await stream.piece() == KEEP_ALIVE
+            assert await stream.piece() == KEEP_ALIVE
+
+    async def test_a_request_made_by_another_process_is_found(
+        self, service: RunningService
+    ) -> None:
+        device = await service.device().enrolled()
+        async with opened(service, device.api_key) as stream:
+            assert await stream.piece() == KEEP_ALIVE
+            request = made_elsewhere(service, device)
+            while (piece := await stream.piece()) == KEEP_ALIVE:
+                pass
+            assert request in piece.decode()
+
+    async def test_a_stream_ends_with_its_key(self, service: RunningService) -> None:
+        key = service.make_key()
+        key_id = service.caller(key).key_id
+        async with opened(service, key) as stream:
+            service.database.write(
+                lambda session: key_store.revoke_key(session, key_id, service.clock())
+            )
+            assert await stream.has_ended()
+
+    async def test_streams_are_bounded(self, service: RunningService) -> None:
+        async with opened(service, service.write_key):
+            refused = await service.post(routes.ON_COMMANDS, accept="text/event-stream")
+            assert refused.status_code == 503
+            polled = await service.post(routes.ON_COMMANDS, accept="application/json")
+            assert polled.json() == {"commands": []}
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("text/event-stream", True),
+        ("text/event-stream, application/json", True),
+        ("application/json, text/event-stream", True),
+        ("Text/Event-Stream;q=1", True),
+        ("application/json", False),
+        ("*/*", False),
+        ("", False),
+        ("text/event-stream;q=0", False),
+        ("application/json, text/event-stream;q=0.5", False),
+        ("text/event-stream;q=what", False),
+    ],
+)
+def test_who_gets_a_stream(accept: str, expected: bool) -> None:
+    assert prefers_stream(accept) is expected
+
+
+@given(st.text(max_size=60))
+def test_no_accept_header_is_a_fault(accept: str) -> None:
+    assert prefers_stream(accept) in {True, False}

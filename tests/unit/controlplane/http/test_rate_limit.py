@@ -1,0 +1,56 @@
+"""The token bucket."""
+
+import uuid
+
+from controlplane.http.rate_limit import BUCKETS_MAX, RateLimit
+
+
+class Monotonic:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_burst_passes_and_then_the_rate_holds() -> None:
+    time, key = Monotonic(), uuid.uuid4()
+    limit = RateLimit(0.5, 3, time)
+    assert [limit.take(key) for _ in range(4)] == [0, 0, 0, 2]
+    time.now_s += 2
+    assert [limit.take(key) for _ in range(2)] == [0, 2]
+
+
+def test_keys_do_not_share_a_bucket() -> None:
+    limit = RateLimit(1, 1, Monotonic())
+    assert [limit.take(uuid.uuid4()) for _ in range(3)] == [0, 0, 0]
+
+
+def test_the_wait_it_names_is_long_enough() -> None:
+    time, key = Monotonic(), uuid.uuid4()
+    limit = RateLimit(0.3, 1, time)
+    limit.take(key)
+    wait_s = limit.take(key)
+    time.now_s += wait_s
+    assert limit.take(key) == 0
+
+
+def test_a_clock_that_steps_back_gives_nothing_away() -> None:
+    time, key = Monotonic(), uuid.uuid4()
+    limit = RateLimit(1, 1, time)
+    limit.take(key)
+    time.now_s -= 50
+    assert limit.take(key) == 1
+
+
+def test_zero_means_no_limit() -> None:
+    limit = RateLimit(0, 1, Monotonic())
+    key = uuid.uuid4()
+    assert {limit.take(key) for _ in range(1000)} == {0}
+
+
+def test_buckets_are_bounded_and_the_busy_one_stays() -> None:
+    limit, busy = RateLimit(0.001, 1, Monotonic()), uuid.uuid4()
+    limit.take(busy)
+    for _ in range(BUCKETS_MAX - 1):
+        limit.take(uuid.uuid4())
+        assert limit.take(busy) > 0

@@ -1,0 +1,189 @@
+"""What an operator asks for, lists and revokes."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from agent.wire import routes
+from agent.wire.codec import validate
+from agent.wire.limits import CURSOR_MAX
+from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
+from controlplane.remote_control.sweep import sweep
+from controlplane.settings import Settings
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(rate_per_s=0, page_size=2, open_requests_max=5)
+
+
+async def all_pages(device: SimulatedDevice, path: str, **body: Any) -> list[dict[str, Any]]:
+    pages: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while len(pages) < 20:
+        response = await device.call(path, **body, **cursor)
+        assert response.status_code == 200, response.text
+        pages.append(response.json())
+        following = pages[-1]["nextCursor"]
+        if following is None:
+            return pages
+        assert len(following) <= CURSOR_MAX
+        cursor = {"cursor": following}
+    raise AssertionError("the listing does not end")
+
+
+async def test_a_request_is_queued_for_the_binding(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    response = await device.call(
+        routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network"
+    )
+    reply = response.json()
+    assert (reply["version"], reply["status"], reply["kind"]) == (1, "queued", "network")
+    assert reply["bindingId"] == device.binding_id
+    assert reply["expiresAt"].startswith("2026-11-20T12:15:00")
+
+
+async def test_no_request_for_a_revoked_or_unknown_device(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    refused = await device.call(
+        routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network"
+    )
+    assert (refused.status_code, refused.json()["code"]) == (409, "device_revoked")
+    refused = await device.call(routes.CREATE_REQUEST, instanceId=str(uuid.uuid4()), kind="network")
+    assert (refused.status_code, refused.json()["code"]) == (404, "device_not_found")
+
+
+async def test_open_requests_are_bounded(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for _ in range(service.core.settings.open_requests_max):
+        await device.asked_for()
+    refused = await device.call(
+        routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network"
+    )
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_open_requests")
+    service.clock.advance(service.core.settings.request_ttl_s)
+    await device.asked_for()
+
+
+async def test_devices_are_listed_page_by_page(service: RunningService) -> None:
+    devices = [await service.device().enrolled() for _ in range(5)]
+    pages = await all_pages(devices[0], routes.LIST_DEVICES)
+    assert [len(page["devices"]) for page in pages] == [2, 2, 1]
+    listed = [entry["instanceId"] for page in pages for entry in page["devices"]]
+    assert listed == [device.instance_id for device in devices]
+    validate(pages[0], ListDevicesReply)
+
+
+async def test_a_full_last_page_has_no_cursor(service: RunningService) -> None:
+    devices = [await service.device().enrolled() for _ in range(2)]
+    assert len(await all_pages(devices[0], routes.LIST_DEVICES)) == 1
+
+
+async def test_history_is_listed_newest_first_with_one_cursor(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    requests = [await device.asked_for() for _ in range(5)]
+    reports = [(await device.submit()).json()["reportId"] for _ in range(3)]
+    pages = await all_pages(device, routes.DEVICE_DETAIL, instanceId=device.instance_id)
+    assert [entry["id"] for page in pages for entry in page["requests"]] == requests[::-1]
+    assert [entry["reportId"] for page in pages for entry in page["reports"]] == reports[::-1]
+    assert [len(page["reports"]) for page in pages] == [2, 1, 0]
+    validate(pages[0], DeviceDetailReply)
+
+
+async def test_a_cursor_stays_right_while_new_ones_come(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    requests = [await device.asked_for() for _ in range(4)]
+    body = {"instanceId": device.instance_id}
+    first = (await device.call(routes.DEVICE_DETAIL, **body)).json()
+    await device.asked_for()
+    second = (await device.call(routes.DEVICE_DETAIL, **body, cursor=first["nextCursor"])).json()
+    assert [entry["id"] for entry in second["requests"]] == requests[1::-1]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "😀", "A" * 128])
+async def test_a_cursor_that_is_none_is_refused(service: RunningService, cursor: str) -> None:
+    device = await service.device().enrolled()
+    refused = await device.call(routes.LIST_DEVICES, cursor=cursor)
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_a_cursor_is_bounded(service: RunningService) -> None:
+    refused = await service.device().call(routes.LIST_DEVICES, cursor="A" * 129)
+    assert list(refused.json()["errors"]) == ["cursor"]
+
+
+async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for _ in range(2):
+        response = await device.call(routes.REVOKE, instanceId=device.instance_id)
+        assert response.json() == {"revoked": True}
+        shown = (await device.detail())["device"]
+        assert shown["revokedAt"].startswith("2026-11-20T12:00:00")
+        assert shown["online"] is False
+        service.clock.advance(60)
+
+
+async def test_a_key_sees_its_locations_only(service: RunningService) -> None:
+    here = await service.device(location_id="loc-0001").enrolled()
+    there = await service.device(location_id="loc-0002").enrolled()
+    report = (await there.submit()).json()["reportId"]
+    here.api_key = service.make_key(locations=["loc-0001", "loc-0003"])
+    pages = await all_pages(here, routes.LIST_DEVICES)
+    assert [entry["instanceId"] for entry in pages[0]["devices"]] == [here.instance_id]
+    instance = {"instanceId": there.instance_id}
+    for refused in (
+        await here.call(routes.DEVICE_DETAIL, **instance),
+        await here.call(routes.CREATE_REQUEST, **instance, kind="network"),
+        await here.call(routes.REVOKE, **instance),
+        await here.call(routes.REPORT_DETAIL, reportId=report),
+        await here.challenge(locationId="loc-0002"),
+        await here.call(routes.HEARTBEAT, bindingId=there.binding_id, foreground=False),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
+
+
+async def test_another_organization_does_not_exist(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    stranger = service.device(service.make_key(organization_id="org-0002"))
+    assert (await stranger.call(routes.LIST_DEVICES)).json()["devices"] == []
+    for refused in (
+        await stranger.call(routes.DEVICE_DETAIL, instanceId=device.instance_id),
+        await stranger.call(routes.REVOKE, instanceId=device.instance_id),
+        await stranger.call(routes.HEARTBEAT, bindingId=device.binding_id, foreground=False),
+    ):
+        assert refused.status_code == 404
+
+
+async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    await device.submit()
+    await device.enroll(locationId="loc-0002")
+    device.api_key = service.make_key(locations=["loc-0002"])
+    detail = await device.detail()
+    assert (detail["requests"], detail["reports"]) == ([], [])
+
+
+async def test_reading_shows_what_is_due_and_the_sweep_writes_it(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    service.clock.advance(service.core.settings.request_ttl_s)
+    (shown,) = (await device.detail())["requests"]
+    assert (shown["status"], shown["finishedAt"]) == ("expired", shown["expiresAt"])
+    now = service.clock()
+    assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
+    assert service.database.write(lambda session: sweep(session, now)) == (0, 0)
+    assert await device.status_of(request) == "expired"
+
+
+async def test_old_challenges_are_swept(service: RunningService) -> None:
+    await service.device().challenge()
+    service.clock.advance(2 * 86400)
+    now = service.clock()
+    assert service.database.write(lambda session: sweep(session, now)) == (0, 1)

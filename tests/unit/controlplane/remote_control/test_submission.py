@@ -1,0 +1,162 @@
+"""Reports on their way in."""
+
+import asyncio
+import hashlib
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from agent.wire import routes
+from agent.wire.codec import decode, encode
+from agent.wire.operator_operations import ReportDetail
+from controlplane.remote_control.canonical import canonical_json
+from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
+from tests.unit.controlplane.running_service import RunningService
+
+NETWORK: dict[str, Any] = json.loads(encode(small_venue()))
+APPLICATION: dict[str, Any] = json.loads(encode(application_snapshot()))
+HOSTILE: dict[str, Any] = json.loads(encode(hostile_network()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "report"), [("network", NETWORK), ("application", APPLICATION), ("network", HOSTILE)]
+)
+async def test_a_report_comes_back_as_it_was_sent(
+    service: RunningService, kind: str, report: dict[str, Any]
+) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for(kind)
+    sent = await device.submit(report, kind=kind, requestId=request, outcome="partial")
+    assert sent.json() == {
+        "reportId": sent.json()["reportId"],
+        "requestId": request,
+        "outcome": "partial",
+        "trackerStatus": "disabled",
+    }
+    response = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+    detail = decode(response.content, ReportDetail)
+    assert response.json()["payload"] == report
+    assert detail.payload_hash == hashlib.sha256(canonical_json(report)).hexdigest()
+    assert (str(detail.request_id), detail.tracker_attempts) == (request, 0)
+    assert await device.status_of(request) == "partial"
+
+
+async def test_a_report_may_come_without_a_request(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    sent = await device.submit(NETWORK)
+    assert sent.json()["requestId"] is None
+    (summary,) = (await device.detail())["reports"]
+    assert (summary["reportId"], summary["requestId"]) == (sent.json()["reportId"], None)
+
+
+async def test_a_failed_report_has_no_content(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    sent = await device.submit(failureReason="execution-interrupted")
+    detail = (await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])).json()
+    assert (detail["payload"], detail["failureReason"]) == (None, "execution-interrupted")
+    assert detail["payloadHash"] == hashlib.sha256(b"null").hexdigest()
+
+
+async def test_the_same_report_again_gets_the_same_reply(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    body = {"requestId": await device.asked_for(), "reportId": str(uuid.uuid4())}
+    first = await device.submit(NETWORK, **body)
+    service.clock.advance(86400)
+    again = await device.submit(NETWORK, **body)
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.content == again.content
+    assert len((await device.detail())["reports"]) == 1
+
+
+async def test_the_same_id_with_other_content_is_refused(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    report_id = str(uuid.uuid4())
+    await device.submit(NETWORK, reportId=report_id)
+    other = await device.submit(NETWORK | {"scope": "device"}, reportId=report_id)
+    assert (other.status_code, other.json()["code"]) == (409, "report_conflict")
+
+
+async def test_a_report_sent_many_times_at_once_is_stored_once(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    body = {"requestId": await device.asked_for(), "reportId": str(uuid.uuid4())}
+    replies = await asyncio.gather(*(device.submit(NETWORK, **body) for _ in range(5)))
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.content for reply in replies}) == 1
+    assert len((await device.detail())["reports"]) == 1
+
+
+async def test_of_two_reports_for_one_request_one_wins(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    replies = await asyncio.gather(*(device.submit(NETWORK, requestId=request) for _ in range(2)))
+    assert sorted(reply.status_code for reply in replies) == [200, 409]
+    loser = max(replies, key=lambda reply: reply.status_code)
+    assert loser.json()["code"] == "request_finished"
+
+
+async def test_a_late_report_still_counts(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    service.clock.advance(service.core.settings.request_ttl_s + 1)
+    assert await device.status_of(request) == "expired"
+    assert (await device.submit(NETWORK, requestId=request)).status_code == 200
+    assert await device.status_of(request) == "completed"
+
+
+async def test_a_report_from_an_ended_binding_is_refused_unless_it_is_known(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    report_id = str(uuid.uuid4())
+    first = await device.submit(NETWORK, reportId=report_id)
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    assert (await device.submit(NETWORK, reportId=report_id)).content == first.content
+    refused = await device.submit(NETWORK)
+    assert (refused.status_code, refused.json()["code"]) == (409, "binding_revoked")
+
+
+@pytest.mark.parametrize(
+    ("report", "changes", "field"),
+    [
+        (NETWORK, {"kind": "application"}, "report.version"),
+        (APPLICATION, {}, "report.version"),
+        (NETWORK | {"endpointsOmitted": -1}, {}, "report.endpointsOmitted"),
+        (NETWORK | {"colour": "red"}, {}, "report.colour"),
+        (NETWORK | {"scope": "😀" * 513}, {}, "report.scope"),
+        (None, {"outcome": "completed"}, "report"),
+        ("text", {}, "report"),
+        (NETWORK, {"outcome": "done"}, "outcome"),
+    ],
+)
+async def test_a_report_that_does_not_fit_is_refused_by_field(
+    service: RunningService, report: Any, changes: dict[str, str], field: str
+) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for(changes.get("kind", "network"))
+    refused = await device.submit(report, requestId=request, **changes)
+    assert refused.status_code == 400
+    assert field in refused.json()["errors"]
+    assert await device.status_of(request) == "queued"
+
+
+async def test_the_kind_is_the_one_asked_for(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for("application")
+    refused = await device.submit(NETWORK, requestId=request)
+    assert (refused.status_code, list(refused.json()["errors"])) == (400, ["kind"])
+
+
+async def test_a_report_of_another_organization_cannot_be_overwritten_or_seen(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    report_id = str(uuid.uuid4())
+    await device.submit(NETWORK, reportId=report_id)
+    stranger = await service.device(service.make_key(organization_id="org-0002")).enrolled()
+    for refused in (
+        await stranger.submit(NETWORK, reportId=report_id),
+        await stranger.call(routes.REPORT_DETAIL, reportId=report_id),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (404, "report_not_found")

@@ -1,0 +1,133 @@
+"""The webhook that is told of reports."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from controlplane.remote_control.tracker import BATCH, backoff_s, report_due
+from controlplane.settings import Settings
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+URL = "http://tracker.invalid/hook"
+
+
+class Webhook:
+    """Answers with what it is told to, in this order, the last one for ever."""
+
+    def __init__(self, *answers: int | Exception) -> None:
+        self.answers = list(answers)
+        self.received: list[httpx2.Request] = []
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.received.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx2.Response(answer)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(rate_per_s=0, tracker_url=URL, tracker_attempts_max=3)
+
+
+@asynccontextmanager
+async def client(
+    webhook: Callable[[httpx2.Request], httpx2.Response],
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(webhook)) as http:
+        yield http
+
+
+async def tracked(device: SimulatedDevice, report_id: str) -> tuple[str, int]:
+    detail = (await device.call(routes.REPORT_DETAIL, reportId=report_id)).json()
+    return detail["trackerStatus"], detail["trackerAttempts"]
+
+
+async def submitted(service: RunningService) -> tuple[SimulatedDevice, str]:
+    device = await service.device().enrolled()
+    reply = (await device.submit()).json()
+    assert reply["trackerStatus"] == "pending"
+    return device, reply["reportId"]
+
+
+async def test_a_report_is_told_once(service: RunningService) -> None:
+    device, report_id = await submitted(service)
+    webhook = Webhook(204)
+    async with client(webhook) as http:
+        assert await report_due(service.core, http) == 1
+        service.clock.advance(86400)
+        assert await report_due(service.core, http) == 0
+    assert await tracked(device, report_id) == ("sent", 1)
+    (request,) = webhook.received
+    event = json.loads(request.content)
+    assert (str(request.url), event["reportId"]) == (URL, report_id)
+    assert request.headers["idempotency-key"] == event["eventId"]
+    (summary,) = (await device.detail())["reports"]
+    assert summary["trackerEventId"] == event["eventId"]
+    assert "payload" not in event
+
+
+async def test_a_failure_is_tried_again_later_with_the_same_event(service: RunningService) -> None:
+    device, report_id = await submitted(service)
+    webhook = Webhook(500, httpx2.ConnectError("refused"), 200)
+    async with client(webhook) as http:
+        await report_due(service.core, http)
+        assert await report_due(service.core, http) == 0
+        assert await tracked(device, report_id) == ("pending", 1)
+        service.clock.advance(backoff_s(1))
+        await report_due(service.core, http)
+        assert await tracked(device, report_id) == ("pending", 2)
+        service.clock.advance(backoff_s(2))
+        await report_due(service.core, http)
+    assert await tracked(device, report_id) == ("sent", 3)
+    assert len({request.headers["idempotency-key"] for request in webhook.received}) == 1
+
+
+async def test_attempts_are_bounded(service: RunningService) -> None:
+    device, report_id = await submitted(service)
+    webhook = Webhook(503)
+    async with client(webhook) as http:
+        for _ in range(6):
+            await report_due(service.core, http)
+            service.clock.advance(3600)
+    assert await tracked(device, report_id) == ("failed", 3)
+    assert len(webhook.received) == 3
+
+
+async def test_an_attempt_cut_off_by_a_crash_counts(service: RunningService) -> None:
+    device, report_id = await submitted(service)
+
+    async def crash(request: httpx2.Request) -> httpx2.Response:
+        raise RuntimeError("the process dies here")
+
+    async with client(crash) as http:  # type: ignore[arg-type]
+        for _ in range(3):
+            with pytest.raises(ExceptionGroup):
+                await report_due(service.core, http)
+            service.clock.advance(3600)
+    assert await tracked(device, report_id) == ("pending", 3)
+    async with client(Webhook(200)) as http:
+        assert await report_due(service.core, http) == 0
+    assert await tracked(device, report_id) == ("failed", 3)
+
+
+async def test_reports_are_told_in_bounded_batches(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for _ in range(BATCH + 1):
+        await device.submit()
+    async with client(Webhook(200)) as http:
+        assert await report_due(service.core, http) == BATCH
+        assert await report_due(service.core, http) == 1
+
+
+def test_waits_grow_to_a_bound() -> None:
+    waits = [backoff_s(attempt) for attempt in range(1, 20)]
+    assert waits[:4] == [5, 10, 20, 40]
+    assert waits == sorted(waits)
+    assert waits[-1] == 600

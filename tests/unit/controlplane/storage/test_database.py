@@ -1,0 +1,142 @@
+"""How the database is opened, and what two writers at once do to each other."""
+
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_mock_engine, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from controlplane.storage.database import (
+    WRITE_ATTEMPTS,
+    Database,
+    DatabaseBusyError,
+    DatabaseVersionError,
+    parse_url,
+)
+from controlplane.storage.location import default_database
+from controlplane.storage.tables import Base, Schema
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "service.db"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_the_file_is_its_owners_only(path: Path) -> None:
+    Database(str(path)).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_sqlite_is_durable_and_lets_readers_in(path: Path) -> None:
+    database = Database(str(path))
+
+    def pragmas(session: Session) -> tuple[str, int]:
+        mode = session.execute(text("PRAGMA journal_mode")).scalar_one()
+        return mode, session.execute(text("PRAGMA synchronous")).scalar_one()
+
+    assert database.read(pragmas) == ("wal", 2)
+    database.close()
+
+
+def test_a_path_is_as_good_as_a_url(path: Path) -> None:
+    assert parse_url(str(path)) == parse_url(f"sqlite:///{path}")
+    assert parse_url("postgresql+psycopg://u:p@h/d").get_backend_name() == "postgresql"
+
+
+def test_another_layout_is_refused(path: Path) -> None:
+    database = Database(str(path))
+    database.write(lambda session: session.execute(text("UPDATE schema_version SET version = 9")))
+    database.close()
+    with pytest.raises(DatabaseVersionError, match="layout 9"):
+        Database(str(path))
+
+
+def test_what_raises_leaves_no_trace(path: Path) -> None:
+    database = Database(str(path))
+
+    def add_and_fail(session: Session) -> None:
+        session.add(Schema(version=2))
+        session.flush()
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        database.write(add_and_fail)
+    assert database.read(lambda session: session.query(Schema).count()) == 1
+    database.close()
+
+
+def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> None:
+    database = Database(str(path))
+    attempts: list[int] = []
+
+    def collide(session: Session) -> None:
+        attempts.append(1)
+        session.add(Schema(version=1))
+        session.flush()
+
+    with pytest.raises(DatabaseBusyError) as busy:
+        database.write(collide)
+    assert isinstance(busy.value.__cause__, IntegrityError)
+    assert len(attempts) == WRITE_ATTEMPTS
+    database.close()
+
+
+def test_writers_of_two_processes_take_turns(path: Path) -> None:
+    """Each reads and then writes; without BEGIN IMMEDIATE updates would be lost or refused."""
+    databases = [Database(str(path)) for _ in range(3)]
+    databases[0].write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))
+    databases[0].write(lambda session: session.execute(text("INSERT INTO counter VALUES (0)")))
+    start = threading.Barrier(len(databases))
+
+    def count(database: Database) -> None:
+        start.wait()
+        for _ in range(10):
+            database.write(count_once)
+
+    def count_once(session: Session) -> None:
+        n = session.execute(text("SELECT n FROM counter")).scalar_one()
+        session.execute(text("UPDATE counter SET n = :n"), {"n": n + 1})
+
+    threads = [threading.Thread(target=count, args=(database,)) for database in databases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    counted = databases[0].read(
+        lambda session: session.execute(text("SELECT n FROM counter")).scalar_one()
+    )
+    for database in databases:
+        database.close()
+    assert counted == 30
+
+
+def test_the_layout_is_sound_for_postgresql() -> None:
+    statements: list[str] = []
+    engine = create_mock_engine(
+        "postgresql://",
+        lambda sql, *_, **__: statements.append(str(sql.compile(dialect=engine.dialect))),
+    )
+    Base.metadata.create_all(engine, checkfirst=False)
+    layout = "\n".join(statements)
+    assert "BIGSERIAL" in layout
+    assert "TIMESTAMP WITH TIME ZONE" in layout
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_root", "expected"),
+    [
+        ({"VENUE_CONTROL_DATABASE": "postgresql://h/d"}, False, "postgresql://h/d"),
+        ({"XDG_STATE_HOME": "/s"}, False, "/s/venue-control/venue-control.db"),
+        ({"HOME": "/h"}, False, "/h/.local/state/venue-control/venue-control.db"),
+        ({"HOME": "/h"}, True, "/var/lib/venue-control/venue-control.db"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
+def test_where_it_is_by_default(environment: dict[str, str], is_root: bool, expected: str) -> None:
+    assert default_database(environment, is_root=is_root) == expected
