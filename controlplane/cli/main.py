@@ -1,6 +1,6 @@
 """The command line of the service: what there is to type.
 
-Each verb lives in ``controlplane.verbs`` and is imported when it is run, so that ``--help`` and
+Each verb lives in ``controlplane.cli`` and is imported when it is run, so that ``--help`` and
 the small verbs do not wait for the libraries of the others.
 """
 
@@ -55,7 +55,7 @@ def _load(path: str) -> Verb:
     """Import a verb. Raises CommandError where the libraries of the service are not installed."""
     module, _, name = path.partition(":")
     try:
-        return cast(Verb, getattr(importlib.import_module(f"controlplane.verbs.{module}"), name))
+        return cast(Verb, getattr(importlib.import_module(f"controlplane.cli.{module}"), name))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in {"agent", "controlplane"}:
             raise

@@ -1,8 +1,8 @@
 """Runs the real child and prints how it went.
 
-Run as a module with a job as its argument, in namespaces of its own, it optionally mounts a file
-system that never answers or a stand-in for one of the system's programs, and prints one JSON object:
-the events of `python -m collectors application`, its wall time and its peak memory.
+Run as a module with a job as its argument, in namespaces of its own. It may mount a file system
+that never answers, or a stand-in for one of the system's programs, and prints one JSON object: the
+events of `python -m collectors application`, its wall time and its peak memory.
 """
 
 import ctypes

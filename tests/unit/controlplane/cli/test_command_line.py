@@ -54,7 +54,7 @@ def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
 def test_without_the_services_libraries_the_way_to_them_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("controlplane.verbs")]:
+    for name in [name for name in sys.modules if name.startswith("controlplane.cli")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.setitem(sys.modules, "sqlalchemy.exc", None)
