@@ -15,9 +15,9 @@ from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity
 from agent.adapters.notify import Notifier
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
-from agent.adapters.storage.database import Database, set_database_aside
+from agent.adapters.storage.database import Database, quarantine_database
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
@@ -46,8 +46,8 @@ from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.receive import Receiver
 from agent.tasks.schedule import Scheduler
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.enrollment import Enrollment, Place
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
@@ -66,7 +66,7 @@ SETTLE_AFTER_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Runtime:
     """What an app is built in, and outlives it when the configuration is reloaded."""
 
     state: StateDirectory
@@ -89,18 +89,18 @@ def config_digest(config: LocalConfig) -> str:
 class App:
     """The parts of one run of the daemon. Build it inside the event loop; `close` ends it."""
 
-    def __init__(self, loaded: Loaded[Config], around: Surroundings) -> None:
+    def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
         """Build everything, start nothing. Raises ConfigError and StateError."""
         self._loaded = loaded
         self._config = loaded.config
-        self._around = around
+        self._runtime = runtime
         self.phase: Phase = "starting"
         self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
-            StatusFile(around.state), around.notifier, around.clock, self._look
+            StatusFile(runtime.state), runtime.notifier, runtime.clock, self._look
         )
-        self.health = HealthBoard(around.clock, self.status.changed)
+        self.health = HealthBoard(runtime.clock, self.status.changed)
         self._open_state()
         self._meet_the_service()
         self._make_request_loops()
@@ -108,13 +108,13 @@ class App:
 
     def _open_state(self) -> None:
         """Find out what device this is, and open journal and outbox."""
-        state, service = self._around.state, self._config.service
+        state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
         device = device_at_start(
             self._config, record_file, self._identity, leave_journal=self._leave_journal
         )
-        self.standing = Standing(record_file, device.record, base_url=service.base_url)
+        self.binding_state = BindingState(record_file, device.record, base_url=service.base_url)
         self._database = Database(state)
         self._journal = Journal(self._database, state)
         self._database.on_row_set_aside = self._note_row_set_aside
@@ -128,70 +128,70 @@ class App:
 
     def _leave_journal(self) -> None:
         """Keep the journal of another device or for another service where support finds it."""
-        unsent = set_database_aside(self._around.state)
+        unsent = quarantine_database(self._runtime.state)
         if unsent:
-            where = self._around.state.quarantine_path
+            where = self._runtime.state.quarantine_path
             self.health.report("place-changed", f"{unsent} unsent reports, kept in {where}")
 
     def _note_row_set_aside(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
-        where = self._around.state.quarantine_path
+        where = self._runtime.state.quarantine_path
         self.health.report("state-quarantined", f"{rows} rows so far, see {where}")
 
     def _meet_the_service(self) -> None:
         """Build what talks to the service as this device."""
-        around, service = self._around, self._config.service
-        api_key = around.kept_key or key_place(service.api_key_file, self._loaded.path)
-        self.facade = Facade(service, api_key, around.clock)
-        self._link = Link(around.clock, around.rng, self.health, api_key)
+        runtime, service = self._runtime, self._config.service
+        api_key = runtime.kept_key or key_place(service.api_key_file, self._loaded.path)
+        self.client = ServiceClient(service, api_key, runtime.clock)
+        self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self.enrollment = Enrollment(
             place=Place(
                 service.location_id, capabilities_of(self._config), self._config.enrollment
             ),
             identity=self._identity,
-            facade=self.facade,
-            link=self._link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self._breaker,
+            binding_state=self.binding_state,
             health=self.health,
-            clock=around.clock,
-            rng=around.rng,
-            foreground=around.foreground,
+            clock=runtime.clock,
+            rng=runtime.rng,
+            foreground=runtime.foreground,
         )
         self._heartbeat = Heartbeat(
-            self.facade,
-            self._link,
-            self.standing,
+            self.client,
+            self._breaker,
+            self.binding_state,
             self.enrollment,
             self.health,
-            foreground=around.foreground,
+            foreground=runtime.foreground,
         )
 
     def _make_request_loops(self) -> None:
         """Build what a request passes: receive, acknowledge, execute, submit."""
-        around, commands = self._around, self._config.commands
+        runtime, commands = self._runtime, self._config.commands
         self._acknowledger = Acknowledger(
-            facade=self.facade,
-            link=self._link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self._breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             journal=self._journal,
-            clock=around.clock,
+            clock=runtime.clock,
             wake_executor=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
         )
         self._submitter = Submitter(
             limits=self._config.limits,
-            facade=self.facade,
-            link=self._link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self._breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             acknowledger=self._acknowledger,
             journal=self._journal,
             outbox=self._outbox,
             ledger=self._ledger,
-            state=around.state,
+            state=runtime.state,
             health=self.health,
-            clock=around.clock,
-            rng=around.rng,
+            clock=runtime.clock,
+            rng=runtime.rng,
             on_room=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
         )
         limits = self._config.limits
@@ -199,11 +199,11 @@ class App:
             collection=self._collection,
             min_interval_s=limits.min_collection_interval_seconds,
             acknowledger=self._acknowledger,
-            standing=self.standing,
+            binding_state=self.binding_state,
             journal=self._journal,
             ledger=self._ledger,
-            clock=around.clock,
-            skew=lambda: self.facade.skew,
+            clock=runtime.clock,
+            skew=lambda: self.client.skew,
             has_room=lambda size: self._outbox.has_room(size, limits.outbox_max_bytes),
             wake_submitter=self._submitter.wake,
             on_activity=self._activity_changed,
@@ -211,21 +211,21 @@ class App:
         self._receiver = Receiver(
             delivery=commands.delivery,
             poll_interval_s=commands.poll_interval_seconds,
-            facade=self.facade,
-            link=self._link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self._breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             journal=self._journal,
             health=self.health,
-            clock=around.clock,
-            rng=around.rng,
+            clock=runtime.clock,
+            rng=runtime.rng,
             wake=self._acknowledger.wake,
             tell_again=self._acknowledger.tell_again,
         )
 
     def _make_timers(self) -> None:
-        floor = DiskFloor(self._around.state, self.health, self._executor.schedule)
-        self._timekeeper = Timekeeper(self._around.clock, self._time_jumped)
+        floor = DiskFloor(self._runtime.state, self.health, self._executor.schedule)
+        self._timekeeper = Timekeeper(self._runtime.clock, self._time_jumped)
         self._scheduler = Scheduler(
             beat=self._beat,
             interval_s=self._config.heartbeat.interval_seconds,
@@ -248,7 +248,7 @@ class App:
 
     def start(self) -> None:
         self.phase = "running"
-        self._journal.prune(self._around.clock.now())
+        self._journal.prune(self._runtime.clock.now())
         self._scheduler.start()
         self.status.changed()
 
@@ -262,14 +262,14 @@ class App:
         if self._settling is not None:
             self._settling.cancel()
         self.status.write_now()
-        await self.facade.close()
+        await self.client.close()
         self._database.close()
 
     async def _enroll(self) -> None:
         """Make the first contact, not in step with a street that booted together, and stay."""
-        clock = self._around.clock
+        clock = self._runtime.clock
         # The monotonic clock counts from the boot on every system this runs on.
-        delay_s = retry.first_contact_delay_s(clock.monotonic(), self._around.rng)
+        delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
         if delay_s:
             await clock.sleep(delay_s)
         await self.enrollment.run()
@@ -277,15 +277,15 @@ class App:
     async def _first_heartbeat(self) -> None:
         """Beat as soon as there is a binding, and after each new one; the scheduler goes on."""
         while True:
-            await self.standing.wait_to_work()
+            await self.binding_state.wait_to_work()
             await self._beat()
             memory.settle()
-            await self.standing.wait_for_loss()
+            await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
         """Trust no timer and no connection from before."""
         self._scheduler.plan_anew()
-        self._link.look_again()
+        self._breaker.look_again()
         self._receiver.reconnect()
         self._outbox.keep_young(timedelta(seconds=max(0.0, jump.stepped_s)))
 
@@ -310,20 +310,20 @@ class App:
 
             self._collection_built = build_collection(
                 config=self._config,
-                standing=self.standing,
+                binding_state=self.binding_state,
                 health=self.health,
-                clock=self._around.clock,
+                clock=self._runtime.clock,
                 capabilities=capabilities_of(self._config),
                 on_activity=lambda activity: self._executor.now_doing(activity),  # noqa: PLW0108
                 agent_facts=self._agent_facts,
-                collector_command=self._around.collector_command,
+                collector_command=self._runtime.collector_command,
             )
         return self._collection_built
 
     def _agent_facts(self) -> AgentFacts:
         depth = self._outbox.depth()
         return AgentFacts(
-            uptime_s=int((self._around.clock.now() - self._around.started_at).total_seconds()),
+            uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,
             last_heartbeat_at=_text(self._heartbeat.last_at),
@@ -333,13 +333,13 @@ class App:
 
     def _look(self) -> DaemonStatus:
         depth = self._outbox.depth()
-        binding = self.standing.record.binding
+        binding = self.binding_state.record.binding
         return DaemonStatus(
             version=__version__,
             pid=os.getpid(),
             phase=self.phase,
-            started_at=_text(self._around.started_at) or "",
-            written_at=_text(self._around.clock.now()) or "",
+            started_at=_text(self._runtime.started_at) or "",
+            written_at=_text(self._runtime.clock.now()) or "",
             config_path=str(self._loaded.path) if self._loaded.path else None,
             binding=None
             if binding is None
@@ -350,9 +350,9 @@ class App:
                 location_id=clip(binding.record.location_id),
                 base_url=binding.base_url,
             ),
-            is_revoked=self.standing.is_revoked,
+            is_revoked=self.binding_state.is_revoked,
             last_heartbeat_at=_text(self._heartbeat.last_at),
-            last_contact_at=_text(self.facade.last_contact_at),
+            last_contact_at=_text(self.client.last_contact_at),
             delivery=self._receiver.now_by,
             activity=self._executor.activity,
             outbox_reports=depth.reports,

@@ -23,7 +23,7 @@ from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_sight
 from agent.adapters.terminal import Hangup
-from agent.app import App, Surroundings
+from agent.app import App, Runtime
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import Loaded, load
 from agent.config.model import Config, default_config_path
@@ -43,7 +43,7 @@ WELL_AFTER_S: Final = 600.0
 DAMAGE_PAUSE_S: Final = 60.0
 
 
-class Wish(StrEnum):
+class Signal(StrEnum):
     """What a signal asks for."""
 
     STOP = "stop"
@@ -86,8 +86,8 @@ async def run(
     kept_key = _stepped_down(state, loaded)
     os.umask(0o077)
     state.prepare()
-    wishes: asyncio.Queue[Wish] = asyncio.Queue()
-    around = Surroundings(
+    signals: asyncio.Queue[Signal] = asyncio.Queue()
+    runtime = Runtime(
         state=state,
         notifier=notifier or Notifier(),
         clock=clock,
@@ -97,11 +97,11 @@ async def run(
         collector_command=collector_command,
         kept_key=kept_key,
     )
-    with state.hold(), _signals(wishes, hangup):
+    with state.hold(), _signals(signals, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
         next_one: Loaded[Config] | None = loaded
         while next_one is not None:
-            next_one = await _run_once(next_one, path, around, wishes)
+            next_one = await _run_once(next_one, path, runtime, signals)
     log.info("stopped")
 
 
@@ -120,37 +120,35 @@ def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource
     return None
 
 
-async def _obey(
-    loaded: Loaded[Config], path: Path | None, around: Surroundings, wishes: asyncio.Queue[Wish]
+async def _wait_for_signal(
+    loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
     """Wait for a signal; return the configuration to go on with, or None to stop.
 
     A configuration that cannot be run with disturbs nothing.
     """
-    notifier = around.notifier
+    notifier = runtime.notifier
     while True:
-        wish = await wishes.get()
-        log.info("asked to %s", wish)
-        if wish is Wish.STOP:
+        signal_ = await signals.get()
+        log.info("asked to %s", signal_)
+        if signal_ is Signal.STOP:
             notifier.stopping()
             return None
         # sd_notify(3) wants CLOCK_MONOTONIC, which our own clock is not everywhere.
         notifier.reloading(time.monotonic_ns() // 1000)
-        if (new := _reloaded(loaded, path, around)) is not None:
+        if (new := _reloaded(loaded, path, runtime)) is not None:
             return new
         notifier.ready()
 
 
-def _reloaded(
-    loaded: Loaded[Config], path: Path | None, around: Surroundings
-) -> Loaded[Config] | None:
+def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Loaded[Config] | None:
     """Return the new configuration, or None if it is wrong."""
     try:
-        new = load_for_daemon(path, around.kept_key)
+        new = load_for_daemon(path, runtime.kept_key)
     except ConfigError as error:
         for problem in error.problems:
             log.error("not reloaded: %s", problem)
-        around.notifier.status("the new configuration is wrong: running with the old one")
+        runtime.notifier.status("the new configuration is wrong: running with the old one")
         return None
     if new.state_dir != loaded.state_dir:
         log.warning("device.state_dir has changed: this needs a restart, the old one is kept")
@@ -163,19 +161,19 @@ def _reloaded(
 
 
 async def _run_once(
-    loaded: Loaded[Config], path: Path | None, around: Surroundings, wishes: asyncio.Queue[Wish]
+    loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> Loaded[Config] | None:
     """Run the loops until a signal; return the configuration to go on with, or None to stop."""
-    app = App(loaded, around)
+    app = App(loaded, runtime)
     try:
         app.start()
         loops = [
-            asyncio.create_task(_keep_running(name, loop, app, wishes), name=name)
+            asyncio.create_task(_keep_running(name, loop, app, signals), name=name)
             for name, loop in app.loops().items()
         ]
-        watchdog = asyncio.create_task(_tell_the_watchdog(around.notifier), name="watchdog")
-        around.notifier.ready()
-        obeying = asyncio.create_task(_obey(loaded, path, around, wishes), name="obey")
+        watchdog = asyncio.create_task(_tell_the_watchdog(runtime.notifier), name="watchdog")
+        runtime.notifier.ready()
+        obeying = asyncio.create_task(_wait_for_signal(loaded, path, runtime, signals), name="obey")
         try:
             await _while_all_run(obeying, loops)
         finally:
@@ -200,7 +198,7 @@ async def _while_all_run(
 
 
 async def _keep_running(
-    name: str, loop: Callable[[], Awaitable[None]], app: App, wishes: asyncio.Queue[Wish]
+    name: str, loop: Callable[[], Awaitable[None]], app: App, signals: asyncio.Queue[Signal]
 ) -> None:
     """Run a loop; one that breaks is recorded and started again, later and later."""
     attempt = 0
@@ -220,7 +218,7 @@ async def _keep_running(
             if is_damaged(error):
                 # Only a new start sets a damaged database aside.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
-                wishes.put_nowait(Wish.RELOAD)
+                signals.put_nowait(Signal.RELOAD)
         except Exception as error:
             log.exception("%s broke", name)
             app.health.report("internal-error", f"{name}: {type(error).__name__}: {error}")
@@ -255,14 +253,14 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
 
 
 @contextlib.contextmanager
-def _signals(wishes: asyncio.Queue[Wish], hangup: Hangup) -> Iterator[None]:
+def _signals(signals: asyncio.Queue[Signal], hangup: Hangup) -> Iterator[None]:
     """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
     loop = asyncio.get_running_loop()
-    meanings = {signal.SIGTERM: Wish.STOP, signal.SIGINT: Wish.STOP}
+    meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}
     if sys.platform == "win32":
         previous = {
             number: signal.signal(
-                number, lambda *_: loop.call_soon_threadsafe(wishes.put_nowait, Wish.STOP)
+                number, lambda *_: loop.call_soon_threadsafe(signals.put_nowait, Signal.STOP)
             )
             for number in meanings
         }
@@ -273,9 +271,9 @@ def _signals(wishes: asyncio.Queue[Wish], hangup: Hangup) -> Iterator[None]:
                 signal.signal(number, handler)
         return
     if hangup != "ignore":
-        meanings[signal.SIGHUP] = Wish(hangup)
-    for number, wish in meanings.items():
-        loop.add_signal_handler(number, wishes.put_nowait, wish)
+        meanings[signal.SIGHUP] = Signal(hangup)
+    for number, signal_ in meanings.items():
+        loop.add_signal_handler(number, signals.put_nowait, signal_)
     try:
         yield
     finally:

@@ -47,7 +47,7 @@ def device_at_start(
         log.warning("this disk was copied from another machine: a new identity is made")
         leave_journal()
         if identity.exists():
-            identity.set_aside()
+            identity.quarantine_file()
         stored = None
     elif stored is not None and _was_elsewhere(stored, config):
         leave_journal()

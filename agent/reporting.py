@@ -13,7 +13,7 @@ from agent.rules.reports.context import environment_of
 from agent.tasks.collection import Collection
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import ReportMaker
-from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.binding_state import BindingState
 from agent.wire.payloads.common import Environment
 from collectors.contract import Field
 
@@ -23,7 +23,7 @@ SOURCE = "agent"
 def build_collection(
     *,
     config: LocalConfig,
-    standing: Standing,
+    binding_state: BindingState,
     health: HealthBoard,
     clock: Clock,
     capabilities: tuple[str, ...],
@@ -34,7 +34,7 @@ def build_collection(
     """Put together what turns a request into a sealed report."""
     maker = ReportMaker(
         config=config,
-        standing=standing,
+        binding_state=binding_state,
         clock=clock,
         environment=environment_here(capabilities),
         agent_fields=lambda: agent_fields(agent_facts()),

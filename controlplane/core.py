@@ -13,7 +13,7 @@ from controlplane.http.errors import unavailable
 from controlplane.http.rate_limit import RateLimit
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.storage.notifications import Bell
+from controlplane.storage.notifications import Notifications
 
 Result = TypeVar("Result")
 
@@ -24,7 +24,7 @@ class Core:
     def __init__(self, database: Database, settings: Settings, clock: Clock) -> None:
         self.settings = settings
         self.clock = clock
-        self.bell = Bell()
+        self.notifications = Notifications()
         self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
@@ -44,5 +44,5 @@ class Core:
             raise unavailable(str(error)) from error
 
     def close(self) -> None:
-        self.bell.close()
+        self.notifications.close()
         self._threads.shutdown()

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from agent.redaction.known import forget
 from tests import prerequisites
-from tests.exclusive import Room
+from tests.exclusive import SharedLock
 
 # How long an example takes is the machine's affair: tests that measure time do it by themselves.
 settings.register_profile(
@@ -24,7 +24,7 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
-_room = pytest.StashKey[Room]()
+_room = pytest.StashKey[SharedLock]()
 _place = pytest.StashKey[Path]()
 
 
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Enter what `pytest_configure_node` has made, in a worker of pytest-xdist."""
     worker: dict[str, str] | None = getattr(config, "workerinput", None)
     if worker is not None:
-        config.stash[_room] = Room(Path(worker["room"]))
+        config.stash[_room] = SharedLock(Path(worker["room"]))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,7 +76,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those who want to be alone come last, so that they keep no worker waiting."""
-    items.sort(key=_wants_calm)
+    items.sort(key=_is_exclusive)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,12 +84,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     room = item.config.stash.get(_room, None)
     if room is None:
         return (yield)
-    with room.entered(alone=_wants_calm(item)):
+    with room.entered(alone=_is_exclusive(item)):
         return (yield)
 
 
-def _wants_calm(item: pytest.Item) -> bool:
-    return item.get_closest_marker("calm") is not None
+def _is_exclusive(item: pytest.Item) -> bool:
+    return item.get_closest_marker("exclusive") is not None
 
 
 _SOCKET_EVENTS = {"socket.connect", "socket.sendto"}

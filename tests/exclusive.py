@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-class Room:
+class SharedLock:
     """``place`` is a directory that all workers of a run share. See flock(2)."""
 
     def __init__(self, place: Path) -> None:

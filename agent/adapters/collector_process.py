@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.errors import CollectorError
 from agent.redaction.environment import without_secrets
 from agent.wire.codec import decode_strictly
@@ -54,10 +54,10 @@ _KNOWN: Final = frozenset(
 _NOT_INSTALLED: Final = "No module named collectors"
 
 _MOMENTS: Final = {
-    "progress": Moment.CHILD_PROGRESS,
-    "checkpoint": Moment.CHILD_CHECKPOINT,
-    "result": Moment.CHILD_RESULT,
-    "crash": Moment.CHILD_CRASH,
+    "progress": Failpoint.CHILD_PROGRESS,
+    "checkpoint": Failpoint.CHILD_CHECKPOINT,
+    "result": Failpoint.CHILD_RESULT,
+    "crash": Failpoint.CHILD_CRASH,
 }
 
 
@@ -65,7 +65,7 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long a child is waited for, in seconds.
 
     After its own bound it has ``ask_s`` to end by itself; asked for what it has, it must tell it
@@ -104,10 +104,10 @@ class CollectorProcess:
         self,
         command: Callable[[str], Sequence[str]] = default_command,
         environment: Mapping[str, str] = os.environ,
-        patience: Patience = Patience(),
+        timeouts: Timeouts = Timeouts(),
     ) -> None:
         self._command = command
-        self._patience = patience
+        self._timeouts = timeouts
         self._environment = without_secrets(
             inherited(environment) | {k: v for k, v in environment.items() if k in _KNOWN}
         )
@@ -127,12 +127,12 @@ class CollectorProcess:
         try:
             error = await self._supervise(process, job, read, cancel)
         finally:
-            moments.before(Moment.CHILD_ENDED)
-            await _end(process, self._patience.gone_s)
-            moments.after(Moment.CHILD_ENDED)
+            failpoints.before(Failpoint.CHILD_ENDED)
+            await _end(process, self._timeouts.gone_s)
+            failpoints.after(Failpoint.CHILD_ENDED)
             read.cancel()
             # A process that the child left behind may hold stderr open for as long as it lives.
-            await asyncio.wait((read, stderr), timeout=self._patience.gone_s)
+            await asyncio.wait((read, stderr), timeout=self._timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
                 _leave_alone(process)
@@ -150,7 +150,7 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
-        moments.before(Moment.CHILD_STARTED)
+        failpoints.before(Failpoint.CHILD_STARTED)
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command(job.kind),
@@ -168,7 +168,7 @@ class CollectorProcess:
         if process.stdin is not None:
             # Not waited for: a child that does not read has the same deadline as any other.
             process.stdin.write(line)
-        moments.after(Moment.CHILD_STARTED)
+        failpoints.after(Failpoint.CHILD_STARTED)
         return process
 
     async def _supervise(
@@ -176,7 +176,7 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event; return why it had to be ended early, if it had."""
         cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
-        bound_s = job.max_duration_s + self._patience.ask_s
+        bound_s = job.max_duration_s + self._timeouts.ask_s
         try:
             await asyncio.wait(
                 (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
@@ -184,7 +184,7 @@ class CollectorProcess:
             if read.done():
                 return _reason_of(read)
             _ask_for_the_facts(process)
-            await asyncio.wait((read,), timeout=self._patience.cancel_s)
+            await asyncio.wait((read,), timeout=self._timeouts.cancel_s)
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
@@ -237,9 +237,9 @@ class _EventReader:
 
     def _take(self, event: Event) -> None:
         moment = _MOMENTS[event.event]
-        moments.before(moment)
+        failpoints.before(moment)
         self._keep(event)
-        moments.after(moment)
+        failpoints.after(moment)
 
     def _keep(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Moment(StrEnum):
+class Failpoint(StrEnum):
     # files
     IDENTITY_WRITTEN = "identity-written"
     DEVICE_RECORD_WRITTEN = "device-record-written"
@@ -42,11 +42,11 @@ class Moment(StrEnum):
     CHILD_ENDED = "child-ended"
 
 
-Listener = Callable[[Moment, bool], None]
+Listener = Callable[[Failpoint, bool], None]
 """Called with the moment, and whether it is over (False: it is about to happen)."""
 
 
-def _nobody(moment: Moment, is_over: bool) -> None:
+def _nobody(moment: Failpoint, is_over: bool) -> None:
     """Listen to nothing."""
 
 
@@ -59,11 +59,11 @@ def listen(listener: Listener) -> None:
     _listener = listener
 
 
-def before(moment: Moment) -> None:
+def before(moment: Failpoint) -> None:
     """Say that ``moment`` is about to happen."""
     _listener(moment, False)
 
 
-def after(moment: Moment) -> None:
+def after(moment: Failpoint) -> None:
     """Say that ``moment`` has happened."""
     _listener(moment, True)

@@ -10,8 +10,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
@@ -69,13 +69,13 @@ class Identity:
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             # TypeError: the key is encrypted.
             log.error("the device's key cannot be read (%s): a new identity is made", error)
-            self.set_aside()
+            self.quarantine_file()
             return self._create()
         return SigningKey(key)
 
-    def set_aside(self) -> Path:
+    def quarantine_file(self) -> Path:
         """Put the key into the quarantine, so that the next use makes a new one."""
-        return self._state.set_aside(self._path)
+        return self._state.quarantine_file(self._path)
 
     def _create(self) -> "SigningKey":
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
@@ -89,12 +89,12 @@ class Identity:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        moments.before(Moment.IDENTITY_WRITTEN)
+        failpoints.before(Failpoint.IDENTITY_WRITTEN)
         try:
             write_atomically(self._path, pem)
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        moments.after(Moment.IDENTITY_WRITTEN)
+        failpoints.after(Failpoint.IDENTITY_WRITTEN)
         return SigningKey(key)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from agent.adapters import failpoints as moments
+from agent.adapters import failpoints
 from agent.adapters.clock import Clock
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.http_client import (
     Response,
     as_unavailable,
@@ -52,12 +52,12 @@ ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, applicati
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 
 _PATHS: Final = {
-    Moment.CHALLENGE_CALLED: routes.CHALLENGE,
-    Moment.ENROLL_CALLED: routes.ENROLL,
-    Moment.CURRENT_CALLED: routes.CURRENT,
-    Moment.HEARTBEAT_CALLED: routes.HEARTBEAT,
-    Moment.ACKNOWLEDGE_CALLED: routes.ACKNOWLEDGE,
-    Moment.SUBMIT_CALLED: routes.SUBMIT_RESULT,
+    Failpoint.CHALLENGE_CALLED: routes.CHALLENGE,
+    Failpoint.ENROLL_CALLED: routes.ENROLL,
+    Failpoint.CURRENT_CALLED: routes.CURRENT,
+    Failpoint.HEARTBEAT_CALLED: routes.HEARTBEAT,
+    Failpoint.ACKNOWLEDGE_CALLED: routes.ACKNOWLEDGE,
+    Failpoint.SUBMIT_CALLED: routes.SUBMIT_RESULT,
 }
 
 Reply = TypeVar("Reply", bound=Message)
@@ -71,7 +71,7 @@ class CommandStream:
     frames: AsyncIterator[Frame]
 
 
-class Facade:
+class ServiceClient:
     """The device's side of remoteControl. Its Date headers tell the service's time, except those
     of answers that are not the service's own (portals, proxies, gateways)."""
 
@@ -98,27 +98,27 @@ class Facade:
         await self._client.aclose()
 
     async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        return await self._ask(Moment.CHALLENGE_CALLED, request, ChallengeReply)
+        return await self._ask(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
-        return await self._ask(Moment.ENROLL_CALLED, request, EnrollmentRecord)
+        return await self._ask(Failpoint.ENROLL_CALLED, request, EnrollmentRecord)
 
     async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(Moment.CURRENT_CALLED, encode(EmptyRequest()))
+        body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
         # Only null says that there is no binding; an empty answer says nothing about it.
         if body.strip() == b"null":
             return None
         return _read(EnrollmentRecord, body)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        return await self._ask(Moment.HEARTBEAT_CALLED, request, HeartbeatReply)
+        return await self._ask(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
 
     async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        return await self._ask(Moment.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
+        return await self._ask(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
         """Send a sealed body as it is."""
-        return _read(SubmitResultReply, await self._post(Moment.SUBMIT_CALLED, body))
+        return _read(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
@@ -132,7 +132,7 @@ class Facade:
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
-            moments.before(Moment.COMMANDS_OPENED)
+            failpoints.before(Failpoint.COMMANDS_OPENED)
             with as_unavailable():
                 async with asyncio.timeout(patience_s or self._timeout_s):
                     response = await stack.enter_async_context(
@@ -145,7 +145,7 @@ class Facade:
                         )
                     )
                     await self._check(response)
-            moments.after(Moment.COMMANDS_OPENED)
+            failpoints.after(Failpoint.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
                 yield CommandStream(True, server_sent(paced(response, self._pace)))
@@ -154,13 +154,13 @@ class Facade:
             else:
                 yield CommandStream(False, self._single(response))
 
-    async def _ask(self, moment: Moment, request: Message, reply: type[Reply]) -> Reply:
+    async def _ask(self, moment: Failpoint, request: Message, reply: type[Reply]) -> Reply:
         return _read(reply, await self._post(moment, encode(request)))
 
-    async def _post(self, moment: Moment, body: bytes) -> bytes:
-        moments.before(moment)
+    async def _post(self, moment: Failpoint, body: bytes) -> bytes:
+        failpoints.before(moment)
         answer = await self._exchange(_PATHS[moment], body)
-        moments.after(moment)
+        failpoints.after(moment)
         return answer
 
     async def _exchange(self, path: str, body: bytes) -> bytes:

@@ -17,7 +17,7 @@ from agent.cli.screen import Screen
 from agent.config.rights import as_root
 from agent.doctor.catalogue import AS_CALLER, CHECKS
 from agent.doctor.check import Outcome
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.doctor.judgement import is_well, is_whole
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, examine
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
-    evidence = Evidence(config_path=options.config)
+    evidence = Context(config_path=options.config)
     # The place of the bundle is the caller's: who writes it keeps the caller's rights.
     write = writer_of(options.bundle) if options.bundle is not None else None
     began = time.monotonic()
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _see_what_only_root_may(evidence: Evidence, *, for_bundle: bool) -> tuple[Outcome, ...]:
+def _see_what_only_root_may(evidence: Context, *, for_bundle: bool) -> tuple[Outcome, ...]:
     """Look at the configuration and the key, then go on as the owner of the state directory."""
     outcomes = examine([check for check in CHECKS if check.name in AS_CALLER], evidence)
     if for_bundle:

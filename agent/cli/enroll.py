@@ -11,7 +11,7 @@ from pathlib import Path
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.identity import Identity
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_sight
@@ -23,7 +23,7 @@ from agent.config.file import load
 from agent.config.model import Config
 from agent.device_setup import device_at_start
 from agent.errors import ServiceError, StateError
-from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import DirectCaller
 from agent.tasks.session.enrollment import Place, explain, sign_up
 from agent.wire.codec import to_plain
@@ -93,14 +93,14 @@ async def _bind(
     record = device_at_start(config, file, identity).record
     if record.binding is not None and not record.is_revoked and not force:
         return record.binding.record, False
-    facade = Facade(config.service, api_key, SystemClock())
+    client = ServiceClient(config.service, api_key, SystemClock())
     place = Place(config.service.location_id, capabilities_of(config), config.enrollment)
     key = identity.load_or_create()
     try:
-        bound = await sign_up(place, key, record.legacy_install_id, facade, DirectCaller())
+        bound = await sign_up(place, key, record.legacy_install_id, client, DirectCaller())
     except ServiceError as error:
         raise ServiceError(f"not enrolled: {explain(error)}") from None
     finally:
-        await facade.close()
-    Standing(file, record, base_url=config.service.base_url).adopt(bound, place.location_id)
+        await client.close()
+    BindingState(file, record, base_url=config.service.base_url).adopt(bound, place.location_id)
     return bound, True

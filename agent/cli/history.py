@@ -8,7 +8,7 @@ from typing import Final
 
 from agent.adapters.storage.history import LIMIT, HistoryRow, read_history
 from agent.cli.options import add_config_option, add_json_option
-from agent.cli.resolve_state import state_here
+from agent.cli.resolve_state import resolve_state
 from agent.cli.screen import Screen, Style
 from agent.errors import ConfigMissing
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else SHOWN)
-    here = state_here(options.config)
+    here = resolve_state(options.config)
     here.require_sight()
     rows = read_history(here.state, limit + 1)
     if not rows and isinstance(here.doubt, ConfigMissing):

@@ -34,7 +34,7 @@ class StateHere:
         require_sight(self.state.path)
 
 
-def state_here(config: Path | None) -> StateHere:
+def resolve_state(config: Path | None) -> StateHere:
     """Return it; root goes on as its owner.
 
     Raises StateError where others could change what is in it.

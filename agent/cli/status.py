@@ -11,7 +11,7 @@ from typing import Any, Final
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
-from agent.cli.resolve_state import StateHere, state_here
+from agent.cli.resolve_state import StateHere, resolve_state
 from agent.cli.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 healthy, 1 not, 2 not running, 3 where this user may not see it."""
-    here = state_here(options.config)
+    here = resolve_state(options.config)
     if here.is_closed:
         return _from_outside(here, options)
     state = here.state

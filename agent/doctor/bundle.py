@@ -22,7 +22,7 @@ from agent.adapters.storage.safe_file import read_start_safely
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
 from agent.config.model import default_config_path
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.logs import read_logs
 from agent.errors import AgentError, StateError
 from agent.redaction.configuration import redact_configuration
@@ -43,7 +43,7 @@ Member = tuple[str, str]
 
 def write_bundle(
     path: Path,
-    evidence: Evidence,
+    evidence: Context,
     doctor: dict[str, Any],
     write: Callable[[bytes], None] | None = None,
 ) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def write_bundle(
     return tuple(names)
 
 
-def _members(evidence: Evidence, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
+def _members(evidence: Context, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
     yield "doctor.json", _json(redactor.redact_value("", doctor))
     config = evidence.config_text or read_config(evidence.config_path)
     yield "config.toml", redact_configuration(config, redactor)
@@ -137,7 +137,7 @@ def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
         yield f"outbox/{report_id}.json", bytes(body).decode("utf-8", "replace")
 
 
-def _secrets(evidence: Evidence) -> Iterator[str]:
+def _secrets(evidence: Context) -> Iterator[str]:
     """Yield what must not leave this machine: the API key, proxy passwords, the identity key."""
     yield from known_secrets()
     yield from secrets_here(evidence.config_path or default_config_path(), evidence.environment)

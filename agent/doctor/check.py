@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 
 Status = Literal["ok", "warn", "fail", "skipped", "unseen"]
 Group = Literal["configuration", "this machine", "the agent", "network", "service", "application"]
@@ -43,7 +43,7 @@ class Check:
 
     name: str
     group: Group
-    run: Callable[[Evidence], Finding]
+    run: Callable[[Context], Finding]
     depends_on: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     fix: str = "run `venue-agent doctor` again; if it persists, send the bundle to support"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Evidence:
+class Context:
     """Where to look: the configuration file, the environment, the service manager."""
 
     config_path: Path | None = None

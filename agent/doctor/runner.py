@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent.doctor.check import Check, Finding, Outcome, fail, unseen
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
 from agent.redaction.known import redact, redactor
@@ -25,7 +25,7 @@ OnOutcome = Callable[[Outcome], None]
 
 def examine(
     checks: Sequence[Check],
-    evidence: Evidence,
+    evidence: Context,
     *,
     total_s: float = TOTAL_S,
     on_outcome: OnOutcome = lambda _: None,
@@ -43,7 +43,7 @@ class _Examination:
     def __init__(
         self,
         checks: Sequence[Check],
-        evidence: Evidence,
+        evidence: Context,
         total_s: float,
         on_outcome: OnOutcome,
         known: Sequence[Outcome],

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.journal import Entry, Journal
 from agent.errors import (
     BodyRejected,
@@ -20,8 +20,8 @@ from agent.errors import (
     Unavailable,
 )
 from agent.rules.lifecycle import Event, State
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import AcknowledgeRequest
 from agent.wire.vocabulary import AcknowledgedStatus
@@ -42,17 +42,17 @@ class Acknowledger:
     def __init__(
         self,
         *,
-        facade: Facade,
-        link: Link,
-        standing: Standing,
+        client: ServiceClient,
+        breaker: CircuitBreaker,
+        binding_state: BindingState,
         enrollment: Enrollment,
         journal: Journal,
         clock: Clock,
         wake_executor: Callable[[], None],
     ) -> None:
-        self._facade = facade
-        self._link = link
-        self._standing = standing
+        self._client = client
+        self._breaker = breaker
+        self._binding_state = binding_state
         self._enrollment = enrollment
         self._journal = journal
         self._clock = clock
@@ -75,7 +75,7 @@ class Acknowledger:
     async def run(self) -> None:
         """Acknowledge whatever is received, for ever."""
         while True:
-            await self._standing.wait_to_work()
+            await self._binding_state.wait_to_work()
             self._work.clear()
             put_off = 0
             for entry in self._journal.in_state(State.RECEIVED):
@@ -94,16 +94,16 @@ class Acknowledger:
     async def _tell_all_again(self) -> None:
         while self._again:
             _, (entry, status) = self._again.popitem(last=False)
-            acknowledge = partial(self._facade.acknowledge, self._request(entry, status))
+            acknowledge = partial(self._client.acknowledge, self._request(entry, status))
             try:
-                await self._link.call("acknowledge", acknowledge, alone_max=1)
+                await self._breaker.call("acknowledge", acknowledge, alone_max=1)
             except ServiceError as error:
                 # No verdict: what the service wanted of this request, it has had.
                 log.info("request %s is not acknowledged again: %s", entry.request_id, error)
 
     async def _acknowledge_received(self, entry: Entry) -> None:
         now = self._clock.now()
-        if self._facade.skew.is_past(entry.expires_at, now):
+        if self._client.skew.is_past(entry.expires_at, now):
             self.expired += 1
             log.info("request %s ran out before it was acknowledged", entry.request_id)
             self._journal.move(entry, Event.RAN_OUT, now)
@@ -125,11 +125,11 @@ class Acknowledger:
         """
         request = self._request(entry, status)
         try:
-            await self._link.call(
-                "acknowledge", lambda: self._facade.acknowledge(request), alone_max=ALONE_MAX
+            await self._breaker.call(
+                "acknowledge", lambda: self._client.acknowledge(request), alone_max=ALONE_MAX
             )
         except Refused as error:
-            self._enrollment.doubt()
+            self._enrollment.recheck()
             return str(error)
         except (BodyRejected, BodyTooLarge) as error:
             return str(error)

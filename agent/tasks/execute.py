@@ -21,7 +21,7 @@ from agent.errors import CredentialRefused, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.tasks.acknowledge import Acknowledger
-from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.binding_state import BindingState
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Executor:
         collection: "Callable[[], Collection]",
         min_interval_s: float,
         acknowledger: Acknowledger,
-        standing: Standing,
+        binding_state: BindingState,
         journal: Journal,
         ledger: Ledger,
         clock: Clock,
@@ -72,7 +72,7 @@ class Executor:
         self._collection = collection
         self._min_interval_s = min_interval_s
         self._acknowledger = acknowledger
-        self._standing = standing
+        self._binding_state = binding_state
         self._journal = journal
         self._ledger = ledger
         self._clock = clock
@@ -98,12 +98,12 @@ class Executor:
 
     async def run(self) -> None:
         """Run what is runnable, for ever."""
-        await self._standing.wait_to_work()
+        await self._binding_state.wait_to_work()
         # The disk was full: what was collected has waited here for room.
         await self._hand_over_all()
         self._recover()
         while True:
-            await self._standing.wait_to_work()
+            await self._binding_state.wait_to_work()
             self._work.clear()
             kind, wait_s = self._next()
             if kind is not None:

@@ -3,12 +3,12 @@
 import logging
 from datetime import datetime
 
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.errors import BodyRejected, BodyTooLarge, Refused
 from agent.rules.clock_skew import ClockSkew
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import HeartbeatRequest
 
@@ -20,17 +20,17 @@ SKEW_WORTH_SAYING_S = 120.0
 class Heartbeat:
     def __init__(
         self,
-        facade: Facade,
-        link: Link,
-        standing: Standing,
+        client: ServiceClient,
+        breaker: CircuitBreaker,
+        binding_state: BindingState,
         enrollment: Enrollment,
         health: HealthBoard,
         *,
         foreground: bool,
     ) -> None:
-        self._facade = facade
-        self._link = link
-        self._standing = standing
+        self._client = client
+        self._breaker = breaker
+        self._binding_state = binding_state
         self._enrollment = enrollment
         self._health = health
         self._foreground = foreground
@@ -39,24 +39,24 @@ class Heartbeat:
 
     async def beat(self) -> None:
         """Send one heartbeat, if there is a binding to send it for."""
-        if not self._standing.may_work or self._standing.binding_id is None:
+        if not self._binding_state.may_work or self._binding_state.binding_id is None:
             return
         request = HeartbeatRequest(
-            binding_id=self._standing.binding_id, foreground=self._foreground
+            binding_id=self._binding_state.binding_id, foreground=self._foreground
         )
         try:
-            reply = await self._link.call("heartbeat", lambda: self._facade.heartbeat(request))
+            reply = await self._breaker.call("heartbeat", lambda: self._client.heartbeat(request))
         except Refused as error:
             # If it is revoked, `current` says so, and that is what is shown.
             self._health.report("heartbeat-rejected", str(error))
-            self._enrollment.doubt()
+            self._enrollment.recheck()
             return
         except (BodyRejected, BodyTooLarge) as error:
             self._health.report("heartbeat-rejected", str(error))
             return
         self._health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at
-        self._judge_clock(self._facade.skew)
+        self._judge_clock(self._client.skew)
 
     def _judge_clock(self, skew: ClockSkew) -> None:
         seconds = skew.offset.total_seconds()

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.service_client import CommandStream, Facade
+from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.adapters.storage.journal import Entry, Journal
 from agent.errors import (
     BodyRejected,
@@ -29,8 +29,8 @@ from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State, acknowledgement_owed
 from agent.rules.retry import Backoff
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link, Operation
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker, Operation
 from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import Command
 from agent.wire.vocabulary import AcknowledgedStatus
@@ -79,9 +79,9 @@ class Receiver:
         *,
         delivery: Delivery,
         poll_interval_s: float,
-        facade: Facade,
-        link: Link,
-        standing: Standing,
+        client: ServiceClient,
+        breaker: CircuitBreaker,
+        binding_state: BindingState,
         enrollment: Enrollment,
         journal: Journal,
         health: HealthBoard,
@@ -92,9 +92,9 @@ class Receiver:
     ) -> None:
         self._delivery = delivery
         self._poll_interval_s = poll_interval_s
-        self._facade = facade
-        self._link = link
-        self._standing = standing
+        self._client = client
+        self._breaker = breaker
+        self._binding_state = binding_state
         self._enrollment = enrollment
         self._journal = journal
         self._health = health
@@ -125,7 +125,7 @@ class Receiver:
     async def run(self) -> None:
         """Receive for ever."""
         while True:
-            await self._standing.wait_to_work()
+            await self._binding_state.wait_to_work()
             began = self._clock.monotonic()
             way = self._way()
             is_lasting = False
@@ -134,7 +134,7 @@ class Receiver:
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self._note_rejection(error, way)
             except (Unavailable, CredentialRefused) as error:
-                if not self._link.is_up:
+                if not self._breaker.is_up:
                     continue  # nobody was there: the link lets nobody hurry
                 if way == "stream":
                     self._note_stream_refused(error)
@@ -154,9 +154,9 @@ class Receiver:
     async def _listen(self, way: Way) -> bool:
         """Take one answer of `onCommands` to its end; tell whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
-            loss = asyncio.create_task(self._standing.wait_for_loss())
+            loss = asyncio.create_task(self._binding_state.wait_for_loss())
             connection.callback(loss.cancel)
-            answer = await self._link.once(OPERATIONS[way], lambda: self._open(connection, way))
+            answer = await self._breaker.once(OPERATIONS[way], lambda: self._open(connection, way))
             self.now_by = "stream" if answer.is_lasting else "poll"
             unreadable = self.unreadable
             await self._take_all(answer, loss)
@@ -214,7 +214,7 @@ class Receiver:
 
     def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, way: Way) -> None:
         if isinstance(error, Refused):
-            self._enrollment.doubt()
+            self._enrollment.recheck()
         if way == "stream" and self._delivery == "auto":
             self._note_stream_refused(error)
             return
@@ -227,12 +227,12 @@ class Receiver:
             return
         operation = OPERATIONS["stream"]
         self._stream_refusals += 1
-        wait_s = max(self._poll_interval_s, self._link.wait_left_s(operation))
+        wait_s = max(self._poll_interval_s, self._breaker.wait_left_s(operation))
         if self._stream_refusals >= STREAM_REFUSALS_MAX:
             wait_s = max(wait_s, STREAM_AGAIN_S * self._rng.uniform(0.9, 1.1))
         log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
         self._stream_not_before = self._clock.monotonic() + wait_s
-        self._link.forget(operation)
+        self._breaker.forget(operation)
 
     def _note_break(self, error: Unavailable) -> None:
         log.info("the answer to onCommands broke: %s", error)
@@ -243,8 +243,8 @@ class Receiver:
     async def _open(self, connection: contextlib.AsyncExitStack, way: Way) -> CommandStream:
         # While the service answers others, a silent one may be holding a long poll; after an
         # outage silence is the outage, and everybody waits behind this call.
-        patience_s = LONG_POLL_S if self._link.is_up else None
-        answer = self._facade.commands(stream=way == "stream", patience_s=patience_s)
+        patience_s = LONG_POLL_S if self._breaker.is_up else None
+        answer = self._client.commands(stream=way == "stream", patience_s=patience_s)
         return await connection.enter_async_context(answer)
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
@@ -270,14 +270,14 @@ class Receiver:
             self._take_command(command)
 
     def _take_command(self, command: Command) -> None:
-        if command.binding_id != self._standing.binding_id:
+        if command.binding_id != self._binding_state.binding_id:
             self.for_others += 1
             log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
         known = self._journal.get(command.request_id)
         if known is not None:
             self._take_again(known, command)
-        elif self._facade.skew.is_past(command.expires_at, self._clock.now()):
+        elif self._client.skew.is_past(command.expires_at, self._clock.now()):
             self.expired += 1
             log.debug("request %s had run out before it came", command.request_id)
             return

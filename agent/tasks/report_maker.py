@@ -19,7 +19,7 @@ from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.network import network_report, outcome_of, switched_off_report
 from agent.rules.reports.redacted_facts import redacted
 from agent.rules.reports.sealing import Payload, Report, Sealed, seal
-from agent.tasks.session.binding_state import Standing
+from agent.tasks.session.binding_state import BindingState
 from agent.wire.payloads.common import Environment
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 from collectors.contract import (
@@ -103,13 +103,13 @@ class ReportMaker:
         self,
         *,
         config: LocalConfig,
-        standing: Standing,
+        binding_state: BindingState,
         clock: Clock,
         environment: Environment,
         agent_fields: AgentFields,
     ) -> None:
         self._config = config
-        self._standing = standing
+        self._binding_state = binding_state
         self._clock = clock
         self._environment = environment
         self._agent_fields = agent_fields
@@ -165,19 +165,19 @@ class ReportMaker:
     def _binding_id(self, entry: Entry | None) -> UUID:
         if entry is not None:
             return entry.binding_id
-        if self._standing.binding_id is None:
+        if self._binding_state.binding_id is None:
             raise RuntimeError("a report is made without a binding")
-        return self._standing.binding_id
+        return self._binding_state.binding_id
 
     def _context(self) -> ReportContext:
-        binding = self._standing.binding
+        binding = self._binding_state.binding
         return ReportContext(
             report_id=str(uuid4()),
             finished_at=self._clock.now().isoformat(),
             identity=identity_of(
                 organization_id=None if binding is None else binding.organization_id,
                 location_id=None if binding is None else binding.location_id,
-                install_id=self._standing.record.legacy_install_id,
+                install_id=self._binding_state.record.legacy_install_id,
             ),
             environment=self._environment,
         )

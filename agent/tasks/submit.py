@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Item, Outbox
@@ -20,8 +20,8 @@ from agent.rules.lifecycle import State
 from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.enrollment import Enrollment
 from agent.wire.device_operations import SubmitResultReply
 from agent.wire.validation import ValidationError
@@ -47,9 +47,9 @@ class Submitter:
         self,
         *,
         limits: Limits,
-        facade: Facade,
-        link: Link,
-        standing: Standing,
+        client: ServiceClient,
+        breaker: CircuitBreaker,
+        binding_state: BindingState,
         enrollment: Enrollment,
         acknowledger: Acknowledger,
         journal: Journal,
@@ -62,9 +62,9 @@ class Submitter:
         on_room: Callable[[], None] = lambda: None,
     ) -> None:
         self._limits = limits
-        self._facade = facade
-        self._link = link
-        self._standing = standing
+        self._client = client
+        self._breaker = breaker
+        self._binding_state = binding_state
         self._enrollment = enrollment
         self._acknowledger = acknowledger
         self._journal = journal
@@ -90,7 +90,7 @@ class Submitter:
             self._work.clear()
             self.keep_bounds()
             while (item := self._next()) is not None:
-                await self._standing.wait_to_work()
+                await self._binding_state.wait_to_work()
                 began = self._clock.monotonic()
                 is_taken = await self._send(item)
                 self._not_taken = 0 if is_taken else self._not_taken + 1
@@ -122,7 +122,7 @@ class Submitter:
         entry = None if item.request_id is None else self._journal.get(item.request_id)
         if entry is None:
             return False
-        return not self._facade.skew.is_past(entry.expires_at, self._clock.now())
+        return not self._client.skew.is_past(entry.expires_at, self._clock.now())
 
     def keep_bounds(self) -> None:
         """Give up what there is no room for, and say so."""
@@ -141,7 +141,7 @@ class Submitter:
         """Send a report; return whether the service took it."""
         try:
             await self._see_that_running_is_known(item)
-            reply = await self._link.call(
+            reply = await self._breaker.call(
                 "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
             )
         except BodyTooLarge as error:
@@ -160,7 +160,7 @@ class Submitter:
         return False
 
     async def _submit(self, item: Item) -> SubmitResultReply:
-        reply = await self._facade.submit_result(item.body)
+        reply = await self._client.submit_result(item.body)
         if reply.report_id != item.report_id:
             raise Unavailable("bad-reply", "the service took another report than the one sent")
         return reply
@@ -195,7 +195,7 @@ class Submitter:
         if item.tier >= LAST_TIER:
             self._give_up(item, why)
             return
-        path = self._state.keep_wreck(f"rejected-{item.report_id}.json", item.body)
+        path = self._state.quarantine(f"rejected-{item.report_id}.json", item.body)
         log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
         try:
             self._outbox.replace(item, seal_as_failed(item.body))
@@ -204,9 +204,9 @@ class Submitter:
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
         """Find out whether this report or this device is refused."""
-        await self._enrollment.settle_doubt()
-        if self._standing.may_work:
-            self._state.keep_wreck(f"refused-{item.report_id}.json", item.body)
+        await self._enrollment.recheck_binding()
+        if self._binding_state.may_work:
+            self._state.quarantine(f"refused-{item.report_id}.json", item.body)
             self._give_up(item, str(error))
 
     def _give_up(self, item: Item, why: str) -> None:

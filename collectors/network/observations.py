@@ -22,11 +22,11 @@ __all__ = [
     "KnownPrinters",
     "MdnsFindings",
     "MdnsService",
-    "NetworkSight",
+    "Observations",
     "OpenPort",
     "PortContact",
     "PrinterMatches",
-    "PrinterSighting",
+    "PrinterObservation",
     "SeenHost",
     "Wanted",
 ]
@@ -205,7 +205,7 @@ class KnownPrinters:
 
 
 @dataclass(frozen=True, slots=True)
-class PrinterSighting:
+class PrinterObservation:
     """One address and port of the network with all the evidence gathered about it.
 
     ``contact`` is None when the port was only announced and never tried. ``is_announced`` tells
@@ -229,14 +229,14 @@ class PrinterSighting:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSight:
+class Observations:
     """All the network showed, as matching wants it.
 
     ``contacts`` are all ports tried, ``scanned_networks`` (``192.168.1.0/24``) the ranges in which
     every address was tried, so that silence there means something.
     """
 
-    sightings: tuple[PrinterSighting, ...] = ()
+    observations: tuple[PrinterObservation, ...] = ()
     hosts: tuple[SeenHost, ...] = ()
     contacts: tuple[PortContact, ...] = ()
     scanned_networks: tuple[str, ...] = ()

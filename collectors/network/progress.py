@@ -13,7 +13,7 @@ from collectors.contract import (
     Unavailable,
 )
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.matching.correlate import PRINT_SERVICES, gather_sight, identify
+from collectors.network.matching.correlate import PRINT_SERVICES, correlate, identify
 from collectors.network.matching.match import match
 from collectors.network.mdns.announced import Announced, Link, announced, wanted_by
 from collectors.network.network_map import (
@@ -26,7 +26,7 @@ from collectors.network.observations import (
     Enrichment,
     KnownPrinter,
     MdnsFindings,
-    NetworkSight,
+    Observations,
     OpenPort,
     PortContact,
     PrinterMatches,
@@ -136,8 +136,8 @@ _SPOOLER_PORT = 631
 def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
     """Return all facts so far; in ``final`` ones no source is running any more."""
     told = gathered.announced()
-    sight = _sight(gathered, told)
-    matches = match(gathered.known, sight) if gathered.known else PrinterMatches()
+    observed = _sight(gathered, told)
+    matches = match(gathered.known, observed) if gathered.known else PrinterMatches()
     sighted = Sighted(
         interfaces=gathered.local.in_use,
         scanned=gathered.scan.hosts,
@@ -180,11 +180,11 @@ def join(first: Enrichment, second: Enrichment) -> Enrichment:
     )
 
 
-def _sight(gathered: Gathered, told: Announced) -> NetworkSight:
+def _sight(gathered: Gathered, told: Announced) -> Observations:
     """Return the network without this machine: its own queues are no printers of the network."""
     own = gathered.own_addresses
     is_whole = gathered.scan.state.state == "succeeded"
-    return gather_sight(
+    return correlate(
         hosts=tuple(
             SeenHost(host.address, host.mac_address)
             for host in gathered.scan.hosts

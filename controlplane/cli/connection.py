@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from uuid import UUID
 
 from controlplane.cli.errors import UsageError
-from controlplane.client.operations import FacadeClient, connect
+from controlplane.client.operations import OperationsClient, connect
 
 
-def client_of(options: argparse.Namespace) -> AbstractContextManager[FacadeClient]:
+def client_of(options: argparse.Namespace) -> AbstractContextManager[OperationsClient]:
     return connect(options.base_url, options.api_key_file, os.environ)
 
 

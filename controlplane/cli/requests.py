@@ -15,7 +15,7 @@ from agent.wire.operator_operations import (
 )
 from controlplane.cli.connection import client_of, id_of
 from controlplane.cli.errors import CommandError
-from controlplane.client.operations import FacadeClient
+from controlplane.client.operations import OperationsClient
 from controlplane.remote_control.lifecycle import FINISHED
 
 POLL_S = 1.0
@@ -34,7 +34,7 @@ def create(options: argparse.Namespace) -> int:
         return _wait(client, body.instance_id, reply)
 
 
-def _wait(client: FacadeClient, instance_id: UUID, reply: CreateRequestReply) -> int:
+def _wait(client: OperationsClient, instance_id: UUID, reply: CreateRequestReply) -> int:
     last = "queued"
     while datetime.now(UTC) < reply.expires_at + GRACE:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))

@@ -47,7 +47,7 @@ _ADVICE = {
 Reply = TypeVar("Reply", bound=Message)
 
 
-class FacadeClient:
+class OperationsClient:
     """The operator's operations. Each raises ``CommandError`` with words for a person."""
 
     def __init__(self, http: httpx2.Client) -> None:
@@ -103,7 +103,7 @@ class FacadeClient:
 @contextmanager
 def connect(
     base_url: str | None, api_key_file: str | None, environment: Mapping[str, str]
-) -> Iterator[FacadeClient]:
+) -> Iterator[OperationsClient]:
     """Open a client by what the command line and the environment say."""
     url = _checked_url(base_url or environment.get(URL_VARIABLE) or DEFAULT_URL)
     key = read_key(api_key_file, environment)
@@ -116,7 +116,7 @@ def connect(
     with httpx2.Client(
         base_url=url, headers=headers, timeout=TIMEOUT_S, trust_env=not is_loopback_url(url)
     ) as http:
-        yield FacadeClient(http)
+        yield OperationsClient(http)
 
 
 def read_key(path: str | None, environment: Mapping[str, str]) -> str:

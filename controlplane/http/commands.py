@@ -53,7 +53,7 @@ class CommandsEndpoint:
         parse_body(EmptyRequest, await read_body(self._core, request))
         response: Response
         if prefers_stream(request.headers.get("accept", "")):
-            if self._core.bell.listener_count >= self._core.settings.streams_max:
+            if self._core.notifications.listener_count >= self._core.settings.streams_max:
                 raise unavailable("too many command streams are open", wait_s=30)
             response = StreamingResponse(
                 command_stream(self._core, caller),
@@ -71,9 +71,9 @@ async def command_stream(core: Core, caller: Caller) -> AsyncIterator[bytes]:
     """Yield the bytes of the event stream until the service stops or the key is revoked."""
     sent: set[UUID] = set()
     idle_s = 0.0
-    with core.bell.listen(caller.key_id) as rung:
+    with core.notifications.listen(caller.key_id) as rung:
         yield OPENING
-        while not core.bell.is_closed:
+        while not core.notifications.is_closed:
             rung.clear()
             seen = await look(core, caller)
             if not seen.is_live:

@@ -17,7 +17,7 @@ from controlplane.core import Core
 from controlplane.http.auth import admit, read_body, require_method
 from controlplane.http.bodies import parse_body
 from controlplane.http.errors import Refusal
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import read_report
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
@@ -90,8 +90,8 @@ class ReportPageEndpoint:
         now = self._core.clock()
 
         def work(session: Session) -> str:
-            desk = Desk(session, caller, now, self._core.settings)
-            return _page_of(read_report(desk, parse_body(ReportDetailRequest, body)))
+            context = RequestContext(session, caller, now, self._core.settings)
+            return _page_of(read_report(context, parse_body(ReportDetailRequest, body)))
 
         page = await self._core.read(work)
         policy = FRAMED_POLICY.format(style=style_hash())

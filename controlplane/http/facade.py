@@ -10,7 +10,7 @@ from agent.wire.codec import encode
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.registry import Operation
 from controlplane.storage.database import Database
 
@@ -34,15 +34,15 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now = core.clock()
 
-    def job(database: Database) -> tuple[Message | None, Desk]:
+    def job(database: Database) -> tuple[Message | None, RequestContext]:
         parsed = operation.parse(body)
 
-        def work(session: Session) -> tuple[Message | None, Desk]:
-            desk = Desk(session, caller, now, core.settings)
-            return operation.run(desk, parsed), desk
+        def work(session: Session) -> tuple[Message | None, RequestContext]:
+            context = RequestContext(session, caller, now, core.settings)
+            return operation.run(context, parsed), context
 
         return database.write(work) if operation.writes else database.read(work)
 
-    reply, desk = await core.run(job)
-    core.bell.ring(desk.woken)
+    reply, context = await core.run(job)
+    core.notifications.notify(context.woken)
     return encode(reply)

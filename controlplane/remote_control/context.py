@@ -14,7 +14,7 @@ from controlplane.storage.tables import Binding, Device
 
 
 @dataclass(slots=True)
-class Desk:
+class RequestContext:
     """``woken`` collects the API keys whose command streams have something new after commit."""
 
     session: Session

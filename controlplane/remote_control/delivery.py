@@ -10,7 +10,7 @@ from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, C
 from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import Refusal, conflict, not_found
 from controlplane.remote_control import lifecycle
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.expiry import expire_due
 from controlplane.remote_control.records import command
 from controlplane.storage.tables import Device, Request
@@ -19,27 +19,27 @@ COMMANDS_MAX = 256
 """Commands given at once, oldest first; the next look brings the others."""
 
 
-def acknowledge(desk: Desk, body: AcknowledgeRequest) -> AcknowledgeReply:
+def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:
     """Move the request on. The reply says what was sent, also when it was said before."""
-    device = desk.bound_device(body.binding_id)
-    expire_due(desk.session, desk.now, device.instance_id)
-    request = request_of(desk, body.request_id, body.binding_id)
+    device = context.bound_device(body.binding_id)
+    expire_due(context.session, context.now, device.instance_id)
+    request = request_of(context, body.request_id, body.binding_id)
     try:
         status = lifecycle.move(request.status, lifecycle.acknowledgement(body.status))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
     if status != request.status:
         request.status = status
-        request.received_at = request.received_at or desk.now
-        request.started_at = desk.now if status == "running" else None
-        request.updated_at = desk.now
+        request.received_at = request.received_at or context.now
+        request.started_at = context.now if status == "running" else None
+        request.updated_at = context.now
     return AcknowledgeReply(accepted=True, status=body.status)
 
 
-def request_of(desk: Desk, request_id: UUID, binding_id: UUID) -> Request:
+def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
     """Return the request, locked, if it belongs to the binding."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
-    request = desk.session.scalars(query.with_for_update()).first()
+    request = context.session.scalars(query.with_for_update()).first()
     if request is None:
         raise not_found("request")
     return request

@@ -27,7 +27,7 @@ from controlplane.http.errors import (
     not_found,
     validation_error,
 )
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.expiry import expire_binding
 from controlplane.remote_control.records import enrollment_record
 from controlplane.remote_control.signatures import is_signed, parse_public_key
@@ -36,20 +36,20 @@ from controlplane.storage.tables import Binding, Challenge, Device
 NONCE_BYTES = 32
 
 
-def challenge(desk: Desk, body: ChallengeRequest) -> ChallengeReply:
+def challenge(context: RequestContext, body: ChallengeRequest) -> ChallengeReply:
     """Remember who wants to enrol and give a nonce to sign."""
     if parse_public_key(body.public_key) is None:
         raise invalid_field(
             "publicKey", "must be the lower-case hex of an Ed25519 SubjectPublicKeyInfo in DER"
         )
     _refuse_controls(body)
-    if not desk.caller.may_visit(body.location_id):
+    if not context.caller.may_visit(body.location_id):
         raise foreign_location()
     row = Challenge(
         id=uuid.uuid4(),
         nonce=secrets.token_urlsafe(NONCE_BYTES),
-        key_id=desk.caller.key_id,
-        organization_id=desk.caller.organization_id,
+        key_id=context.caller.key_id,
+        organization_id=context.caller.organization_id,
         instance_id=body.instance_id,
         public_key=body.public_key,
         platform=body.platform,
@@ -57,54 +57,54 @@ def challenge(desk: Desk, body: ChallengeRequest) -> ChallengeReply:
         legacy_install_id=body.legacy_install_id,
         app_version=body.app_version,
         capabilities=list(body.capabilities),
-        expires_at=desk.now + desk.settings.challenge_ttl,
+        expires_at=context.now + context.settings.challenge_ttl,
     )
-    desk.session.add(row)
+    context.session.add(row)
     return ChallengeReply(challenge_id=row.id, nonce=row.nonce)
 
 
-def enroll(desk: Desk, body: EnrollRequest) -> EnrollmentRecord:
+def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     """Bind the instance whose challenge is answered. The same answer again gets the same reply."""
     query = select(Challenge).where(Challenge.id == body.challenge_id).with_for_update()
-    asked = desk.session.scalars(query).first()
-    if asked is None or asked.key_id != desk.caller.key_id:
+    asked = context.session.scalars(query).first()
+    if asked is None or asked.key_id != context.caller.key_id:
         raise not_found("challenge")
     if asked.signature is not None:
-        return _repeat(desk, asked, body.signature)
-    if desk.now >= asked.expires_at:
+        return _repeat(context, asked, body.signature)
+    if context.now >= asked.expires_at:
         raise conflict("challenge_expired", "the challenge has expired, ask for a new one")
     if not is_signed(asked.public_key, asked.nonce, body.signature):
         raise _invalid_signature()
-    device = _bind(desk, asked)
+    device = _bind(context, asked)
     asked.signature = body.signature
     asked.binding_id = device.binding_id
     return enrollment_record(device)
 
 
-def current(desk: Desk, _body: EmptyRequest) -> EnrollmentRecord | None:
+def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
     """Return the newest live enrolment of the calling API key; the body names no device."""
     query = (
         select(Device)
-        .where(Device.key_id == desk.caller.key_id, Device.revoked_at.is_(None))
+        .where(Device.key_id == context.caller.key_id, Device.revoked_at.is_(None))
         .order_by(Device.enrolled_at.desc(), Device.position.desc())
         .limit(1)
     )
-    if desk.caller.locations:
-        query = query.where(Device.location_id.in_(desk.caller.locations))
-    device = desk.session.scalars(query).first()
+    if context.caller.locations:
+        query = query.where(Device.location_id.in_(context.caller.locations))
+    device = context.session.scalars(query).first()
     return None if device is None else enrollment_record(device)
 
 
-def heartbeat(desk: Desk, body: HeartbeatRequest) -> HeartbeatReply:
+def heartbeat(context: RequestContext, body: HeartbeatRequest) -> HeartbeatReply:
     """Note that the device lives.
 
     A device that was given a new API key is from then on the new key's: its commands would
     otherwise wait at the old one, which it no longer asks with.
     """
-    device = desk.bound_device(body.binding_id)
-    device.last_seen_at = max(desk.now, device.last_seen_at)
+    device = context.bound_device(body.binding_id)
+    device.last_seen_at = max(context.now, device.last_seen_at)
     device.foreground = body.foreground
-    device.key_id = desk.caller.key_id
+    device.key_id = context.caller.key_id
     return HeartbeatReply(last_seen_at=device.last_seen_at)
 
 
@@ -125,26 +125,26 @@ def _refuse_controls(body: ChallengeRequest) -> None:
         raise validation_error(bad)
 
 
-def _repeat(desk: Desk, asked: Challenge, signature: str) -> EnrollmentRecord:
+def _repeat(context: RequestContext, asked: Challenge, signature: str) -> EnrollmentRecord:
     if asked.signature != signature or asked.binding_id is None:
         raise conflict("challenge_used", "the challenge was answered before, ask for a new one")
-    return enrollment_record(desk.bound_device(asked.binding_id))
+    return enrollment_record(context.bound_device(asked.binding_id))
 
 
-def _bind(desk: Desk, asked: Challenge) -> Device:
+def _bind(context: RequestContext, asked: Challenge) -> Device:
     query = select(Device).where(Device.instance_id == asked.instance_id).with_for_update()
-    device = desk.session.scalars(query).first()
+    device = context.session.scalars(query).first()
     if device is None:
-        device = _new_device(desk, asked)
-        desk.session.add(device)
-        _begin_binding(desk, device, asked)
+        device = _new_device(context, asked)
+        context.session.add(device)
+        _begin_binding(context, device, asked)
     else:
-        _refuse_takeover(desk, device, asked)
+        _refuse_takeover(context, device, asked)
         if _needs_new_binding(device, asked):
-            _end_binding(desk, device)
-            _begin_binding(desk, device, asked)
-    _take_over(desk, device, asked)
-    desk.session.flush()
+            _end_binding(context, device)
+            _begin_binding(context, device, asked)
+    _take_over(context, device, asked)
+    context.session.flush()
     return device
 
 
@@ -157,43 +157,44 @@ def _needs_new_binding(device: Device, asked: Challenge) -> bool:
     )
 
 
-def _refuse_takeover(desk: Desk, device: Device, asked: Challenge) -> None:
+def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
     """Who cannot see the device as it is bound now has to hold its key to move it."""
-    is_visible = device.organization_id == desk.caller.organization_id and desk.caller.may_visit(
-        device.location_id
+    is_visible = (
+        device.organization_id == context.caller.organization_id
+        and context.caller.may_visit(device.location_id)
     )
     if not is_visible and device.public_key != asked.public_key:
         raise foreign_location()
 
 
-def _new_device(desk: Desk, asked: Challenge) -> Device:
-    return Device(instance_id=asked.instance_id, foreground=False, created_at=desk.now)
+def _new_device(context: RequestContext, asked: Challenge) -> Device:
+    return Device(instance_id=asked.instance_id, foreground=False, created_at=context.now)
 
 
-def _end_binding(desk: Desk, device: Device) -> None:
-    old = desk.session.get(Binding, device.binding_id)
+def _end_binding(context: RequestContext, device: Device) -> None:
+    old = context.session.get(Binding, device.binding_id)
     if old is not None and old.ended_at is None:
-        old.ended_at = desk.now
-        expire_binding(desk.session, desk.now, old.id)
+        old.ended_at = context.now
+        expire_binding(context.session, context.now, old.id)
 
 
-def _begin_binding(desk: Desk, device: Device, asked: Challenge) -> None:
+def _begin_binding(context: RequestContext, device: Device, asked: Challenge) -> None:
     device.binding_id = uuid.uuid4()
     device.revoked_at = None
-    desk.session.add(
+    context.session.add(
         Binding(
             id=device.binding_id,
             instance_id=asked.instance_id,
             organization_id=asked.organization_id,
             location_id=asked.location_id,
-            created_at=desk.now,
+            created_at=context.now,
         )
     )
 
 
-def _take_over(desk: Desk, device: Device, asked: Challenge) -> None:
-    device.key_id = desk.caller.key_id
-    device.user_id = desk.caller.user_id
+def _take_over(context: RequestContext, device: Device, asked: Challenge) -> None:
+    device.key_id = context.caller.key_id
+    device.user_id = context.caller.user_id
     device.organization_id = asked.organization_id
     device.location_id = asked.location_id
     device.legacy_install_id = asked.legacy_install_id
@@ -201,8 +202,8 @@ def _take_over(desk: Desk, device: Device, asked: Challenge) -> None:
     device.capabilities = list(asked.capabilities)
     device.platform = asked.platform
     device.public_key = asked.public_key
-    device.enrolled_at = desk.now
-    device.last_seen_at = desk.now
+    device.enrolled_at = context.now
+    device.last_seen_at = context.now
 
 
 def _invalid_signature() -> Refusal:

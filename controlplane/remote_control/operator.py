@@ -18,7 +18,7 @@ from agent.wire.operator_operations import (
 )
 from controlplane.http.errors import conflict, not_found
 from controlplane.remote_control import lifecycle
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
 from controlplane.remote_control.expiry import expire_binding, expire_due
 from controlplane.remote_control.records import (
@@ -31,27 +31,27 @@ from controlplane.remote_control.records import (
 from controlplane.storage.tables import Binding, Device, Report, Request
 
 
-def create_request(desk: Desk, body: CreateRequestRequest) -> CreateRequestReply:
-    device = desk.device(body.instance_id, lock=True)
+def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
+    device = context.device(body.instance_id, lock=True)
     if device.revoked_at is not None:
         raise conflict("device_revoked", "the device was revoked and receives no requests")
-    expire_due(desk.session, desk.now, device.instance_id)
-    _refuse_flood(desk, device)
+    expire_due(context.session, context.now, device.instance_id)
+    _refuse_flood(context, device)
     request = Request(
         id=uuid.uuid4(),
         instance_id=device.instance_id,
         binding_id=device.binding_id,
         organization_id=device.organization_id,
         location_id=device.location_id,
-        requested_by_id=desk.caller.user_id,
+        requested_by_id=context.caller.user_id,
         kind=body.kind,
         status=lifecycle.INITIAL,
-        expires_at=desk.now + desk.settings.request_ttl,
-        created_at=desk.now,
-        updated_at=desk.now,
+        expires_at=context.now + context.settings.request_ttl,
+        created_at=context.now,
+        updated_at=context.now,
     )
-    desk.session.add(request)
-    desk.woken.add(device.key_id)
+    context.session.add(request)
+    context.woken.add(device.key_id)
     return CreateRequestReply(
         version=PROTOCOL_VERSION,
         request_id=request.id,
@@ -62,79 +62,79 @@ def create_request(desk: Desk, body: CreateRequestRequest) -> CreateRequestReply
     )
 
 
-def list_devices(desk: Desk, body: ListDevicesRequest) -> ListDevicesReply:
+def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevicesReply:
     """Return a page of devices, in the order in which they first enrolled."""
     after = 0 if body.cursor is None else read_cursor("devices", body.cursor)[0]
-    size = desk.settings.page_size
+    size = context.settings.page_size
     query = (
         select(Device)
-        .where(Device.organization_id == desk.caller.organization_id, Device.position > after)
+        .where(Device.organization_id == context.caller.organization_id, Device.position > after)
         .order_by(Device.position)
         .limit(size + 1)
     )
-    if desk.caller.locations:
-        query = query.where(Device.location_id.in_(desk.caller.locations))
-    rows = desk.session.scalars(query).all()
+    if context.caller.locations:
+        query = query.where(Device.location_id.in_(context.caller.locations))
+    rows = context.session.scalars(query).all()
     page, is_more = rows[:size], len(rows) > size
     return ListDevicesReply(
-        devices=tuple(device_record(row, desk.now, desk.settings) for row in page),
+        devices=tuple(device_record(row, context.now, context.settings) for row in page),
         next_cursor=write_cursor("devices", page[-1].position) if is_more else None,
     )
 
 
-def device_detail(desk: Desk, body: DeviceDetailRequest) -> DeviceDetailReply:
+def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceDetailReply:
     """Return the device with a page of its requests and one of its reports, newest first.
 
     One cursor carries both positions; a list that has ended stays empty on later pages.
     """
-    device = desk.device(body.instance_id)
+    device = context.device(body.instance_id)
     before = (
         (POSITION_MAX, POSITION_MAX) if body.cursor is None else read_cursor("history", body.cursor)
     )
-    requests, next_request = _requests(desk, device, before[0])
-    reports, next_report = _reports(desk, device, before[1])
+    requests, next_request = _requests(context, device, before[0])
+    reports, next_report = _reports(context, device, before[1])
     is_more = next_request > 0 or next_report > 0
     return DeviceDetailReply(
-        device=device_record(device, desk.now, desk.settings),
+        device=device_record(device, context.now, context.settings),
         requests=tuple(request_record(row) for row in requests),
         reports=tuple(report_summary(row) for row in reports),
         next_cursor=write_cursor("history", next_request, next_report) if is_more else None,
     )
 
 
-def read_report(desk: Desk, body: ReportDetailRequest) -> ReportDetail:
-    report = desk.session.scalars(select(Report).where(Report.id == body.report_id)).first()
+def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDetail:
+    report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         raise not_found("report")
-    desk.visit(report.organization_id, report.location_id, "report")
+    context.visit(report.organization_id, report.location_id, "report")
     return report_detail(report)
 
 
-def revoke(desk: Desk, body: RevokeRequest) -> RevokeReply:
+def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
     """End the device's binding and what is open for it. Doing it again changes nothing."""
-    device = desk.device(body.instance_id, lock=True)
+    device = context.device(body.instance_id, lock=True)
     if device.revoked_at is None:
-        device.revoked_at = desk.now
-        binding = desk.session.get(Binding, device.binding_id)
+        device.revoked_at = context.now
+        binding = context.session.get(Binding, device.binding_id)
         if binding is not None:
-            binding.ended_at = desk.now
-        expire_binding(desk.session, desk.now, device.binding_id)
-        desk.woken.add(device.key_id)
+            binding.ended_at = context.now
+        expire_binding(context.session, context.now, device.binding_id)
+        context.woken.add(device.key_id)
     return RevokeReply(revoked=True)
 
 
-def _refuse_flood(desk: Desk, device: Device) -> None:
+def _refuse_flood(context: RequestContext, device: Device) -> None:
     query = (
         select(func.count())
         .select_from(Request)
         .where(Request.binding_id == device.binding_id, Request.status.in_(lifecycle.OPEN))
     )
-    limit = desk.settings.open_requests_max
-    if desk.session.scalars(query).one() >= limit:
+    limit = context.settings.open_requests_max
+    if context.session.scalars(query).one() >= limit:
         raise conflict("too_many_open_requests", f"the device has {limit} open requests already")
 
 
-def _requests(desk: Desk, device: Device, before: int) -> tuple[list[Request], int]:
+def _requests(context: RequestContext, device: Device, before: int) -> tuple[list[Request], int]:
     query = (
         select(Request)
         .where(
@@ -143,22 +143,22 @@ def _requests(desk: Desk, device: Device, before: int) -> tuple[list[Request], i
             Request.position < before,
         )
         .order_by(Request.position.desc())
-        .limit(desk.settings.page_size + 1)
+        .limit(context.settings.page_size + 1)
     )
-    if desk.caller.locations:
-        query = query.where(Request.location_id.in_(desk.caller.locations))
-    rows = list(desk.session.scalars(query))
-    page = rows[: desk.settings.page_size]
+    if context.caller.locations:
+        query = query.where(Request.location_id.in_(context.caller.locations))
+    rows = list(context.session.scalars(query))
+    page = rows[: context.settings.page_size]
     for row in page:
         # A reading operation writes nothing: what is due is shown as expired, the sweep does it.
-        if lifecycle.is_due(row.status, row.expires_at, desk.now):
-            desk.session.expunge(row)
+        if lifecycle.is_due(row.status, row.expires_at, context.now):
+            context.session.expunge(row)
             row.status = lifecycle.move(row.status, "expire")
             row.finished_at = row.expires_at
     return page, page[-1].position if len(rows) > len(page) else 0
 
 
-def _reports(desk: Desk, device: Device, before: int) -> tuple[list[Report], int]:
+def _reports(context: RequestContext, device: Device, before: int) -> tuple[list[Report], int]:
     query = (
         select(Report)
         .where(
@@ -167,10 +167,10 @@ def _reports(desk: Desk, device: Device, before: int) -> tuple[list[Report], int
             Report.position < before,
         )
         .order_by(Report.position.desc())
-        .limit(desk.settings.page_size + 1)
+        .limit(context.settings.page_size + 1)
     )
-    if desk.caller.locations:
-        query = query.where(Report.location_id.in_(desk.caller.locations))
-    rows = list(desk.session.scalars(query))
-    page = rows[: desk.settings.page_size]
+    if context.caller.locations:
+        query = query.where(Report.location_id.in_(context.caller.locations))
+    rows = list(context.session.scalars(query))
+    page = rows[: context.settings.page_size]
     return page, page[-1].position if len(rows) > len(page) else 0

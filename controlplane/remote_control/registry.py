@@ -15,7 +15,7 @@ from agent.wire import routes
 from agent.wire.base import Message
 from controlplane.http.bodies import parse_body
 from controlplane.remote_control import delivery, enrollment, operator, submission
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class Operation:
     """
 
     parse: Callable[[bytes], Any]
-    run: Callable[[Desk, Any], Message | None]
+    run: Callable[[RequestContext, Any], Message | None]
     writes: bool
 
 
-def _read(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
+def _read(body: type[Message], run: Callable[[RequestContext, Any], Message | None]) -> Operation:
     return Operation(partial(parse_body, body), run, writes=False)
 
 
-def _write(body: type[Message], run: Callable[[Desk, Any], Message | None]) -> Operation:
+def _write(body: type[Message], run: Callable[[RequestContext, Any], Message | None]) -> Operation:
     return Operation(partial(parse_body, body), run, writes=True)
 
 

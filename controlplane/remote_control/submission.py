@@ -18,7 +18,7 @@ from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
 from controlplane.remote_control import lifecycle
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.delivery import refusal_of, request_of
 from controlplane.remote_control.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
@@ -40,26 +40,26 @@ def parse_submission(content: bytes) -> Submission:
     return Submission(body, sha256_hex(canonical_json(to_plain(body))), payload)
 
 
-def submit_result(desk: Desk, submission: Submission) -> SubmitResultReply:
+def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
     body = submission.body
-    desk.lock_binding(body.binding_id)
-    known = _known_report(desk, body)
+    context.lock_binding(body.binding_id)
+    known = _known_report(context, body)
     if known is not None:
         if known.body_hash != submission.body_hash:
             raise conflict("report_conflict", "another report was handed in with this reportId")
         return _reply(known)
-    device = desk.bound_device(body.binding_id)
-    request = _finish_request(desk, body, device)
-    report = _report(desk, submission, device, request)
-    desk.session.add(report)
+    device = context.bound_device(body.binding_id)
+    request = _finish_request(context, body, device)
+    report = _report(context, submission, device, request)
+    context.session.add(report)
     return _reply(report)
 
 
-def _known_report(desk: Desk, body: SubmitResultRequest) -> Report | None:
-    report = desk.session.scalars(select(Report).where(Report.id == body.report_id)).first()
+def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report | None:
+    report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         return None
-    desk.visit(report.organization_id, report.location_id, "report")
+    context.visit(report.organization_id, report.location_id, "report")
     return report
 
 
@@ -72,25 +72,29 @@ def _payload(body: SubmitResultRequest) -> Any:
     return to_plain(parse_part(PAYLOADS[body.kind], body.report, "report"))
 
 
-def _finish_request(desk: Desk, body: SubmitResultRequest, device: Device) -> Request | None:
+def _finish_request(
+    context: RequestContext, body: SubmitResultRequest, device: Device
+) -> Request | None:
     if body.request_id is None:
         return None
-    expire_due(desk.session, desk.now, device.instance_id)
-    request = request_of(desk, body.request_id, body.binding_id)
+    expire_due(context.session, context.now, device.instance_id)
+    request = request_of(context, body.request_id, body.binding_id)
     if request.kind != body.kind:
         raise invalid_field("kind", f"the request is for a report of kind {request.kind}")
     try:
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    request.finished_at = desk.now
-    request.updated_at = desk.now
+    request.finished_at = context.now
+    request.updated_at = context.now
     return request
 
 
-def _report(desk: Desk, submission: Submission, device: Device, request: Request | None) -> Report:
+def _report(
+    context: RequestContext, submission: Submission, device: Device, request: Request | None
+) -> Report:
     body = submission.body
-    has_tracker = desk.settings.tracker_url is not None
+    has_tracker = context.settings.tracker_url is not None
     return Report(
         id=body.report_id,
         request_id=None if request is None else request.id,
@@ -108,9 +112,9 @@ def _report(desk: Desk, submission: Submission, device: Device, request: Request
         tracker_status="pending" if has_tracker else "disabled",
         tracker_event_id=str(uuid.uuid4()),
         tracker_attempts=0,
-        tracker_due_at=desk.now if has_tracker else None,
-        created_at=desk.now,
-        updated_at=desk.now,
+        tracker_due_at=context.now if has_tracker else None,
+        created_at=context.now,
+        updated_at=context.now,
     )
 
 

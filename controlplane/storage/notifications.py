@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 
-class Bell:
+class Notifications:
     """Used from the event loop only. Once closed, every listener is woken and finds it so."""
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class Bell:
             if not events:
                 self._listeners.pop(key_id, None)
 
-    def ring(self, key_ids: Iterable[UUID]) -> None:
+    def notify(self, key_ids: Iterable[UUID]) -> None:
         for key_id in key_ids:
             for event in self._listeners.get(key_id, ()):
                 event.set()
 
     def close(self) -> None:
         self.is_closed = True
-        self.ring(tuple(self._listeners))
+        self.notify(tuple(self._listeners))

@@ -30,7 +30,7 @@ Answer = Any
 
 
 @dataclass(slots=True)
-class FakeFacade:
+class FakeServiceClient:
     """``calls`` are the operations in order, with what was sent.
 
     An operation takes its answers from ``script``, then always the one in ``always``, then what

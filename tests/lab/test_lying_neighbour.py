@@ -18,7 +18,7 @@ from tests.lab.test_tap_lan import payload_of
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.calm,
+    pytest.mark.exclusive,
     pytest.mark.needs("tap"),
 ]
 

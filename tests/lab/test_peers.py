@@ -18,7 +18,7 @@ from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.calm,
+    pytest.mark.exclusive,
     pytest.mark.needs("peers"),
 ]
 

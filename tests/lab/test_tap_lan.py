@@ -18,7 +18,7 @@ from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.calm,
+    pytest.mark.exclusive,
     pytest.mark.needs("tap"),
 ]
 

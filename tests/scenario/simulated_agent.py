@@ -13,7 +13,7 @@ from agent.adapters.collector_process import Collected, OnProgress
 from agent.adapters.notify import Notifier
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.state import StateDirectory
-from agent.app import App, Surroundings
+from agent.app import App, Runtime
 from agent.config.capabilities import capabilities_of
 from agent.config.file import Loaded
 from agent.config.model import Config
@@ -47,7 +47,7 @@ class QuickCollectors:
 class SimulatedApp(App):
     """An app whose collections are quick, and whose heartbeats follow the virtual clock."""
 
-    def __init__(self, loaded: Loaded[Config], around: Surroundings) -> None:
+    def __init__(self, loaded: Loaded[Config], around: Runtime) -> None:
         super().__init__(loaded, around)
         self.collectors = QuickCollectors()
         self._virtual_clock = around.clock
@@ -89,7 +89,7 @@ class SimulatedApp(App):
                 collectors=collectors,
                 maker=ReportMaker(
                     config=self._loaded.config,
-                    standing=self.standing,
+                    binding_state=self.binding_state,
                     clock=self._around.clock,
                     environment=environment_here(capabilities_of(self._loaded.config)),
                     agent_fields=lambda: agent_fields(self._agent_facts()),
@@ -115,10 +115,10 @@ def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
     )
 
 
-def around(home: Path, clock: VirtualClock, seed: int = 0) -> Surroundings:
+def around(home: Path, clock: VirtualClock, seed: int = 0) -> Runtime:
     state = StateDirectory(home / "state")
     state.prepare()
-    return Surroundings(
+    return Runtime(
         state=state,
         notifier=Notifier({}),
         clock=clock,
@@ -135,7 +135,7 @@ async def simulated_agent(
     """Run an agent as the daemon does; at the end it is stopped cleanly."""
     app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
     app.start()
-    wishes: asyncio.Queue[daemon.Wish] = asyncio.Queue()
+    wishes: asyncio.Queue[daemon.Signal] = asyncio.Queue()
     tasks = [
         asyncio.create_task(daemon._keep_running(name, loop, app, wishes), name=name)
         for name, loop in app.loops().items()

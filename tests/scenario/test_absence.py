@@ -16,8 +16,8 @@ from random import Random
 
 import pytest
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.outbox import Item
 from agent.config.model import Schedule
 from agent.errors import Unavailable
@@ -29,7 +29,7 @@ from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virt
 from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
 
 DAY_S = 86_400.0
-CALLS = {moment for moment in Moment if moment.endswith("-called")} | {Moment.COMMANDS_OPENED}
+CALLS = {moment for moment in Failpoint if moment.endswith("-called")} | {Failpoint.COMMANDS_OPENED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ async def enrolled(
 
 
 @contextlib.contextmanager
-def counted_calls() -> Iterator[list[Moment]]:
+def counted_calls() -> Iterator[list[Failpoint]]:
     """Collect each call that is tried, whether or not anybody answers."""
-    calls: list[Moment] = []
+    calls: list[Failpoint] = []
 
-    def listener(moment: Moment, is_over: bool) -> None:
+    def listener(moment: Failpoint, is_over: bool) -> None:
         if moment in CALLS and not is_over:
             calls.append(moment)
 
-    moments.listen(listener)
+    failpoints.listen(listener)
     try:
         yield calls
     finally:
-        moments.listen(lambda moment, is_over: None)
+        failpoints.listen(lambda moment, is_over: None)
 
 
 OUTAGES = int(os.environ.get("OUTAGES", "24"))

@@ -126,13 +126,13 @@ async def test_scheduled_reports_leave_the_last_room_to_requested_ones(tmp_path:
 def test_the_quarantine_is_bounded_by_files_and_bytes(memory_home: Path) -> None:
     state = StateDirectory(memory_home)
     for number in range(QUARANTINE_MAX_FILES + 10):
-        state.keep_wreck(f"{number}.json", b"x")
+        state.quarantine(f"{number}.json", b"x")
     kept = sorted(path.name.split("-")[1] for path in state.quarantine_path.iterdir())
     assert len(kept) == QUARANTINE_MAX_FILES
     assert "0.json" not in kept
     half = b"x" * (QUARANTINE_MAX_BYTES // 2 - 100)
     for name in ("large-1", "large-2", "large-3"):
-        state.keep_wreck(name, half)
+        state.quarantine(name, half)
     names = [path.name for path in state.quarantine_path.iterdir()]
     assert [n for n in sorted(names) if "large" in n][-1].endswith("large-3")
     assert sum(p.stat().st_size for p in state.quarantine_path.iterdir()) <= QUARANTINE_MAX_BYTES

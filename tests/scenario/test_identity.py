@@ -129,7 +129,7 @@ async def _bound_anew(home: Path) -> None:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             request_id = await service.request_report("network", expires_in_s=clock.passed_s + 600)
             await service.until(lambda: service.report_for(request_id) is not None, 300)
-            assert str(app.standing.binding_id) == service.binding_id
+            assert str(app.binding_state.binding_id) == service.binding_id
         assert service.calls.count("enroll") == 1
 
 
@@ -197,7 +197,7 @@ async def _revoked(home: Path) -> None:
             service.faults.update(dict.fromkeys(("heartbeat", "acknowledge"), status(403)))
             service.faults["submitResult"] = status(403)
             await asyncio.sleep(app._config.heartbeat.interval_seconds * 1.2)
-            assert app.standing.is_revoked
+            assert app.binding_state.is_revoked
             assert app._look().is_revoked
             assert "revoked" in {p.code for p in app._look().problems}
             app.collectors.may_end.set()  # what is under way may end; nothing else begins

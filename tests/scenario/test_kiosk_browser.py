@@ -15,7 +15,7 @@ from tests.prerequisites import browser
 
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.needs("browser")]
+pytestmark = [pytest.mark.slow, pytest.mark.exclusive, pytest.mark.needs("browser")]
 
 
 @pytest.fixture(scope="module")

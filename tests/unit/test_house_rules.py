@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.exclusive import Room
+from tests.exclusive import SharedLock
 from tests.packaging.local_service import until
 from tests.paths import ROOT
 
@@ -87,14 +87,14 @@ def test_a_frozen_garbage_collector_is_no_affair_of_the_next_test(tmp_path: Path
 
 def test_who_asks_for_calm_is_alone_and_is_not_kept_waiting_by_newcomers(tmp_path: Path) -> None:
     order: list[str] = []
-    first, calm, newcomer = (Room(tmp_path) for _ in range(3))
+    first, exclusive, newcomer = (SharedLock(tmp_path) for _ in range(3))
 
-    def enter(room: Room, name: str, *, alone: bool) -> None:
+    def enter(room: SharedLock, name: str, *, alone: bool) -> None:
         with room.entered(alone=alone):
             order.append(name)
 
     threads = [
-        threading.Thread(target=enter, args=(calm, "calm"), kwargs={"alone": True}),
+        threading.Thread(target=enter, args=(exclusive, "calm"), kwargs={"alone": True}),
         threading.Thread(target=enter, args=(newcomer, "newcomer"), kwargs={"alone": False}),
     ]
     with first.entered(alone=False):
@@ -105,9 +105,9 @@ def test_who_asks_for_calm_is_alone_and_is_not_kept_waiting_by_newcomers(tmp_pat
     for thread in threads:
         thread.join()
     assert order == ["first", "calm", "newcomer"]
-    with first.entered(alone=False), calm.entered(alone=False):
+    with first.entered(alone=False), exclusive.entered(alone=False):
         assert is_locked(tmp_path / "room")
-    for room in (first, calm, newcomer):
+    for room in (first, exclusive, newcomer):
         room.close()
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 
@@ -94,7 +94,7 @@ class Database:
 
     def _begin_anew(self, state: StateDirectory) -> sqlite3.Connection:
         try:
-            state.set_aside(self._path, *self._side_files())
+            state.quarantine_file(self._path, *self._side_files())
             return self._open()
         except (OSError, sqlite3.DatabaseError) as error:
             raise StateError(f"{self._path} cannot be made anew: {error}") from None
@@ -127,9 +127,9 @@ class Database:
             )
 
     @contextlib.contextmanager
-    def transaction(self, moment: Moment) -> Iterator[sqlite3.Connection]:
+    def transaction(self, moment: Failpoint) -> Iterator[sqlite3.Connection]:
         """Commit what the body did, all of it or nothing."""
-        moments.before(moment)
+        failpoints.before(moment)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
@@ -139,7 +139,7 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        moments.after(moment)
+        failpoints.after(moment)
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         """Read outside a transaction."""
@@ -150,15 +150,15 @@ class Database:
     ) -> None:
         """Keep a row that cannot be read in the quarantine; ``key`` names its column of ids."""
         wreck = json.dumps(dict(row), default=repr).encode()
-        self._state.keep_wreck(f"{_ROW_NAMES[table]}-row.json", wreck)
-        with self.transaction(Moment.ROW_SET_ASIDE) as connection:
+        self._state.quarantine(f"{_ROW_NAMES[table]}-row.json", wreck)
+        with self.transaction(Failpoint.ROW_SET_ASIDE) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
         self.count("rows_quarantined")
         self.on_row_set_aside()
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a lasting counter."""
-        with self.transaction(Moment.COUNTED) as connection:
+        with self.transaction(Failpoint.COUNTED) as connection:
             connection.execute(
                 "INSERT INTO counters VALUES (?, ?)"
                 " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
@@ -195,7 +195,7 @@ def connect_to_read(
     return sqlite3.connect(uri, uri=True, timeout=timeout_s)
 
 
-def set_database_aside(state: StateDirectory) -> int:
+def quarantine_database(state: StateDirectory) -> int:
     """Put the whole file into the quarantine: what is in it belongs to another device or service.
 
     Returns how many reports in it were not sent. Raises StateError.
@@ -208,7 +208,7 @@ def set_database_aside(state: StateDirectory) -> int:
     unsent = int(database.query("SELECT count(*) FROM outbox")[0][0])
     database.close()
     try:
-        state.set_aside(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
+        state.quarantine_file(path, *(path.with_name(NAME + suffix) for suffix in ("-wal", "-shm")))
     except OSError as error:
         raise StateError(f"{path} cannot be set aside: {error.strerror}") from None
     return unsent

@@ -4,8 +4,8 @@ import logging
 import uuid
 from pathlib import Path
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -59,7 +59,7 @@ class DeviceRecordFile:
             return decode(content, DeviceRecord)
         except ValidationError:
             log.error("%s cannot be read: it is set aside and made anew", self._path)
-            self._state.set_aside(self._path)
+            self._state.quarantine_file(self._path)
             self.was_quarantined = True
             return None
 
@@ -73,12 +73,12 @@ class DeviceRecordFile:
 
     def save(self, record: DeviceRecord) -> None:
         """Write the record durably. Raises StateError."""
-        moments.before(Moment.DEVICE_RECORD_WRITTEN)
+        failpoints.before(Failpoint.DEVICE_RECORD_WRITTEN)
         try:
             write_atomically(self._path, encode_indented(record).encode() + b"\n")
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
-        moments.after(Moment.DEVICE_RECORD_WRITTEN)
+        failpoints.after(Failpoint.DEVICE_RECORD_WRITTEN)
 
 
 def new_install_id() -> str:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final, cast
 from uuid import UUID
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL, Event, State, advance
@@ -52,7 +52,7 @@ class Journal:
 
     def add(self, command: Command, now: datetime) -> bool:
         """Write a new request down. Returns False, and changes nothing, when it is known."""
-        with self._database.transaction(Moment.REQUEST_ADDED) as connection:
+        with self._database.transaction(Failpoint.REQUEST_ADDED) as connection:
             cursor = connection.execute(
                 "INSERT INTO requests"
                 " (request_id, binding_id, kind, expires_at, state, received_at, updated_at)"
@@ -114,7 +114,7 @@ class Journal:
         """Move requests by the same step, all of them or none."""
         if not entries:
             return ()
-        with self._database.transaction(Moment.REQUEST_MOVED) as connection:
+        with self._database.transaction(Failpoint.REQUEST_MOVED) as connection:
             return tuple(
                 self.move_within(connection, entry, event, now, detail=detail) for entry in entries
             )
@@ -153,7 +153,7 @@ class Journal:
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
         """Remember that the service knows the request to be running."""
-        with self._database.transaction(Moment.RUNNING_NOTED) as connection:
+        with self._database.transaction(Failpoint.RUNNING_NOTED) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
                 (str(request_id),),
@@ -163,7 +163,7 @@ class Journal:
         """Drop tombstones that no redelivery can reach any more."""
         marks = ", ".join("?" for _ in FINAL)
         oldest = (now - TOMBSTONE_AGE).isoformat()
-        with self._database.transaction(Moment.JOURNAL_PRUNED) as connection:
+        with self._database.transaction(Failpoint.JOURNAL_PRUNED) as connection:
             connection.execute(
                 f"DELETE FROM requests WHERE state IN ({marks}) AND (updated_at < ? OR request_id"  # noqa: S608
                 f" NOT IN (SELECT request_id FROM requests ORDER BY received_at DESC LIMIT ?))",
@@ -175,9 +175,9 @@ class Journal:
             try:
                 yield _entry(row)
             except ValueError as error:
-                self._set_aside(row, error)
+                self._quarantine_file(row, error)
 
-    def _set_aside(self, row: sqlite3.Row, error: ValueError) -> None:
+    def _quarantine_file(self, row: sqlite3.Row, error: ValueError) -> None:
         log.error("a journal row cannot be read (%s): it is set aside", error)
         self._database.set_row_aside("requests", "request_id", row)
 

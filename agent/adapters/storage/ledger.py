@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.journal import Entry, Journal
 from agent.adapters.storage.outbox import Item, Outbox
@@ -25,7 +25,7 @@ class Ledger:
         self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
     ) -> None:
         """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
-        with self._database.transaction(Moment.REPORT_HANDED_OVER) as connection:
+        with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:
             if entry is not None:
                 self._journal.move_within(
                     connection,
@@ -39,11 +39,11 @@ class Ledger:
 
     def settle(self, item: Item, now: datetime) -> None:
         """The service has the report: forget the body, close the request."""
-        self._close(item, Event.REPORT_TAKEN, Moment.REPORT_SETTLED, now)
+        self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
         """The report will never be taken: drop it, say why in the journal, and count it."""
-        self._close(item, Event.REFUSED, Moment.REPORT_GIVEN_UP, now, why)
+        self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
         self._database.count(DROPPED_COUNTER)
 
     def drop_over_bounds(
@@ -56,7 +56,7 @@ class Ledger:
         return leaving
 
     def _close(
-        self, item: Item, event: Event, moment: Moment, now: datetime, detail: str | None = None
+        self, item: Item, event: Event, moment: Failpoint, now: datetime, detail: str | None = None
     ) -> None:
         entry = None if item.request_id is None else self._journal.get(item.request_id)
         with self._database.transaction(moment) as connection:

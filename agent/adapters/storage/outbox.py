@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.wire.vocabulary import Kind, Outcome
 
@@ -80,7 +80,7 @@ class Outbox:
         """Make every report younger by ``by``: the clock was set forward, nothing grew older."""
         if not by:
             return
-        with self._database.transaction(Moment.REPORTS_KEPT_YOUNG) as connection:
+        with self._database.transaction(Failpoint.REPORTS_KEPT_YOUNG) as connection:
             for row in connection.execute("SELECT report_id, created_at FROM outbox").fetchall():
                 created_at = datetime.fromisoformat(row["created_at"]) + by
                 connection.execute(
@@ -90,7 +90,7 @@ class Outbox:
 
     def replace(self, item: Item, sealed: "Sealed") -> None:
         """Put another seal of the same report in the place of the present one."""
-        with self._database.transaction(Moment.REPORT_RESEALED) as connection:
+        with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
                 (sealed.body, sealed.tier, sealed.outcome, str(item.report_id)),

@@ -139,7 +139,7 @@ class StateDirectory:
         with file:
             return None if _try_lock(file) else (read_pid(self.path) or 0)
 
-    def set_aside(self, *paths: Path) -> Path:
+    def quarantine_file(self, *paths: Path) -> Path:
         """Move unreadable files into the quarantine and return where the first one went."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         self._make_quarantine()
@@ -150,7 +150,7 @@ class StateDirectory:
         self._trim_quarantine()
         return target
 
-    def keep_wreck(self, name: str, content: bytes) -> Path:
+    def quarantine(self, name: str, content: bytes) -> Path:
         """Keep ``content`` in the quarantine for support."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         self._make_quarantine()

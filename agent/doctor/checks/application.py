@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.probe import connect
 from collectors.programs import find_program
 
@@ -18,7 +18,7 @@ ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
 
 
-def print_system(evidence: Evidence) -> Finding:
+def print_system(evidence: Context) -> Finding:
     if sys.platform == "win32":
         return _spooler()
     for path in CUPS_SOCKETS:
@@ -46,7 +46,7 @@ def judge_cups(path: Path) -> Finding:
     return ok("CUPS answers")
 
 
-def kiosk(evidence: Evidence) -> Finding:
+def kiosk(evidence: Context) -> Finding:
     url = evidence.local.application.kiosk_debug_url if evidence.local else ""
     if not url:
         return skipped("application.kiosk_debug_url is not set")

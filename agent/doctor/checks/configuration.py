@@ -10,13 +10,13 @@ from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import guessed_state_dir, load, review
 from agent.config.model import Config, LocalConfig
 from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
 
 OTHERS: int = stat.S_IRWXO
 
 
-def configuration(evidence: Evidence) -> Finding:
+def configuration(evidence: Context) -> Finding:
     path = evidence.config_path
     try:
         loaded = load(Config, path, evidence.environment)
@@ -40,7 +40,7 @@ def configuration(evidence: Evidence) -> Finding:
     return ok(f"{loaded.path or 'environment'}{more}")
 
 
-def api_key(evidence: Evidence) -> Finding:
+def api_key(evidence: Context) -> Finding:
     source = _key_source(evidence)
     try:
         evidence.api_key = source.read()
@@ -53,7 +53,7 @@ def api_key(evidence: Evidence) -> Finding:
     return ok(f"read from {source.describe()}")
 
 
-def trust_anchors(evidence: Evidence) -> Finding:
+def trust_anchors(evidence: Context) -> Finding:
     service = evidence.config.service if evidence.config else None
     if service is None or not service.ca_file:
         return ok("the operating system's")
@@ -66,7 +66,7 @@ def trust_anchors(evidence: Evidence) -> Finding:
     return ok(f"the operating system's and {service.ca_file}")
 
 
-def printers(evidence: Evidence) -> Finding:
+def printers(evidence: Context) -> Finding:
     local: LocalConfig | None = evidence.local
     if local is None or not local.printers:
         return skipped("none are configured")
@@ -80,7 +80,7 @@ def printers(evidence: Evidence) -> Finding:
     return ok(f"{len(ids)} configured")
 
 
-def _key_source(evidence: Evidence) -> ApiKeySource:
+def _key_source(evidence: Context) -> ApiKeySource:
     service = evidence.config.service if evidence.config else None
     named = service.api_key_file if service else ""
     return key_place(named, evidence.config_path, evidence.environment)

@@ -11,7 +11,7 @@ from typing import Final
 
 from agent.doctor.certificate import Certificate, parse_certificate
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.probe import (
     ProxyRefused,
     ask_for_head,
@@ -37,7 +37,7 @@ _NO_WAY: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOW
 _LINK: Final = ("interfaces", "gateway")
 
 
-def route(evidence: Evidence) -> Finding:
+def route(evidence: Context) -> Finding:
     service = evidence.config.service if evidence.config else None
     if service is None:
         return fail("no service is configured", "set service.base_url")
@@ -53,7 +53,7 @@ def route(evidence: Evidence) -> Finding:
     return ok(f"to {found.host}:{found.port} by the proxy {found.proxy} ({found.why})")
 
 
-def name_resolution(evidence: Evidence) -> Finding:
+def name_resolution(evidence: Context) -> Finding:
     way = _route(evidence)
     try:
         ipaddress.ip_address(way.first_host)
@@ -74,7 +74,7 @@ def name_resolution(evidence: Evidence) -> Finding:
     return ok(f"{way.first_host} is {', '.join(addresses[:3])}")
 
 
-def connection(evidence: Evidence) -> Finding:
+def connection(evidence: Context) -> Finding:
     way = _route(evidence)
     place = f"{way.first_host}:{way.first_port}"
     what = "the proxy" if way.proxy else "the service"
@@ -97,7 +97,7 @@ def connection(evidence: Evidence) -> Finding:
     return ok(f"{place}, from {local}")
 
 
-def proxy(evidence: Evidence) -> Finding:
+def proxy(evidence: Context) -> Finding:
     way = _route(evidence)
     if way.proxy is None:
         return skipped("none is used")
@@ -117,7 +117,7 @@ def proxy(evidence: Evidence) -> Finding:
     return ok(f"{way.proxy} opens the tunnel")
 
 
-def clock(evidence: Evidence) -> Finding:
+def clock(evidence: Context) -> Finding:
     """Compare this machine's clock with the Date of a reply (RFC 9110, section 6.6.1)."""
     way = _route(evidence)
     try:
@@ -148,7 +148,7 @@ def judge_clock(now: datetime, service_time: datetime) -> Finding:
     return ok("agrees with the service's")
 
 
-def certificate(evidence: Evidence) -> Finding:
+def certificate(evidence: Context) -> Finding:
     way = _route(evidence)
     if not way.is_tls:
         return skipped("plain http on loopback has none")
@@ -238,13 +238,13 @@ def _read_certificate(secured: ssl.SSLSocket) -> Certificate | None:
     return parse_certificate(der) if der else None
 
 
-def _route(evidence: Evidence) -> Route:
+def _route(evidence: Context) -> Route:
     if evidence.route is None:
         raise LookupError("the way to the service is not known")
     return evidence.route
 
 
-def _system_proxies(evidence: Evidence) -> dict[str, str]:
+def _system_proxies(evidence: Context) -> dict[str, str]:
     """Return the proxies of Windows' registry or macOS' settings."""
     if any(name.lower().endswith("_proxy") for name in evidence.environment):
         return {}

@@ -7,7 +7,7 @@ from agent.adapters.storage.status_file import StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.config.rights import by_root, how_to_start
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.doctor.without_rights import in_words, sighting_of
@@ -27,7 +27,7 @@ OWN_CHECKS: Final = frozenset(
 """Conditions of the daemon (rules.health) that doctor looks at with its own eyes."""
 
 
-def daemon(evidence: Evidence) -> Finding:
+def daemon(evidence: Context) -> Finding:
     state = evidence.state
     if state is None:
         return skipped("the state directory is not known")
@@ -53,7 +53,7 @@ def daemon(evidence: Evidence) -> Finding:
     return ok(f"process {status.pid}, started {ago(status.started_at)}, {status.activity}")
 
 
-def _from_outside(evidence: Evidence) -> Finding:
+def _from_outside(evidence: Context) -> Finding:
     """Tell what the system tells everybody; what the daemon says of itself is closed."""
     sighting = sighting_of(evidence.unit, other_agents(None))
     if sighting.is_running is False:
@@ -66,14 +66,14 @@ def _from_outside(evidence: Evidence) -> Finding:
     return Finding("unseen", f"{in_words(sighting)}; what it does is not visible to you")
 
 
-def _how_to_start(evidence: Evidence) -> str:
+def _how_to_start(evidence: Context) -> str:
     return how_to_start(
         is_installed=evidence.unit is not None and evidence.unit.is_installed,
         is_of_the_machine=evidence.is_of_the_machine,
     )
 
 
-def version(evidence: Evidence) -> Finding:
+def version(evidence: Context) -> Finding:
     status = evidence.daemon
     if status is None:
         return skipped("the agent does not run")
@@ -85,7 +85,7 @@ def version(evidence: Evidence) -> Finding:
     return ok(__version__)
 
 
-def boot(evidence: Evidence) -> Finding:
+def boot(evidence: Context) -> Finding:
     """Will the agent come back after a restart of the machine?"""
     unit = (evidence.unit_reader or read_unit)()
     evidence.unit = unit
@@ -112,7 +112,7 @@ def boot(evidence: Evidence) -> Finding:
     return ok(f"{unit.manager} starts it with the machine{restarts}")
 
 
-def other_agent(evidence: Evidence) -> Finding:
+def other_agent(evidence: Context) -> Finding:
     """Is there a second agent, or one that the service manager did not start?"""
     holder, unit = evidence.daemon_pid, evidence.unit
     others = other_agents(holder)
@@ -132,7 +132,7 @@ def other_agent(evidence: Evidence) -> Finding:
     return ok("none")
 
 
-def conditions(evidence: Evidence) -> Finding:
+def conditions(evidence: Context) -> Finding:
     """What the daemon itself complains of, and no other check here looks at."""
     status = evidence.daemon
     if status is None:
@@ -143,7 +143,7 @@ def conditions(evidence: Evidence) -> Finding:
     return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
 
 
-def outbox(evidence: Evidence) -> Finding:
+def outbox(evidence: Context) -> Finding:
     status = evidence.daemon
     if status is None:
         return skipped("the agent does not run")
@@ -160,7 +160,7 @@ def outbox(evidence: Evidence) -> Finding:
     return ok(text)
 
 
-def commands(evidence: Evidence) -> Finding:
+def commands(evidence: Context) -> Finding:
     """Does the daemon ask for commands, and when did it last hear from the service?"""
     status = evidence.daemon
     if status is None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.errors import CollectorError
 from collectors.contract import Interface, NetworkFacts, NetworkJob
 
@@ -30,7 +30,7 @@ _LOOK: Final = NetworkJob(
 )
 
 
-def collector(evidence: Evidence) -> Finding:
+def collector(evidence: Context) -> Finding:
     """Start the collector's process as the daemon does; it looks at this machine only."""
     try:
         collected = asyncio.run(CollectorProcess().collect(_LOOK, lambda _: None))
@@ -42,7 +42,7 @@ def collector(evidence: Evidence) -> Finding:
     return ok("it starts and tells facts")
 
 
-def confinement(evidence: Evidence) -> Finding:
+def confinement(evidence: Context) -> Finding:
     """Was the collector held to what it needs to read? It told by its own facts."""
     found = _facts(evidence).confinement
     match found.state:
@@ -57,7 +57,7 @@ def confinement(evidence: Evidence) -> Finding:
     return skipped(f"the collector runs with all rights of its account: {found.reason}")
 
 
-def interfaces(evidence: Evidence) -> Finding:
+def interfaces(evidence: Context) -> Finding:
     facts = _facts(evidence)
     if facts.interfaces_source.state == "failed":
         return warn(
@@ -75,7 +75,7 @@ def interfaces(evidence: Evidence) -> Finding:
     return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
 
 
-def gateway(evidence: Evidence) -> Finding:
+def gateway(evidence: Context) -> Finding:
     facts = _facts(evidence)
     found = [(g, i.name) for i in facts.interfaces for g in i.gateways]
     if not found:
@@ -95,7 +95,7 @@ def gateway(evidence: Evidence) -> Finding:
     return ok(f"{address} on {name}")
 
 
-def neighbours(evidence: Evidence) -> Finding:
+def neighbours(evidence: Context) -> Finding:
     """Can the table of neighbours be read, which names the devices' hardware addresses?"""
     facts = _facts(evidence)
     reason = facts.unavailable.mac_address
@@ -109,7 +109,7 @@ def neighbours(evidence: Evidence) -> Finding:
     return ok("it can be read")
 
 
-def multicast(evidence: Evidence) -> Finding:
+def multicast(evidence: Context) -> Finding:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
     able, unable = [], []
     for interface in _facts(evidence).interfaces:
@@ -143,7 +143,7 @@ def why_no_multicast(address: str) -> str | None:
     return None
 
 
-def mdns_port(evidence: Evidence) -> Finding:
+def mdns_port(evidence: Context) -> Finding:
     """Can port 5353 be shared? Others may use it too, as long as they let us."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -160,7 +160,7 @@ def mdns_port(evidence: Evidence) -> Finding:
     return ok(f"UDP port {MDNS_PORT} can be shared")
 
 
-def local_network(evidence: Evidence) -> Finding:
+def local_network(evidence: Context) -> Finding:
     """macOS 15 and later ask a person whether a program may talk to the local network."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
@@ -181,7 +181,7 @@ def _ask_for_local_network() -> Finding:
     return ok("granted")
 
 
-def _facts(evidence: Evidence) -> NetworkFacts:
+def _facts(evidence: Context) -> NetworkFacts:
     if evidence.facts is None:
         raise LookupError("the collector told nothing")
     return evidence.facts

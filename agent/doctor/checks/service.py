@@ -13,12 +13,12 @@ from agent import __version__
 from agent.adapters.clock import SystemClock
 from agent.adapters.identity import SigningKey
 from agent.adapters.machine import service_platform
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.config.model import Config
 from agent.doctor.answer import Answer
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
 from agent.rules.binding import Verdict, judge
 from agent.rules.health import CONDITIONS
@@ -36,15 +36,15 @@ _KEY_FIX: Final = (
 _LOCATION_FIX: Final = "correct service.location_id, or have the key allowed at this location"
 
 
-def captive_portal(evidence: Evidence) -> Finding:
-    evidence.answer = _ask(evidence, lambda facade: facade.current())
+def captive_portal(evidence: Context) -> Finding:
+    evidence.answer = _ask(evidence, lambda client: client.current())
     error = evidence.answer.error
     if isinstance(error, Unavailable) and error.cause in {"captive-portal", "redirect"}:
         return fail(str(error), CONDITIONS[error.cause].fix)
     return ok("no web page in the way")
 
 
-def service(evidence: Evidence) -> Finding:
+def service(evidence: Context) -> Finding:
     error = evidence.answer.error if evidence.answer else None
     if isinstance(error, Unavailable):
         condition = CONDITIONS[error.cause]
@@ -55,7 +55,7 @@ def service(evidence: Evidence) -> Finding:
     return ok("it answers")
 
 
-def credential(evidence: Evidence) -> Finding:
+def credential(evidence: Context) -> Finding:
     error = evidence.answer.error if evidence.answer else None
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
@@ -66,7 +66,7 @@ def credential(evidence: Evidence) -> Finding:
     return ok("the service accepts the key")
 
 
-def write_grant(evidence: Evidence) -> Finding:
+def write_grant(evidence: Context) -> Finding:
     """A running agent's heartbeats prove the grant; else a challenge shows it."""
     status = evidence.daemon
     if status is not None and _is_recent(evidence) and status.binding and not status.is_revoked:
@@ -83,7 +83,7 @@ def write_grant(evidence: Evidence) -> Finding:
     )
 
 
-def location(evidence: Evidence) -> Finding:
+def location(evidence: Context) -> Finding:
     wanted = evidence.config.service.location_id if evidence.config else ""
     error = evidence.permission.error if evidence.permission else None
     if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_place(error)):
@@ -97,7 +97,7 @@ def location(evidence: Evidence) -> Finding:
     return ok(wanted)
 
 
-def binding(evidence: Evidence) -> Finding:
+def binding(evidence: Context) -> Finding:
     """Is this device still the one the service knows by this key?"""
     record, answer = evidence.record, evidence.answer
     if answer is None or answer.error is not None:
@@ -124,11 +124,11 @@ def _unbound(current: EnrollmentRecord | None) -> Finding:
     )
 
 
-def _ask_for_a_challenge(evidence: Evidence) -> Callable[[Facade], Awaitable[None]]:
+def _ask_for_a_challenge(evidence: Context) -> Callable[[ServiceClient], Awaitable[None]]:
     place = evidence.config.service.location_id if evidence.config else ""
 
-    async def ask(facade: Facade) -> None:
-        await facade.challenge(
+    async def ask(client: ServiceClient) -> None:
+        await client.challenge(
             ChallengeRequest(
                 instance_id=uuid.uuid4(),
                 public_key=_passing_key(),
@@ -153,7 +153,7 @@ def _passing_key() -> str:
 
 
 def _ask(
-    evidence: Evidence, question: Callable[[Facade], Awaitable[EnrollmentRecord | None]]
+    evidence: Context, question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
 ) -> Answer:
     if evidence.config is None:
         raise LookupError("there is no configuration")
@@ -165,18 +165,18 @@ def _ask(
 
 async def _asked(
     config: Config,
-    evidence: Evidence,
-    question: Callable[[Facade], Awaitable[EnrollmentRecord | None]],
+    evidence: Context,
+    question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]],
 ) -> EnrollmentRecord | None:
     impatient = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
-    facade = Facade(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
+    client = ServiceClient(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
     try:
-        return await question(facade)
+        return await question(client)
     finally:
-        await facade.close()
+        await client.close()
 
 
-def _is_recent(evidence: Evidence) -> bool:
+def _is_recent(evidence: Context) -> bool:
     return evidence.contact_age_s is not None and evidence.contact_age_s < RECENT_S
 
 

@@ -22,7 +22,7 @@ from agent.adapters.storage.status_file import NAME as STATUS
 from agent.adapters.storage.visibility import is_closed
 from agent.config.model import is_privileged
 from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 
 FLOOR_BYTES: Final = 8 * 2**20
 """Below this the journal cannot be relied on."""
@@ -31,7 +31,7 @@ PROBE_BYTES: Final = 64 * 1024
 INODES_FLOOR: Final = 64
 
 
-def state_directory(evidence: Evidence) -> Finding:
+def state_directory(evidence: Context) -> Finding:
     path = _path(evidence)
     if evidence.is_hidden or is_closed(path):
         return unseen(_closed(path, evidence))
@@ -54,13 +54,13 @@ def _writable(path: Path) -> Finding:
     )
 
 
-def _closed(path: Path, evidence: Evidence) -> str:
+def _closed(path: Path, evidence: Context) -> str:
     if evidence.is_hidden:
         return "the configuration may name another one"
     return f"{path} is closed to this user"
 
 
-def _absent(path: Path, evidence: Evidence) -> Finding:
+def _absent(path: Path, evidence: Context) -> Finding:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
         return ok(f"{path} is made at the first start")
@@ -69,7 +69,7 @@ def _absent(path: Path, evidence: Evidence) -> Finding:
     return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
 
 
-def disk_space(evidence: Evidence) -> Finding:
+def disk_space(evidence: Context) -> Finding:
     if evidence.is_hidden:
         return unseen("the configuration says whose disk it is")
     path = next((p for p in (_path(evidence), *_path(evidence).parents) if p.exists()), Path("/"))
@@ -88,7 +88,7 @@ def disk_space(evidence: Evidence) -> Finding:
     return ok(text)
 
 
-def key_permissions(evidence: Evidence) -> Finding:
+def key_permissions(evidence: Context) -> Finding:
     key = _path(evidence) / KEY_NAME
     try:
         mode = stat.S_IMODE(key.stat().st_mode)
@@ -103,7 +103,7 @@ def key_permissions(evidence: Evidence) -> Finding:
     return ok(f"private (mode {mode:04o})")
 
 
-def device_record(evidence: Evidence) -> Finding:
+def device_record(evidence: Context) -> Finding:
     path = _path(evidence) / RECORD
     if evidence.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
@@ -118,7 +118,7 @@ def device_record(evidence: Evidence) -> Finding:
     return ok(f"install id {evidence.record.legacy_install_id}")
 
 
-def journal(evidence: Evidence) -> Finding:
+def journal(evidence: Context) -> Finding:
     path = _path(evidence) / DATABASE
     if evidence.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
@@ -135,7 +135,7 @@ def journal(evidence: Evidence) -> Finding:
     return ok(f"{rows} requests")
 
 
-def _unsafe(evidence: Evidence) -> Finding | None:
+def _unsafe(evidence: Context) -> Finding | None:
     """Say who else could change what is in the directory, or what stands in a file's place.
 
     What is closed to this user is said by others. Raises StateError.
@@ -149,7 +149,7 @@ def _unsafe(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _path(evidence: Evidence) -> Path:
+def _path(evidence: Context) -> Path:
     return evidence.state.path if evidence.state else Path("/nonexistent")
 
 

@@ -10,7 +10,7 @@ from agent.wire.device_operations import EnrollmentRecord
 log = logging.getLogger(__name__)
 
 
-class Standing:
+class BindingState:
     """The device record in memory and on disk; other tasks wait here until they may work."""
 
     def __init__(self, file: DeviceRecordFile, record: DeviceRecord, *, base_url: str) -> None:

@@ -95,7 +95,7 @@ class DirectCaller:
         return await ask()
 
 
-class Link:
+class CircuitBreaker:
     def __init__(
         self, clock: Clock, rng: Random, health: HealthBoard, api_key: ApiKeySource
     ) -> None:

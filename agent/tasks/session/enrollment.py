@@ -13,14 +13,14 @@ from agent import __version__
 from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
-from agent.adapters.service_client import Facade
+from agent.adapters.service_client import ServiceClient
 from agent.config.model import Enrollment as EnrollmentConfig
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules import retry
 from agent.rules.binding import Verdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Caller, Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import Caller, CircuitBreaker
 from agent.wire.device_operations import (
     ChallengeRequest,
     EnrollmentRecord,
@@ -49,9 +49,9 @@ class Enrollment:
         *,
         place: Place,
         identity: Identity,
-        facade: Facade,
-        link: Link,
-        standing: Standing,
+        client: ServiceClient,
+        breaker: CircuitBreaker,
+        binding_state: BindingState,
         health: HealthBoard,
         clock: Clock,
         rng: Random,
@@ -59,51 +59,51 @@ class Enrollment:
     ) -> None:
         self._place = place
         self._identity = identity
-        self._facade = facade
-        self._link = link
-        self._standing = standing
+        self._client = client
+        self._breaker = breaker
+        self._binding_state = binding_state
         self._health = health
         self._clock = clock
         self._rng = rng
         self._foreground = foreground
-        self._doubt = asyncio.Event()
+        self._recheck = asyncio.Event()
         self._settled = asyncio.Event()
         self.current_of_others = 0
         """Answers of `current` about another device: usual where devices share an API key."""
 
     async def run(self) -> None:
         """Hold a confirmed binding for as long as the service allows one; never returns."""
-        if self._standing.binding is None:
+        if self._binding_state.binding is None:
             await self._enroll_until_bound()
         else:
-            await self._confirm(is_doubted=self._standing.is_revoked)
+            await self._confirm(is_doubted=self._binding_state.is_revoked)
         while True:
-            if self._standing.is_revoked:
+            if self._binding_state.is_revoked:
                 self._settled.set()
                 await self._wait_out_the_revocation()
-            if not self._doubt.is_set():
+            if not self._recheck.is_set():
                 self._settled.set()
-                await self._doubt.wait()
-            self._doubt.clear()
+                await self._recheck.wait()
+            self._recheck.clear()
             await self._confirm(is_doubted=True)
 
-    def doubt(self) -> None:
+    def recheck(self) -> None:
         """Somebody was refused as this device: ask `current` whether it still is bound."""
-        self._doubt.set()
+        self._recheck.set()
 
-    async def settle_doubt(self) -> None:
-        """Like `doubt`, and return when the service has been asked."""
+    async def recheck_binding(self) -> None:
+        """Like `recheck`, and return when the service has been asked."""
         self._settled.clear()
-        self._doubt.set()
+        self._recheck.set()
         await self._settled.wait()
 
     async def _confirm(self, *, is_doubted: bool) -> None:
         """Ask `current` and believe it. ``is_doubted``: a call as this device was refused."""
-        binding = self._standing.binding
+        binding = self._binding_state.binding
         if binding is None:
             return
         try:
-            current = await self._link.call("current", self._facade.current)
+            current = await self._breaker.call("current", self._client.current)
         except (Refused, BodyRejected, BodyTooLarge) as error:
             await self._go_by_the_heartbeat(binding, f"and `current`: {error}", is_doubted)
             return
@@ -111,9 +111,9 @@ class Enrollment:
         log.debug("the service says of our binding: %s", verdict)
         if verdict is Verdict.ADOPT and current is not None:
             log.warning("the service has bound this device anew: binding %s", current.binding_id)
-            self._standing.adopt(current, self._place.location_id)
+            self._binding_state.adopt(current, self._place.location_id)
         elif verdict is Verdict.KEEP:
-            self._standing.confirm()
+            self._binding_state.confirm()
         elif verdict is Verdict.SHARED:
             self.current_of_others += 1
             why = "and `current` answers with another device of the same API key"
@@ -133,33 +133,33 @@ class Enrollment:
         if is_doubted:
             request = HeartbeatRequest(binding_id=binding.binding_id, foreground=self._foreground)
             try:
-                await self._link.call("heartbeat", lambda: self._facade.heartbeat(request))
+                await self._breaker.call("heartbeat", lambda: self._client.heartbeat(request))
             except Refused as error:
                 self._revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service does not take heartbeats: %s", error)
-        self._standing.confirm()
+        self._binding_state.confirm()
         self._note_what_holds()
 
     def _note_what_holds(self) -> None:
         """Say what is to be said of a binding that is confirmed, or was just lost."""
-        if not self._standing.may_work or self._standing.binding is None:
+        if not self._binding_state.may_work or self._binding_state.binding is None:
             return
         self._health.clear({"revoked", "not-enrolled"})
-        if too_long := identity_too_long(self._standing.binding):
+        if too_long := identity_too_long(self._binding_state.binding):
             self._health.report("identity-too-long", too_long)
         else:
             self._health.clear({"identity-too-long"})
 
     def _revoked(self, why: str) -> None:
-        self._standing.revoke()
+        self._binding_state.revoke()
         self._health.report("revoked", why)
 
     async def _wait_out_the_revocation(self) -> None:
         """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
         attempt = 0
-        while self._standing.is_revoked:
+        while self._binding_state.is_revoked:
             attempt += 1
             await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
             if self._place.config.on_revoked == "reenroll":
@@ -177,7 +177,7 @@ class Enrollment:
                 delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
                 self._health.report("not-enrolled", explain(error))
-                await self._link.wait_for_another_key(delay_s)
+                await self._breaker.wait_for_another_key(delay_s)
                 continue
             log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
             self._note_what_holds()
@@ -188,16 +188,16 @@ class Enrollment:
         record = await sign_up(
             self._place,
             self._identity.load_or_create(),
-            self._standing.record.legacy_install_id,
-            self._facade,
-            self._link,
+            self._binding_state.record.legacy_install_id,
+            self._client,
+            self._breaker,
         )
-        self._standing.adopt(record, self._place.location_id)
+        self._binding_state.adopt(record, self._place.location_id)
         return record
 
 
 async def sign_up(
-    place: Place, key: SigningKey, legacy_install_id: str, facade: Facade, caller: Caller
+    place: Place, key: SigningKey, legacy_install_id: str, client: ServiceClient, caller: Caller
 ) -> EnrollmentRecord:
     """Take a challenge, sign it, return the enrollment. Raises ServiceError."""
     request = ChallengeRequest(
@@ -209,11 +209,11 @@ async def sign_up(
         app_version=__version__,
         capabilities=place.capabilities,
     )
-    challenge = await caller.call("challenge", lambda: facade.challenge(request))
+    challenge = await caller.call("challenge", lambda: client.challenge(request))
     config = place.config
     signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
-    record = await caller.call("enroll", lambda: facade.enroll(answer))
+    record = await caller.call("enroll", lambda: client.enroll(answer))
     if record.instance_id != key.instance_id:
         raise Unavailable("bad-reply", "the service enrolled another device than this one")
     return record

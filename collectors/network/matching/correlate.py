@@ -10,9 +10,9 @@ from collectors.network.observations import (
     HostName,
     Identification,
     MdnsService,
-    NetworkSight,
+    Observations,
     PortContact,
-    PrinterSighting,
+    PrinterObservation,
     SeenHost,
 )
 
@@ -22,7 +22,7 @@ PRINT_SERVICES = frozenset(
 _UNSPOKEN_MODELS = frozenset({"", "printer", "(printer)", "unknown"})
 
 
-def gather_sight(
+def correlate(
     *,
     hosts: Sequence[SeenHost] = (),
     contacts: Sequence[PortContact] = (),
@@ -30,7 +30,7 @@ def gather_sight(
     evidence: Sequence[Evidence] = (),
     hostnames: Sequence[HostName] = (),
     scanned_networks: Sequence[str] = (),
-) -> NetworkSight:
+) -> Observations:
     """Join what the sources saw. A port that was tried, not open and never announced is no
     sighting of its own: it is only among the contacts. What others announce of an address is no
     evidence where the UUID in it is that of a device that gives it itself."""
@@ -47,8 +47,8 @@ def gather_sight(
         gathered.setdefault((each.address, each.port), _Gathered()).add_evidence(each)
     seen = {host.address: host for host in hosts}
     names = _names_by_address(hosts, services, hostnames)
-    sightings = (
-        PrinterSighting(
+    observations = (
+        PrinterObservation(
             address=address,
             port=port,
             contact=outcomes.get((address, port)),
@@ -66,7 +66,7 @@ def gather_sight(
         )
         for (address, port), found in gathered.items()
     )
-    return NetworkSight(tuple(sightings), tuple(hosts), tuple(contacts), tuple(scanned_networks))
+    return Observations(tuple(observations), tuple(hosts), tuple(contacts), tuple(scanned_networks))
 
 
 def _without_borrowed_uuids(

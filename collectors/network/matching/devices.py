@@ -14,8 +14,8 @@ from collectors.network.matching.identity import (
 )
 from collectors.network.observations import (
     KnownPrinter,
-    NetworkSight,
-    PrinterSighting,
+    Observations,
+    PrinterObservation,
     SeenHost,
 )
 
@@ -35,7 +35,7 @@ class Device:
     addresses: tuple[str, ...]
     mac_address: str | None
     hostnames: tuple[str, ...]
-    sightings: tuple[PrinterSighting, ...]
+    observations: tuple[PrinterObservation, ...]
 
     @property
     def address(self) -> str:
@@ -50,22 +50,22 @@ class Found:
     by: By
 
 
-def group_devices(sight: NetworkSight) -> tuple[Device, ...]:
+def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group by address, and an IPv6 address with the one IPv4 address of its MAC or host name.
 
     Several IPv4 addresses of one MAC stay apart: they may be proxy ARP.
     """
-    sightings: dict[str, list[PrinterSighting]] = defaultdict(list)
-    hosts = {host.address: host for host in sight.hosts}
-    for each in sight.sightings:
-        sightings[each.address].append(each)
-    addresses = tuple(dict.fromkeys((*hosts, *sightings)))
-    marks = {each: _marks(hosts.get(each), sightings[each]) for each in addresses}
+    observations: dict[str, list[PrinterObservation]] = defaultdict(list)
+    hosts = {host.address: host for host in observed.hosts}
+    for each in observed.observations:
+        observations[each.address].append(each)
+    addresses = tuple(dict.fromkeys((*hosts, *observations)))
+    marks = {each: _marks(hosts.get(each), observations[each]) for each in addresses}
     owners = _owners(addresses, marks)
     members: dict[str, list[str]] = {}
     for address in sorted(addresses, key=_is_ipv6):
         members.setdefault(owners.get(address, address), []).append(address)
-    return tuple(_device(group, marks, sightings) for group in members.values())
+    return tuple(_device(group, marks, observations) for group in members.values())
 
 
 class DeviceIndex:
@@ -75,7 +75,7 @@ class DeviceIndex:
         self.devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
-            for model in {plain_model(m) for each in device.sightings for m in each.models}:
+            for model in {plain_model(m) for each in device.observations for m in each.models}:
                 self._models[model].append(device)
         self._stores: dict[By, dict[str, list[Device]]] = {}
         for by, keys in _DEVICE_KEYS:
@@ -133,7 +133,7 @@ def plain_model(model: str | None) -> str:
 
 def has_model(device: Device, model: str | None) -> bool:
     """Tell whether any port of a device gives this model."""
-    return any(is_same_model(model, m) for each in device.sightings for m in each.models)
+    return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
 def is_same_model(one: str | None, other: str | None) -> bool:
@@ -153,7 +153,7 @@ _NO_MODELS = frozenset({"", "printer", "localrawprinter", "genericprinter", "unk
 def _device_macs(device: Device) -> Iterator[str]:
     if device.mac_address:
         yield device.mac_address
-    for each in device.sightings:
+    for each in device.observations:
         yield from (mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
@@ -173,8 +173,8 @@ def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
 
 
 def _instance_names(device: Device) -> Iterator[str]:
-    for sighting in device.sightings:
-        for instance in sighting.instances:
+    for observation in device.observations:
+        for instance in observation.instances:
             yield from service_names(instance)
 
 
@@ -186,9 +186,9 @@ def _names(hostnames: Iterable[str]) -> Iterator[str]:
 
 
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
-    ("UUID", lambda device: (u for each in device.sightings for u in each.uuids)),
+    ("UUID", lambda device: (u for each in device.observations for u in each.uuids)),
     ("MAC", _device_macs),
-    ("serial number", lambda device: (s for each in device.sightings for s in each.serials)),
+    ("serial number", lambda device: (s for each in device.observations for s in each.serials)),
     ("DNS-SD name", _instance_names),
     ("address", lambda device: device.addresses),
     ("host name", lambda device: _names(device.hostnames)),
@@ -212,9 +212,9 @@ class _Marks:
     hostnames: tuple[str, ...]
 
 
-def _marks(host: SeenHost | None, sightings: Sequence[PrinterSighting]) -> _Marks:
-    macs = [host.mac_address if host else None, *(each.mac_address for each in sightings)]
-    names = [host.hostname if host else None, *(n for each in sightings for n in each.hostnames)]
+def _marks(host: SeenHost | None, observations: Sequence[PrinterObservation]) -> _Marks:
+    macs = [host.mac_address if host else None, *(each.mac_address for each in observations)]
+    names = [host.hostname if host else None, *(n for each in observations for n in each.hostnames)]
     return _Marks(
         mac_address=next((mac for mac in macs if mac), None),
         hostnames=tuple(dict.fromkeys(name for name in names if name)),
@@ -246,14 +246,14 @@ def _mark_keys(marks: _Marks) -> tuple[str, ...]:
 def _device(
     addresses: Sequence[str],
     marks: dict[str, _Marks],
-    sightings: dict[str, list[PrinterSighting]],
+    observations: dict[str, list[PrinterObservation]],
 ) -> Device:
     own = [marks[address] for address in addresses]
     return Device(
         addresses=tuple(addresses),
         mac_address=next((each.mac_address for each in own if each.mac_address), None),
         hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
-        sightings=tuple(each for address in addresses for each in sightings.get(address, ())),
+        observations=tuple(each for address in addresses for each in observations.get(address, ())),
     )
 
 

@@ -33,18 +33,18 @@ from collectors.network.matching.verdicts import (
 from collectors.network.observations import (
     EndpointMatch,
     KnownPrinter,
-    NetworkSight,
+    Observations,
     PrinterMatches,
-    PrinterSighting,
+    PrinterObservation,
 )
 
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
 
 
-def match(known: Sequence[KnownPrinter], sight: NetworkSight) -> PrinterMatches:
+def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatches:
     """Judge every known printer by what the network showed, in the order given."""
-    matcher = _Matcher(sight)
+    matcher = _Matcher(observed)
     verdicts = [matcher.judge(printer) for printer in known]
     taken = {verdict.device.address for verdict in verdicts if verdict.device is not None}
     printers = tuple(
@@ -60,12 +60,12 @@ def match(known: Sequence[KnownPrinter], sight: NetworkSight) -> PrinterMatches:
 
 
 class _Matcher:
-    def __init__(self, sight: NetworkSight) -> None:
-        self._index = DeviceIndex(group_devices(sight))
-        self._contacts = {(each.address, each.port): each.outcome for each in sight.contacts}
-        self._answering = {e.address for e in sight.contacts if e.outcome != "no-answer"}
-        self._networks = tuple(ipaddress.ip_network(each) for each in sight.scanned_networks)
-        self._is_blind = not (sight.sightings or sight.hosts or sight.scanned_networks)
+    def __init__(self, observed: Observations) -> None:
+        self._index = DeviceIndex(group_devices(observed))
+        self._contacts = {(each.address, each.port): each.outcome for each in observed.contacts}
+        self._answering = {e.address for e in observed.contacts if e.outcome != "no-answer"}
+        self._networks = tuple(ipaddress.ip_network(each) for each in observed.scanned_networks)
+        self._is_blind = not (observed.observations or observed.hosts or observed.scanned_networks)
 
     def judge(self, printer: KnownPrinter) -> Verdict:
         if printer.transport != "network":
@@ -172,12 +172,12 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     """Return the one device meant; None where several are and nothing tells them apart."""
     devices = found.devices
     narrower: tuple[Callable[[Device], bool], ...] = (
-        lambda device: bool(device.sightings),  # not just a MAC the neighbour table remembers
+        lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         # Anybody may announce what is another's: who answers and what it says then tell more.
-        lambda device: any(printer.uuid in each.answered_uuids for each in device.sightings),
+        lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
         lambda device: device.mac_address is not None and device.mac_address == printer.mac_address,
-        lambda device: any(each.contact == "open" for each in device.sightings),
+        lambda device: any(each.contact == "open" for each in device.observations),
         lambda device: has_model(device, printer.make_model),
     )
     for fits in narrower:
@@ -198,38 +198,38 @@ def _own_address(printer: KnownPrinter, device: Device) -> str:
     return next((each for each in printer.addresses if each in device.addresses), device.address)
 
 
-def _choose_port(printer: KnownPrinter, device: Device) -> PrinterSighting | None:
+def _choose_port(printer: KnownPrinter, device: Device) -> PrinterObservation | None:
     """Return the sighting of the port the printer is set up with, else the best for printing."""
     if printer.port is not None:
-        return next((each for each in device.sightings if each.port == printer.port), None)
-    own = [each for each in device.sightings if _is_own(printer, each)]
-    best = min(own or device.sightings, key=_rank, default=None)
+        return next((each for each in device.observations if each.port == printer.port), None)
+    own = [each for each in device.observations if _is_own(printer, each)]
+    best = min(own or device.observations, key=_rank, default=None)
     return best if best is not None and (own or best.port in PRINT_PORTS) else None
 
 
-def _is_own(printer: KnownPrinter, sighting: PrinterSighting) -> bool:
+def _is_own(printer: KnownPrinter, observation: PrinterObservation) -> bool:
     """Tell whether this very port gives the printer's UUID or DNS-SD name."""
-    if printer.uuid is not None and printer.uuid in sighting.uuids:
+    if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()
-    return bool(name) and any(name in service_names(each) for each in sighting.instances)
+    return bool(name) and any(name in service_names(each) for each in observation.instances)
 
 
-def _rank(sighting: PrinterSighting) -> tuple[bool, int, int]:
-    port = sighting.port
+def _rank(observation: PrinterObservation) -> tuple[bool, int, int]:
+    port = observation.port
     position = PRINT_PORTS.index(port) if port in PRINT_PORTS else len(PRINT_PORTS)
-    return (sighting.contact != "open", position, port)
+    return (observation.contact != "open", position, port)
 
 
 def _marked(
     printer: KnownPrinter, device: Device, key: tuple[str, int] | None
 ) -> tuple[tuple[str, int], ...]:
     """Return the matched endpoint and the others that give the same UUID or DNS-SD name."""
-    own = ((e.address, e.port) for e in device.sightings if _is_own(printer, e))
+    own = ((e.address, e.port) for e in device.observations if _is_own(printer, e))
     return tuple(dict.fromkeys((*((key,) if key else ()), *own)))
 
 
-def _matched_by(printer: KnownPrinter, by: By, seen: PrinterSighting | None) -> str:
+def _matched_by(printer: KnownPrinter, by: By, seen: PrinterObservation | None) -> str:
     if by != "address":
         return by
     if printer.port is None:
@@ -238,7 +238,7 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PrinterSighting | None) -> 
     return "address, port and queue" if has_queue else "address and port"
 
 
-def _other_device(printer: KnownPrinter, seen: PrinterSighting | None, by: By) -> str | None:
+def _other_device(printer: KnownPrinter, seen: PrinterObservation | None, by: By) -> str | None:
     if by in IDENTITIES or not printer.uuid or seen is None or not seen.uuids:
         return None
     return "it gives another UUID than the printer that was set up, so it may be another one"

@@ -5,7 +5,7 @@ from typing import Literal
 
 from collectors.network.matching.devices import PRINT_PORTS, Device
 from collectors.network.matching.reasons import listed, sentence, state_words
-from collectors.network.observations import KnownPrinter, PrinterSighting
+from collectors.network.observations import KnownPrinter, PrinterObservation
 
 Status = Literal["reachable", "unreachable", "unknown"]
 
@@ -76,11 +76,11 @@ def what_was_missing(printer: KnownPrinter) -> str | None:
 
 
 def printer_state(
-    printer: KnownPrinter, seen: PrinterSighting | None, device: Device
+    printer: KnownPrinter, seen: PrinterObservation | None, device: Device
 ) -> str | None:
     """Say what the printer itself complains of, and what the machine's spooler does."""
-    sightings = (*((seen,) if seen is not None else ()), *device.sightings)
-    own = next((each for each in sightings if _speaks_for(each, printer)), None)
+    observations = (*((seen,) if seen is not None else ()), *device.observations)
+    own = next((each for each in observations if _speaks_for(each, printer)), None)
     words = state_words((*(own.state_reasons if own else ()), *printer.state_reasons))
     said = f"the printer says: {listed(words)}" if words else None
     if said is None and own is not None and own.state == "stopped":
@@ -95,10 +95,10 @@ def spooler_state(printer: KnownPrinter) -> str | None:
     return "; ".join(part for part in (said, _stopped(printer)) if part) or None
 
 
-def _speaks_for(sighting: PrinterSighting, printer: KnownPrinter) -> bool:
+def _speaks_for(observation: PrinterObservation, printer: KnownPrinter) -> bool:
     """Tell whether a sighting has a printer's state and may be this one's."""
-    is_foreign = printer.uuid and sighting.uuids and printer.uuid not in sighting.uuids
-    return not is_foreign and bool(sighting.state or sighting.state_reasons)
+    is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
+    return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
 def _silence(contact: Contact, device: Device) -> str:
@@ -113,7 +113,7 @@ def _silence(contact: Contact, device: Device) -> str:
 
 
 def _open_instead(device: Device, port: int) -> str | None:
-    opened = {each.port for each in device.sightings if each.contact == "open"}
+    opened = {each.port for each in device.observations if each.contact == "open"}
     printing = [str(each) for each in PRINT_PORTS if each in opened and each != port]
     return f"printing is open on port {listed(printing)} instead" if printing else None
 

@@ -20,7 +20,7 @@ from collectors.network.mdns.records import (
     ADDRESSES_PER_HOST_MAX,
     NAME_MAX,
     TYPES_MAX,
-    Allowance,
+    Quota,
     RecordBook,
     parse_txt,
 )
@@ -52,12 +52,12 @@ class _Mail:
 class LinkRecords:
     """The records of one interface. Everything in it is bounded and shared fairly."""
 
-    def __init__(self, interface_name: str, allowance: Allowance) -> None:
+    def __init__(self, interface_name: str, quota: Quota) -> None:
         self.interface_name = interface_name
         self.types: dict[str, None] = {}
         self.unread_of: dict[str, int] = {}
         self.unheard = 0
-        self._allowance = allowance
+        self._quota = quota
         self._books: dict[str, RecordBook] = {}
         self._macs: dict[str, str] = {}
         self._mail: dict[str, _Mail] = {}
@@ -83,12 +83,12 @@ class LinkRecords:
     @property
     def is_tight(self) -> bool:
         """True once somebody told more than was taken, so that it matters who is who."""
-        return bool(self.unread_of or self.unheard) or self._allowance.is_tight
+        return bool(self.unread_of or self.unheard) or self._quota.is_tight
 
     def put(self, source: str, packet: bytes) -> None:
         """Take a packet in. Whoever has sent more than its share is not listened to for now."""
         announcer = self._announcer(source)
-        is_wanted = source in self._allowance.wanted().addresses
+        is_wanted = source in self._quota.wanted().addresses
         if not self._reading.take(announcer, len(packet) + _PACKET_BYTES) and not is_wanted:
             self._leave_unread(announcer)
             return
@@ -161,8 +161,8 @@ class LinkRecords:
         return list(islice(found, LACKING_MAX))
 
     def _open(self, source: str) -> RecordBook:
-        allowance = self._allowance.ipv6 if ":" in source else self._allowance
-        book = self._books[source] = RecordBook(self.interface_name, allowance, source)
+        quota = self._quota.ipv6 if ":" in source else self._quota
+        book = self._books[source] = RecordBook(self.interface_name, quota, source)
         if (announcer := self._announcer(source)) != source:
             book.count_for(announcer)
         return book
@@ -178,7 +178,7 @@ class LinkRecords:
     def _forget_one(self, newcomer: str, *, is_better: bool = False) -> bool:
         """Forget an address for which nobody is known to answer, in favour of one that is better:
         somebody answers for it, or a printer is known there."""
-        wanted = self._allowance.wanted().addresses
+        wanted = self._quota.wanted().addresses
         is_better |= newcomer in wanted or self._macs.get(newcomer, NOBODY) != NOBODY
         weak = (
             source

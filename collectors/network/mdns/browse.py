@@ -8,8 +8,8 @@ from collectors.contract import Interface, Run, SourceState
 from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
-from collectors.network.mdns.records import Allowance, service_type_of
-from collectors.network.mdns.session import End, Pace, ReadNeighbours, Session, Watch
+from collectors.network.mdns.records import Quota, service_type_of
+from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import Link, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
 
@@ -62,7 +62,7 @@ def browse(
     exclude: Sequence[str] = (),
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
-    pace: Pace | None = None,
+    schedule: QuerySchedule | None = None,
 ) -> MdnsFindings:
     """Return the services announced on ``interfaces``; blocks until quiet or ``deadline_s``.
 
@@ -73,12 +73,14 @@ def browse(
     """
     own_types = (_plain_type(each) for each in extra_types)
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
-    allowance = Allowance(max_services, wanted)
+    quota = Quota(max_services, wanted)
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
-    watches = [Watch(link, LinkRecords(link.name, allowance)) for link in links[:INTERFACES_MAX]]
+    watches = [Watch(link, LinkRecords(link.name, quota)) for link in links[:INTERFACES_MAX]]
     try:
         asking = [watch for watch in watches if watch.link.sockets]
-        end = Session(asking, types, pace or Pace(), read_neighbours).listen(deadline_s, run)
+        end = Session(asking, types, schedule or QuerySchedule(), read_neighbours).listen(
+            deadline_s, run
+        )
         hosts = _Hosts(read_neighbours, wanted, exclude)
         told = [
             _ask_hosts(watch, end, hosts, types, deadline_s=deadline_s, run=run) for watch in asking
@@ -87,7 +89,7 @@ def browse(
         for link in links:
             link.close()
     return _findings(
-        watches, allowance, end, [text for text in told if text], left_out=len(links) - len(watches)
+        watches, quota, end, [text for text in told if text], left_out=len(links) - len(watches)
     )
 
 
@@ -150,7 +152,7 @@ def _plain_type(given: str) -> str | None:
 
 def _findings(
     watches: Sequence[Watch],
-    allowance: Allowance,
+    quota: Quota,
     end: End,
     told: Sequence[str],
     *,
@@ -158,12 +160,12 @@ def _findings(
 ) -> MdnsFindings:
     services: list[MdnsService] = [each for watch in watches for each in watch.records.services()]
     limitations = list(dict.fromkeys(p for watch in watches for p in watch.link.complaints()))
-    if allowance.dropped:
+    if quota.dropped:
         limitations.append(
-            f"mDNS: {len(allowance.dropped):,} services over the limit were left out:"
-            f" {_by_announcer(allowance.dropped_of, watches)}"
+            f"mDNS: {len(quota.dropped):,} services over the limit were left out:"
+            f" {_by_announcer(quota.dropped_of, watches)}"
         )
-    if left_out_of := allowance.records_dropped_of:
+    if left_out_of := quota.records_dropped_of:
         limitations.append(
             f"mDNS: {sum(left_out_of.values()):,} records were left out for want of room:"
             f" {_by_announcer(left_out_of, watches)}"
@@ -177,13 +179,13 @@ def _findings(
     return MdnsFindings(
         services=tuple(services),
         state=_state(watches),
-        truncated=_is_cut(watches, allowance) or end in ("deadline", "cancelled"),
+        truncated=_is_cut(watches, quota) or end in ("deadline", "cancelled"),
         limitations=tuple(limitations),
     )
 
 
-def _is_cut(watches: Sequence[Watch], allowance: Allowance) -> bool:
-    return allowance.is_tight or any(watch.records.is_tight for watch in watches)
+def _is_cut(watches: Sequence[Watch], quota: Quota) -> bool:
+    return quota.is_tight or any(watch.records.is_tight for watch in watches)
 
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:

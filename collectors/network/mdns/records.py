@@ -39,7 +39,7 @@ _RECORD_BYTES = 400  # what a record takes beside its text: objects and their pl
 Value = TypeVar("Value")
 
 
-class Allowance:
+class Quota:
     """What may still be kept, over all interfaces, and what was left out, by announcer.
 
     ``services`` bounds the instances. When that many are kept, an announcer with fewer takes the
@@ -51,7 +51,7 @@ class Allowance:
         self,
         services: int,
         wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
-        ipv4: "Allowance | None" = None,
+        ipv4: "Quota | None" = None,
     ) -> None:
         self.services = services
         self.memory: Pool = ipv4.memory if ipv4 else Pool(RECORDS_MAX_BYTES)
@@ -59,7 +59,7 @@ class Allowance:
         self.dropped_of: dict[str, int] = ipv4.dropped_of if ipv4 else {}
         self.records_dropped_of: dict[str, int] = ipv4.records_dropped_of if ipv4 else {}
         self.wanted = wanted
-        self.ipv6: Allowance = self if ipv4 else Allowance(services, wanted, self)
+        self.ipv6: Quota = self if ipv4 else Quota(services, wanted, self)
         self._left = services
         self._books: dict[str, list[RecordBook]] = {}
         self._most = services  # nobody has more
@@ -153,7 +153,7 @@ class RecordBook:
     tells that all of it surely came from ``source``.
     """
 
-    def __init__(self, interface_name: str, allowance: Allowance, source: str = "") -> None:
+    def __init__(self, interface_name: str, quota: Quota, source: str = "") -> None:
         self.interface_name = interface_name
         self.source = source
         self.announcer = source
@@ -161,13 +161,13 @@ class RecordBook:
         self.size_bytes = 0
         self.types: dict[str, None] = {}
         self.reverse_names: dict[str, str] = {}
-        self._allowance = allowance
-        self._records_max = 2 * allowance.services + 64
+        self._quota = quota
+        self._records_max = 2 * quota.services + 64
         self._instances: dict[str, _Instance] = {}
         self._places: dict[str, ServiceRecord] = {}
         self._texts: dict[str, bytes] = {}
         self._addresses: dict[str, dict[str, None]] = {}
-        allowance.join(self)
+        quota.join(self)
 
     def __len__(self) -> int:
         return len(self._instances)
@@ -179,12 +179,12 @@ class RecordBook:
 
     def count_for(self, announcer: str) -> None:
         """Count all of it as that of ``announcer`` from now on."""
-        self._allowance.rename(self, announcer)
+        self._quota.rename(self, announcer)
 
     def close(self) -> None:
         """Give back all that it holds of the allowance."""
-        self._allowance.memory.give_back(self.announcer, self.size_bytes)
-        self._allowance.leave(self)
+        self._quota.memory.give_back(self.announcer, self.size_bytes)
+        self._quota.leave(self)
 
     @property
     def keys(self) -> Iterable[str]:
@@ -214,7 +214,7 @@ class RecordBook:
 
     def give_up_one(self) -> str | None:
         """Forget the newest instance that nobody wants; None when there is none."""
-        wanted = self._allowance.wanted()
+        wanted = self._quota.wanted()
         for key in reversed(self._instances):
             instance = self._instances[key]
             if not self._is_wanted(instance.label, wanted):
@@ -256,10 +256,10 @@ class RecordBook:
         if service_type is None or not key.endswith(suffix) or key in self._instances:
             return False
         instance = _Instance(full_name[: -len(suffix)], service_type)
-        is_wanted = self._is_wanted(instance.label, self._allowance.wanted())
+        is_wanted = self._is_wanted(instance.label, self._quota.wanted())
         if not self._pay(_cost(key, instance.label)):
             return False
-        if not self._allowance.take(self, key, is_wanted=is_wanted):
+        if not self._quota.take(self, key, is_wanted=is_wanted):
             self._pay(-_cost(key, instance.label))
             return False
         self._instances[key] = instance
@@ -310,9 +310,9 @@ class RecordBook:
     def _pay(self, amount_bytes: int) -> bool:
         """Take memory of the allowance, or give it back; False when there is too little."""
         if amount_bytes < 0:
-            self._allowance.memory.give_back(self.announcer, -amount_bytes)
-        elif not self._allowance.memory.take(self.announcer, amount_bytes):
-            self._allowance.drop_record(self.announcer)
+            self._quota.memory.give_back(self.announcer, -amount_bytes)
+        elif not self._quota.memory.take(self.announcer, amount_bytes):
+            self._quota.drop_record(self.announcer)
             return False
         self.size_bytes += amount_bytes
         return True

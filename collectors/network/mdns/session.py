@@ -39,7 +39,7 @@ ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class QuerySchedule:
     """When questions go out, in seconds.
 
     ``quiet_s`` is the silence after which the neighbours are taken to have answered: a responder
@@ -96,12 +96,12 @@ class Session:
         self,
         watches: Sequence[Watch],
         types: Sequence[str],
-        pace: Pace,
+        schedule: QuerySchedule,
         read_neighbours: ReadNeighbours = lambda: (),
     ) -> None:
         self._types = tuple(types)
         self._read_neighbours = read_neighbours
-        self._pace = pace
+        self._schedule = schedule
         self._watches = watches
         self._rounds = 0
         self._last_news_s = 0.0
@@ -118,8 +118,8 @@ class Session:
             return self._listen(selector, deadline_s, run)
 
     def _listen(self, selector: selectors.BaseSelector, deadline_s: float, run: Run) -> End:
-        crowded_s = time.monotonic() + self._pace.crowded_s
-        next_round_s = time.monotonic() + random.uniform(*self._pace.first_delay_s)  # noqa: S311 - spreads load
+        crowded_s = time.monotonic() + self._schedule.crowded_s
+        next_round_s = time.monotonic() + random.uniform(*self._schedule.first_delay_s)  # noqa: S311 - spreads load
         next_resolve_s = next_round_s
         while not run.cancelled:
             now = time.monotonic()
@@ -131,7 +131,7 @@ class Session:
                 self._last_news_s = max(self._last_news_s, now)
             if now >= next_resolve_s:
                 self._ask_missing(now)
-                next_resolve_s = now + self._pace.resolve_interval_s
+                next_resolve_s = now + self._schedule.resolve_interval_s
             if self._is_quiet(now):
                 return "quiet"
             if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
@@ -146,12 +146,12 @@ class Session:
         return "cancelled"
 
     def _interval_s(self) -> float:
-        pace = self._pace
-        return pace.second_round_s if self._rounds == 1 else pace.round_interval_s
+        schedule = self._schedule
+        return schedule.second_round_s if self._rounds == 1 else schedule.round_interval_s
 
     def _is_quiet(self, now: float) -> bool:
         """Tell whether all was said. What the kernel had no room for must be asked for again."""
-        if self._rounds < 2 or now - self._last_news_s < self._pace.quiet_s:  # noqa: PLR2004
+        if self._rounds < 2 or now - self._last_news_s < self._schedule.quiet_s:  # noqa: PLR2004
             return False
         return all(watch.link.lost() == watch.lost for watch in self._watches)
 
@@ -217,7 +217,7 @@ class Session:
     def _ask_missing(self, now: float) -> None:
         """Ask for what is missing and due; the silence begins only when nothing is left to ask."""
         for watch in self._watches:
-            due, is_pending = _due_questions(watch, now, self._pace.resolve_after_s)
+            due, is_pending = _due_questions(watch, now, self._schedule.resolve_after_s)
             for packet in question_packets(due):
                 watch.link.send(packet)
             if due or is_pending:

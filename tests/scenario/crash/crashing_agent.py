@@ -13,22 +13,22 @@ from collections import Counter
 from pathlib import Path
 
 from agent import daemon
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from tests.fakes.collectors.command import command_of
 
 NEVER = "never"
 
 
-def point(moment: Moment, is_over: bool) -> str:
+def point(moment: Failpoint, is_over: bool) -> str:
     return f"{moment}:{'after' if is_over else 'before'}"
 
 
-def _die_at(plan: str, trace: int) -> moments.Listener:
+def _die_at(plan: str, trace: int) -> failpoints.Listener:
     where, _, number = plan.rpartition(":")
     seen: Counter[str] = Counter()
 
-    def listener(moment: Moment, is_over: bool) -> None:
+    def listener(moment: Failpoint, is_over: bool) -> None:
         name = point(moment, is_over)
         seen[name] += 1
         os.write(trace, f"{name}\n".encode())
@@ -41,5 +41,5 @@ def _die_at(plan: str, trace: int) -> moments.Listener:
 if __name__ == "__main__":
     plan, trace_path, config = sys.argv[1:]
     trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    moments.listen(_die_at(plan, trace))
+    failpoints.listen(_die_at(plan, trace))
     asyncio.run(daemon.run(Path(config), foreground=False, collector_command=command_of("quick")))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.history import read_history
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import FINAL
@@ -31,7 +31,7 @@ class Scene:
     """
 
     name: str
-    moments: Mapping[Moment, int]
+    moments: Mapping[Failpoint, int]
     prepare: Callable[[StrictService], None] = lambda service: None
     outcomes: frozenset[str] = frozenset({"completed"})
     state: str = "submitted"
@@ -77,43 +77,43 @@ def _always_refused(service: StrictService) -> None:
 PLAIN = Scene(
     "plain",
     {
-        Moment.IDENTITY_WRITTEN: 1,
-        Moment.DEVICE_RECORD_WRITTEN: 2,
-        Moment.JOURNAL_PRUNED: 1,
-        Moment.CHALLENGE_CALLED: 1,
-        Moment.ENROLL_CALLED: 1,
-        Moment.HEARTBEAT_CALLED: 1,
-        Moment.COMMANDS_OPENED: 1,
-        Moment.REQUEST_ADDED: 1,
-        Moment.ACKNOWLEDGE_CALLED: 2,
-        Moment.REQUEST_MOVED: 2,
-        Moment.RUNNING_NOTED: 1,
-        Moment.CHILD_STARTED: 1,
-        Moment.CHILD_PROGRESS: 2,
-        Moment.CHILD_CHECKPOINT: 1,
-        Moment.CHILD_RESULT: 1,
-        Moment.CHILD_ENDED: 1,
-        Moment.REPORT_HANDED_OVER: 1,
-        Moment.SUBMIT_CALLED: 1,
-        Moment.REPORT_SETTLED: 1,
+        Failpoint.IDENTITY_WRITTEN: 1,
+        Failpoint.DEVICE_RECORD_WRITTEN: 2,
+        Failpoint.JOURNAL_PRUNED: 1,
+        Failpoint.CHALLENGE_CALLED: 1,
+        Failpoint.ENROLL_CALLED: 1,
+        Failpoint.HEARTBEAT_CALLED: 1,
+        Failpoint.COMMANDS_OPENED: 1,
+        Failpoint.REQUEST_ADDED: 1,
+        Failpoint.ACKNOWLEDGE_CALLED: 2,
+        Failpoint.REQUEST_MOVED: 2,
+        Failpoint.RUNNING_NOTED: 1,
+        Failpoint.CHILD_STARTED: 1,
+        Failpoint.CHILD_PROGRESS: 2,
+        Failpoint.CHILD_CHECKPOINT: 1,
+        Failpoint.CHILD_RESULT: 1,
+        Failpoint.CHILD_ENDED: 1,
+        Failpoint.REPORT_HANDED_OVER: 1,
+        Failpoint.SUBMIT_CALLED: 1,
+        Failpoint.REPORT_SETTLED: 1,
     },
 )
 TOO_LARGE = Scene(
     "too-large",
-    {Moment.REPORT_RESEALED: 1, Moment.REPORT_SETTLED: 1},
+    {Failpoint.REPORT_RESEALED: 1, Failpoint.REPORT_SETTLED: 1},
     _too_large_once,
     # A report this small has no smaller seal but the one without a payload.
     frozenset({"failed", "completed"}),
 )
 REJECTED = Scene(
     "rejected",
-    {Moment.REPORT_RESEALED: 1, Moment.REPORT_SETTLED: 1},
+    {Failpoint.REPORT_RESEALED: 1, Failpoint.REPORT_SETTLED: 1},
     _rejected_once,
     frozenset({"failed", "completed"}),
 )
 REFUSED = Scene(
     "refused",
-    {Moment.CURRENT_CALLED: 1, Moment.REPORT_GIVEN_UP: 1, Moment.COUNTED: 1},
+    {Failpoint.CURRENT_CALLED: 1, Failpoint.REPORT_GIVEN_UP: 1, Failpoint.COUNTED: 1},
     _always_refused,
     frozenset(),
     "rejected",
@@ -121,9 +121,9 @@ REFUSED = Scene(
 SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED)
 
 NOT_IN_A_REQUEST = {
-    Moment.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
-    Moment.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
-    Moment.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
+    Failpoint.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
+    Failpoint.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
+    Failpoint.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
 }
 
 
@@ -150,7 +150,7 @@ async def play(case: Case, home: Path) -> Ending:
         died = code == -signal.SIGKILL
         async with crashing_agent(NEVER, config, home / "second") as agent:
             state = await until_ended(agent, home, request_id)
-            await _until_passed(agent, home / "second", Moment.COMMANDS_OPENED)
+            await _until_passed(agent, home / "second", Failpoint.COMMANDS_OPENED)
             assert await agent.stop() == 0, agent.log
         return Ending(
             violations=service.violations,
@@ -190,7 +190,7 @@ async def until_ended(agent: AgentProcess, home: Path, request_id: str) -> str:
     return str(state)
 
 
-async def _until_passed(agent: AgentProcess, trace: Path, moment: Moment) -> None:
+async def _until_passed(agent: AgentProcess, trace: Path, moment: Failpoint) -> None:
     """Wait until the agent has passed ``moment`` in this life."""
     async with asyncio.timeout(WITHIN_S):
         while not trace.exists() or f"{moment}:after" not in _trace(trace):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
 from tests.scenario.crash.matrix import (
@@ -40,8 +40,8 @@ def _played() -> list[Case]:
 
 
 def test_every_moment_has_a_case_or_a_reason() -> None:
-    played = frozenset[Moment]().union(*(scene.moments.keys() for scene in SCENES))
-    assert played | NOT_IN_A_REQUEST.keys() == set(Moment)
+    played = frozenset[Failpoint]().union(*(scene.moments.keys() for scene in SCENES))
+    assert played | NOT_IN_A_REQUEST.keys() == set(Failpoint)
 
 
 def test_the_matrix_is_as_large_as_it_is_said_to_be() -> None:

@@ -16,8 +16,8 @@ from random import Random
 
 import pytest
 
-from agent.adapters import failpoints as moments
-from agent.adapters.failpoints import Moment
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import NAME
 from tests.fakes.hostile_service import HostileService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
@@ -73,7 +73,7 @@ async def _record(home: Path) -> Recording:
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 
-            def listener(moment: Moment, is_over: bool) -> None:
+            def listener(moment: Failpoint, is_over: bool) -> None:
                 wal = state / f"{NAME}-wal"
                 if not is_over or not wal.exists():
                     return
@@ -90,14 +90,14 @@ async def _record(home: Path) -> Recording:
                     )
                 )
 
-            moments.listen(listener)
+            failpoints.listen(listener)
             try:
                 for kind in REQUESTS:
                     request_id = await service.request_report(kind)
                     await service.until(lambda r=request_id: service.report_for(r) is not None)
                 await asyncio.sleep(5)
             finally:
-                moments.listen(lambda moment, is_over: None)
+                failpoints.listen(lambda moment, is_over: None)
             recording.wal = (state / f"{NAME}-wal").read_bytes()
             recording.binding_id = service.binding_id
             recording.device = dict(service.device or {})

@@ -29,7 +29,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
 from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.runner import examine
 from agent.doctor.service_unit import parse_systemctl
 from agent.wire.codec import decode
@@ -79,8 +79,8 @@ class World:
                 StatusFile(self.state).write(self._status())
             return await asyncio.to_thread(examine, CHECKS, evidence)
 
-    def evidence(self) -> Evidence:
-        return Evidence(
+    def evidence(self) -> Context:
+        return Context(
             config_path=self.config,
             environment=self.environment,
             unit_reader=lambda: parse_systemctl(self.unit),

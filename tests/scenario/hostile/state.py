@@ -158,7 +158,7 @@ def make_template(path: Path) -> None:
     Identity(state).load_or_create()
     DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="install-1"))
     Database(state).close()
-    state.keep_wreck("rejected-2.json", b"{}")
+    state.quarantine("rejected-2.json", b"{}")
 
 
 def plant(name: str, how: Plant, world: World) -> None:

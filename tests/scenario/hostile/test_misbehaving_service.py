@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.tasks.receive import STREAM_AGAIN_S, UNREADABLE_MAX
 from tests.bench.garbage import GARBAGE, endless
 from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService, status
@@ -44,7 +44,7 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
             await service.until(lambda: len(service.reports) == REQUESTS, 60 + REQUESTS / 2)
             assert await agent.stop() == 0
     passed = Counter(trace.read_text().split())
-    assert passed[f"{Moment.CHILD_STARTED}:before"] <= COLLECTIONS_MAX
+    assert passed[f"{Failpoint.CHILD_STARTED}:before"] <= COLLECTIONS_MAX
     assert service.violations == []
     assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
     assert len({r["reportId"] for r in service.reports}) == REQUESTS

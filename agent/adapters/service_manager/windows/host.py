@@ -204,7 +204,7 @@ class BoundedLog(io.TextIOBase):
     def write(self, text: str) -> int:
         content = text.encode("utf-8", "backslashreplace")
         if self._file.tell() and self._file.tell() + len(content) > self._max_bytes:
-            self._set_aside()
+            self._quarantine_file()
         self._file.write(content)
         self._file.flush()
         return len(text)
@@ -213,7 +213,7 @@ class BoundedLog(io.TextIOBase):
         self._file.close()
         super().close()
 
-    def _set_aside(self) -> None:
+    def _quarantine_file(self) -> None:
         self._file.close()
         try:
             self._path.replace(self._path.with_suffix(".old.log"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters import collector_process
-from agent.adapters.collector_process import Collected, CollectorProcess, Patience
+from agent.adapters.collector_process import Collected, CollectorProcess, Timeouts
 from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, ApplicationJob, Job, NetworkJob, Progress
 from tests.paths import ROOT
@@ -33,7 +33,7 @@ def process(
     return CollectorProcess(
         lambda _kind: (sys.executable, "-S", "-E", str(CHILD), behaviour, str(file)),
         environment,
-        Patience(ask_s=0.0, cancel_s=0.3, gone_s=0.5),
+        Timeouts(ask_s=0.0, cancel_s=0.3, gone_s=0.5),
     )
 
 
@@ -343,7 +343,7 @@ async def test_what_a_child_leaves_behind_is_not_waited_for(
     heir = f"echo >{tmp_path}/lives; exec cat {fifo} >{tmp_path}/heard"
     script = f"setsid sh -c '{heir}' & until test -e {tmp_path}/lives; do :; done"
     collector = CollectorProcess(
-        lambda _kind: ("/bin/sh", "-c", script), patience=Patience(gone_s=0.1)
+        lambda _kind: ("/bin/sh", "-c", script), timeouts=Timeouts(gone_s=0.1)
     )
     try:
         with pytest.raises(CollectorError, match="ended without a result"):

@@ -58,7 +58,7 @@ def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: Identity) -> 
 
 def test_another_key_is_another_device(identity: Identity, state: StateDirectory) -> None:
     first = identity.load_or_create()
-    aside = identity.set_aside()
+    aside = identity.quarantine_file()
 
     second = identity.load_or_create()
 

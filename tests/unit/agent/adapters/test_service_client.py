@@ -14,7 +14,7 @@ import pytest
 
 from agent import __version__
 from agent.adapters.http_client import REPLY_MAX_BYTES
-from agent.adapters.service_client import CommandStream, Facade
+from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.errors import (
     BodyRejected,
@@ -61,14 +61,14 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def facade(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Facade]:
-    made = Facade(config(server.base_url).service, KEY, clock)
+async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[ServiceClient]:
+    made = ServiceClient(config(server.base_url).service, KEY, clock)
     yield made
     await made.close()
 
 
-async def frames(facade: Facade, *, stream: bool = True) -> tuple[bool, list[Frame]]:
-    async with facade.commands(stream=stream) as answer:
+async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
+    async with client.commands(stream=stream) as answer:
         return answer.is_lasting, [frame async for frame in answer.frames]
 
 
@@ -76,7 +76,7 @@ CHALLENGE = decode(golden.text_of("challenge/request"), ChallengeRequest)
 ENROLL = decode(golden.text_of("enroll/request"), EnrollRequest)
 ACKNOWLEDGE = decode(golden.text_of("acknowledge/request-received"), AcknowledgeRequest)
 SUBMIT = golden.text_of("submitResult/request-failed").encode()
-Call = Callable[[Facade], Awaitable[Any]]
+Call = Callable[[ServiceClient], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, str, str]] = {
     "challenge": (lambda f: f.challenge(CHALLENGE), "challenge/request", "challenge/reply"),
     "enroll": (lambda f: f.enroll(ENROLL), "enroll/request", "enroll/reply"),
@@ -101,12 +101,12 @@ CALLS: dict[str, tuple[Call, str, str]] = {
 
 @pytest.mark.parametrize("operation", CALLS)
 async def test_an_operation_as_the_contract_shows_it(
-    server: ScriptedServer, facade: Facade, clock: FakeClock, operation: str
+    server: ScriptedServer, client: ServiceClient, clock: FakeClock, operation: str
 ) -> None:
     call, request, reply = CALLS[operation]
     server.answer(golden.text_of(reply).encode())
 
-    answer = await call(facade)
+    answer = await call(client)
 
     (heard,) = server.heard
     assert (heard.method, heard.path) == ("POST", f"/api/public/v1/remoteControl/{operation}")
@@ -116,31 +116,33 @@ async def test_an_operation_as_the_contract_shows_it(
     assert heard.headers["accept-encoding"] == "identity"
     assert heard.headers["user-agent"] == f"venue-agent/{__version__}"
     assert json.loads(encode(answer)) == golden.document_of(reply)
-    assert facade.last_contact_at == clock.now()
+    assert client.last_contact_at == clock.now()
 
 
-async def test_a_sealed_body_is_sent_as_it_is(server: ScriptedServer, facade: Facade) -> None:
+async def test_a_sealed_body_is_sent_as_it_is(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(golden.text_of("submitResult/reply").encode())
 
-    await facade.submit_result(SUBMIT)
+    await client.submit_result(SUBMIT)
 
     assert server.heard[0].body == SUBMIT
 
 
-async def test_current_may_be_null(server: ScriptedServer, facade: Facade) -> None:
+async def test_current_may_be_null(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b" null\n")
 
-    assert await facade.current() is None
+    assert await client.current() is None
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"{}", b"undefined", b"[]", b"{", b"\xff"])
 async def test_what_is_no_record_is_no_verdict(
-    server: ScriptedServer, facade: Facade, body: bytes
+    server: ScriptedServer, client: ServiceClient, body: bytes
 ) -> None:
     server.answer(body)
 
     with pytest.raises(Unavailable) as error:
-        await facade.current()
+        await client.current()
 
     assert error.value.cause == "bad-reply"
 
@@ -150,14 +152,14 @@ async def test_the_key_is_read_anew_for_each_call(
 ) -> None:
     server.answer(b"null")
     file = tmp_path / "key"
-    facade = Facade(config(server.base_url).service, ApiKeySource(file, None), clock)
+    client = ServiceClient(config(server.base_url).service, ApiKeySource(file, None), clock)
     for key in ("first", "second"):
         file.write_text(key)
-        await facade.current()
+        await client.current()
     file.unlink()
     with pytest.raises(CredentialRefused):
-        await facade.current()
-    await facade.close()
+        await client.current()
+    await client.close()
 
     assert [h.headers["authorization"] for h in server.heard] == ["Bearer first", "Bearer second"]
 
@@ -180,42 +182,46 @@ async def test_the_key_is_read_anew_for_each_call(
 )
 @pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
 async def test_a_status_becomes_an_error(
-    server: ScriptedServer, facade: Facade, status: int, kind: type[ServiceError], operation: str
+    server: ScriptedServer,
+    client: ServiceClient,
+    status: int,
+    kind: type[ServiceError],
+    operation: str,
 ) -> None:
     server.answer(b'{"detail": "because"}', status, "application/problem+json")
 
     with pytest.raises(kind) as error:
-        await (facade.heartbeat(HEARTBEAT) if operation == "heartbeat" else frames(facade))
+        await (client.heartbeat(HEARTBEAT) if operation == "heartbeat" else frames(client))
 
     assert type(error.value) is kind
     if status < 500:
         assert "because" in str(error.value)
-    assert facade.last_contact_at is None
+    assert client.last_contact_at is None
 
 
-async def test_a_wish_to_wait_is_heard(server: ScriptedServer, facade: Facade) -> None:
+async def test_a_wish_to_wait_is_heard(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b"", 503, Retry_After="17")
 
     with pytest.raises(Throttled) as error:
-        await facade.heartbeat(HEARTBEAT)
+        await client.heartbeat(HEARTBEAT)
 
     assert error.value.retry_after_s == 17
 
 
-async def test_nothing_is_followed_elsewhere(server: ScriptedServer, facade: Facade) -> None:
+async def test_nothing_is_followed_elsewhere(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b"", 307, Location=f"{server.base_url}/other")
 
     with pytest.raises(Unavailable, match="redirected") as error:
-        await facade.heartbeat(HEARTBEAT)
+        await client.heartbeat(HEARTBEAT)
 
     assert error.value.cause == "redirect"
     assert len(server.heard) == 1
 
 
-async def test_a_web_page_is_not_the_service(server: ScriptedServer, facade: Facade) -> None:
+async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b"<html>sign in", 200, "text/html; charset=utf-8")
 
-    for call in (facade.current(), frames(facade)):
+    for call in (client.current(), frames(client)):
         with pytest.raises(Unavailable) as error:
             await call
         assert error.value.cause == "captive-portal"
@@ -223,54 +229,54 @@ async def test_a_web_page_is_not_the_service(server: ScriptedServer, facade: Fac
 
 @pytest.mark.parametrize("shift_s", [-7200, -1, 0, 1, 90])
 async def test_the_service_clock_is_noted(
-    server: ScriptedServer, facade: Facade, clock: FakeClock, shift_s: int
+    server: ScriptedServer, client: ServiceClient, clock: FakeClock, shift_s: int
 ) -> None:
     moment = clock.now() + timedelta(seconds=shift_s)
     server.answer(b"null", Date=moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
 
-    await facade.current()
+    await client.current()
 
     expected = timedelta(0) if abs(shift_s) < 2 else timedelta(seconds=shift_s)
-    assert facade.skew.offset == expected
+    assert client.skew.offset == expected
 
 
 @pytest.mark.parametrize("date", ["yesterday", "", "Fri, 99 Nov 2026 19:00:00 GMT"])
 async def test_a_date_that_is_none_changes_nothing(
-    server: ScriptedServer, facade: Facade, date: str
+    server: ScriptedServer, client: ServiceClient, date: str
 ) -> None:
     server.answer(b"null", Date=date)
 
-    await facade.current()
+    await client.current()
 
-    assert facade.skew.offset == timedelta(0)
+    assert client.skew.offset == timedelta(0)
 
 
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_reply_that_is_too_large_is_refused(
-    server: ScriptedServer, facade: Facade, status: int
+    server: ScriptedServer, client: ServiceClient, status: int
 ) -> None:
     server.answer(b"x" * (REPLY_MAX_BYTES * 5), status)
 
     with pytest.raises(Unavailable, match=f"larger than {REPLY_MAX_BYTES} bytes"):
-        await facade.current()
+        await client.current()
 
 
 @pytest.mark.parametrize("operation", ["current", "onCommands"])
 async def test_a_compressed_reply_is_refused(
-    server: ScriptedServer, facade: Facade, operation: str
+    server: ScriptedServer, client: ServiceClient, operation: str
 ) -> None:
     server.answer(gzip.compress(b"null"), Content_Encoding="gzip")
 
     with pytest.raises(Unavailable, match="compressed"):
-        await (facade.current() if operation == "current" else frames(facade))
+        await (client.current() if operation == "current" else frames(client))
 
 
 async def test_an_announced_identity_is_no_compression(
-    server: ScriptedServer, facade: Facade
+    server: ScriptedServer, client: ServiceClient
 ) -> None:
     server.answer(b"null", Content_Encoding="identity")
 
-    assert await facade.current() is None
+    assert await client.current() is None
 
 
 async def never(writer: asyncio.StreamWriter) -> None:
@@ -309,12 +315,12 @@ async def noise(writer: asyncio.StreamWriter) -> None:
     ],
 )
 async def test_a_server_that_misbehaves(
-    server: ScriptedServer, facade: Facade, speak: Any, cause: str
+    server: ScriptedServer, client: ServiceClient, speak: Any, cause: str
 ) -> None:
     server.speak = speak
 
     with pytest.raises(Unavailable) as error:
-        await asyncio.wait_for(facade.current(), 5)
+        await asyncio.wait_for(client.current(), 5)
 
     assert error.value.cause == cause
     assert str(error.value)
@@ -323,11 +329,11 @@ async def test_a_server_that_misbehaves(
 async def test_a_closed_port_refuses(clock: FakeClock) -> None:
     async with running_server() as gone:
         url = gone.base_url
-    facade = Facade(config(url).service, KEY, clock)
+    client = ServiceClient(config(url).service, KEY, clock)
 
     with pytest.raises(Unavailable) as error:
-        await facade.current()
-    await facade.close()
+        await client.current()
+    await client.close()
 
     assert error.value.cause == "connection-refused"
 
@@ -348,14 +354,14 @@ async def test_a_port_without_tls_is_said_and_left(
 
     listener = await asyncio.start_server(greet, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    facade = Facade(config(f"https://127.0.0.1:{port}").service, KEY, clock)
+    client = ServiceClient(config(f"https://127.0.0.1:{port}").service, KEY, clock)
 
     with pytest.raises(Unavailable) as error:
-        await facade.current()
+        await client.current()
 
     assert error.value.cause == cause
     await asyncio.wait_for(left.wait(), 1)
-    await facade.close()
+    await client.close()
     listener.close()
     await listener.wait_closed()
 
@@ -365,7 +371,7 @@ def test_a_proxy_that_is_none_is_said_without_its_password(clock: FakeClock, pro
     service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
-        Facade(service, KEY, clock)
+        ServiceClient(service, KEY, clock)
 
     assert "secret" not in str(error.value)
 
@@ -384,11 +390,11 @@ async def test_a_proxy_never_hears_of_a_service_on_this_machine(
             service = service.model_copy(update={"proxy": proxy.base_url})
         else:
             monkeypatch.setenv(variable, proxy.base_url)
-        facade = Facade(service, KEY, clock)
+        client = ServiceClient(service, KEY, clock)
         try:
-            await facade.heartbeat(HEARTBEAT)
+            await client.heartbeat(HEARTBEAT)
         finally:
-            await facade.close()
+            await client.close()
         assert proxy.heard == []
     assert len(server.heard) == 1
 
@@ -403,7 +409,7 @@ def test_trust_anchors_that_cannot_be_read_are_said(
     service = config("https://localhost:9").service.model_copy(update={"ca_file": str(file)})
 
     with pytest.raises(ConfigError, match=r"service\.ca_file .*ca\.pem: "):
-        Facade(service, KEY, clock)
+        ServiceClient(service, KEY, clock)
 
 
 # ------------------------------------------------------------------------- onCommands
@@ -429,21 +435,25 @@ ONE = UUID("c9f0f895-fb98-4b91-8b5e-2f6d7a8b9c0d")
 )
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "text/plain", ""])
 async def test_an_answer_given_at_once(
-    server: ScriptedServer, facade: Facade, body: bytes, expected: list[UUID], content_type: str
+    server: ScriptedServer,
+    client: ServiceClient,
+    body: bytes,
+    expected: list[UUID],
+    content_type: str,
 ) -> None:
     server.answer(body, content_type=content_type)
 
-    is_lasting, answers = await frames(facade)
+    is_lasting, answers = await frames(client)
 
     assert not is_lasting
     assert ids(answers) == expected
 
 
-async def test_what_is_asked_for(server: ScriptedServer, facade: Facade) -> None:
+async def test_what_is_asked_for(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b"[]")
 
-    await frames(facade, stream=True)
-    await frames(facade, stream=False)
+    await frames(client, stream=True)
+    await frames(client, stream=False)
 
     first, second = server.heard
     assert first.path == "/api/public/v1/remoteControl/onCommands"
@@ -467,11 +477,11 @@ SSE = "\n".join(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-async def test_server_sent_events(server: ScriptedServer, facade: Facade, end: str) -> None:
+async def test_server_sent_events(server: ScriptedServer, client: ServiceClient, end: str) -> None:
     body = SSE.replace("COMMAND", COMMAND.decode()).replace("\n", end).encode()
     server.answer(body, content_type="Text/Event-Stream;charset=utf-8")
 
-    is_lasting, answers = await frames(facade)
+    is_lasting, answers = await frames(client)
 
     assert is_lasting
     assert ids(answers) == [ONE] * 4
@@ -481,10 +491,12 @@ async def test_server_sent_events(server: ScriptedServer, facade: Facade, end: s
 @pytest.mark.parametrize(
     "content_type", ["application/x-ndjson", "application/ndjson", "application/jsonl"]
 )
-async def test_a_document_a_line(server: ScriptedServer, facade: Facade, content_type: str) -> None:
+async def test_a_document_a_line(
+    server: ScriptedServer, client: ServiceClient, content_type: str
+) -> None:
     server.answer(COMMAND + b"\n\nbroken\r\n[" + COMMAND + b"]", content_type=content_type)
 
-    is_lasting, answers = await frames(facade)
+    is_lasting, answers = await frames(client)
 
     assert is_lasting
     assert ids(answers) == [ONE, ONE]
@@ -492,7 +504,7 @@ async def test_a_document_a_line(server: ScriptedServer, facade: Facade, content
 
 @pytest.mark.parametrize("content_type", ["text/event-stream", "application/x-ndjson"])
 async def test_a_stream_is_read_as_it_comes(
-    server: ScriptedServer, facade: Facade, content_type: str
+    server: ScriptedServer, client: ServiceClient, content_type: str
 ) -> None:
     go_on = asyncio.Event()
     data = (b"data: " if "event" in content_type else b"") + COMMAND + b"\n\n"
@@ -505,7 +517,7 @@ async def test_a_stream_is_read_as_it_comes(
         writer.write(data)
 
     server.speak = speak
-    async with facade.commands(stream=True) as answer:
+    async with client.commands(stream=True) as answer:
         first = await anext(answer.frames)
         assert ids([first]) == [ONE]
         go_on.set()
@@ -514,7 +526,9 @@ async def test_a_stream_is_read_as_it_comes(
     assert ids(rest) == [ONE]
 
 
-async def test_a_stream_lives_longer_than_a_call(server: ScriptedServer, facade: Facade) -> None:
+async def test_a_stream_lives_longer_than_a_call(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     """The bound of one answer is for its beginning; a stream is bounded by silence only."""
 
     async def speak(writer: asyncio.StreamWriter) -> None:
@@ -527,11 +541,11 @@ async def test_a_stream_lives_longer_than_a_call(server: ScriptedServer, facade:
 
     server.speak = speak
 
-    assert ids((await frames(facade))[1]) == [ONE]
+    assert ids((await frames(client))[1]) == [ONE]
 
 
 async def test_a_stream_that_breaks_tells_what_came_before(
-    server: ScriptedServer, facade: Facade
+    server: ScriptedServer, client: ServiceClient
 ) -> None:
     async def speak(writer: asyncio.StreamWriter) -> None:
         line = b"data: " + COMMAND + b"\n\n"
@@ -543,7 +557,7 @@ async def test_a_stream_that_breaks_tells_what_came_before(
     server.speak = speak
     seen: list[Frame] = []
     with pytest.raises(Unavailable) as error:
-        async with facade.commands(stream=True) as answer:
+        async with client.commands(stream=True) as answer:
             seen.extend([frame async for frame in _kept(answer, seen)])
 
     assert error.value.cause == "connection-lost"
@@ -561,25 +575,27 @@ async def _kept(answer: CommandStream, seen: list[Frame]) -> AsyncIterator[Frame
     ("content_type", "start"), [("text/event-stream", b"data: "), ("application/x-ndjson", b"")]
 )
 async def test_an_endless_event_is_given_up(
-    server: ScriptedServer, facade: Facade, content_type: str, start: bytes
+    server: ScriptedServer, client: ServiceClient, content_type: str, start: bytes
 ) -> None:
     server.answer(start + b"x" * (FRAME_MAX_BYTES * 3), content_type=content_type)
 
     with pytest.raises(Unavailable) as error:
-        await frames(facade)
+        await frames(client)
 
     assert error.value.cause == "bad-reply"
 
 
 async def test_bytes_that_are_no_text_do_not_end_the_stream(
-    server: ScriptedServer, facade: Facade
+    server: ScriptedServer, client: ServiceClient
 ) -> None:
     server.answer(b"data: \xff\xfe\n\ndata: " + COMMAND + b"\n\n", content_type="text/event-stream")
 
-    assert ids((await frames(facade))[1]) == [ONE]
+    assert ids((await frames(client))[1]) == [ONE]
 
 
-async def test_a_stream_that_is_left_is_closed(server: ScriptedServer, facade: Facade) -> None:
+async def test_a_stream_that_is_left_is_closed(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     closed = asyncio.Event()
 
     async def speak(writer: asyncio.StreamWriter) -> None:
@@ -593,7 +609,7 @@ async def test_a_stream_that_is_left_is_closed(server: ScriptedServer, facade: F
             closed.set()
 
     server.speak = speak
-    async with facade.commands(stream=True) as answer:
+    async with client.commands(stream=True) as answer:
         assert answer.is_lasting
 
     await asyncio.wait_for(closed.wait(), 5)

@@ -7,7 +7,7 @@ import pytest
 from agent.adapters.service_manager.last_exit import read_last_exit
 from agent.adapters.storage.state import StateDirectory
 from agent.doctor.checks import storage
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.errors import StateError
 from tests.scenario.agent_process import run_agent, write_config
 
@@ -38,7 +38,7 @@ async def test_it_is_refused_in_two_plain_lines(config: Path, words: tuple[str, 
 
 def test_doctor_says_it_with_the_fix(config: Path) -> None:
     state = config.parent / "state"
-    found = storage.state_directory(Evidence(state=StateDirectory(state)))
+    found = storage.state_directory(Context(state=StateDirectory(state)))
     assert (found.status, found.fix) == ("fail", f"`chmod go-w {state}`")
 
 

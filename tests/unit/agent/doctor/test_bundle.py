@@ -17,7 +17,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.config.file import load
 from agent.config.model import Config
 from agent.doctor.bundle import write_bundle
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.errors import AgentError
 from agent.redaction.mask import MASK
@@ -29,7 +29,7 @@ QUOTED = "pr0xy%2Fpass%20w%C3%B6rd"
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Evidence:
+def planted(tmp_path: Path) -> Context:
     """A device with its secrets in every place where one could come into the bundle."""
     state = StateDirectory(tmp_path / "state")
     state.prepare()
@@ -45,9 +45,9 @@ def planted(tmp_path: Path) -> Evidence:
     report = json.dumps(
         {"note": f"Authorization: Bearer {API_KEY}", "pem": pem, "p": PROXY_PASSWORD}
     )
-    state.keep_wreck("rejected-1.json", report.encode())
-    state.keep_wreck("refused-2.json", b"not even text \xff" + API_KEY.encode())
-    Identity(state).set_aside()
+    state.quarantine("rejected-1.json", report.encode())
+    state.quarantine("refused-2.json", b"not even text \xff" + API_KEY.encode())
+    Identity(state).quarantine_file()
     Identity(state).load_or_create()
     Database(state).close()
     with sqlite3.connect(state.path / "agent.db") as database:
@@ -56,7 +56,7 @@ def planted(tmp_path: Path) -> Evidence:
             (datetime.now(UTC).isoformat(), report.encode()),
         )
     database.close()
-    return Evidence(
+    return Context(
         config_path=config,
         environment={"HTTPS_PROXY": f"http://user:{QUOTED}@proxy:3128"},
         config=load(Config, config, {}).config,
@@ -65,13 +65,13 @@ def planted(tmp_path: Path) -> Evidence:
     )
 
 
-def _write(evidence: Evidence, path: Path) -> dict[str, str]:
+def _write(evidence: Context, path: Path) -> dict[str, str]:
     write_bundle(path, evidence, document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0))
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_holds_what_support_needs(planted: Evidence, tmp_path: Path) -> None:
+def test_holds_what_support_needs(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
     assert {"doctor.json", "config.toml", "status.json", "history.json", "log.txt"} <= set(members)
     kinds = sorted(name.partition("/")[0] for name in members if "/" in name)
@@ -79,7 +79,7 @@ def test_holds_what_support_needs(planted: Evidence, tmp_path: Path) -> None:
     assert 'location_id = "x"' in members["config.toml"]
 
 
-def test_holds_no_secret(planted: Evidence, tmp_path: Path) -> None:
+def test_holds_no_secret(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
     assert planted.state is not None
     keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
@@ -116,11 +116,11 @@ PLANTED = (
 
 
 def test_holds_no_secret_of_a_configuration_that_is_broken(
-    planted: Evidence, tmp_path: Path
+    planted: Context, tmp_path: Path
 ) -> None:
     assert planted.config_path is not None
     planted.config_path.write_text(BROKEN)
-    broken = Evidence(planted.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=planted.state)
+    broken = Context(planted.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=planted.state)
     members = _write(broken, tmp_path / "bundle.zip")
     for name, text in members.items():
         for secret in (*PLANTED, "al/l"):
@@ -131,19 +131,19 @@ def test_holds_no_secret_of_a_configuration_that_is_broken(
     assert len(shown.splitlines()) > 10
 
 
-def test_is_readable_by_its_owner_only(planted: Evidence, tmp_path: Path) -> None:
+def test_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
     _write(planted, tmp_path / "bundle.zip")
     assert stat.S_IMODE((tmp_path / "bundle.zip").stat().st_mode) == 0o600
 
 
 def test_is_made_without_configuration_or_state(tmp_path: Path) -> None:
-    members = _write(Evidence(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
+    members = _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
     assert "cannot be read" in members["config.toml"]
 
 
 def test_says_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"cannot be written: No such file"):
-        _write(Evidence(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
+        _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
 
 
 NO_STARS = st.characters(exclude_characters=MASK)

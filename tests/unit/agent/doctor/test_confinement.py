@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.doctor.checks.network import confinement
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from collectors.contract import Confinement, NetworkFacts
 
 
@@ -19,7 +19,7 @@ from collectors.contract import Confinement, NetworkFacts
 )
 def test_says_how_the_collector_was_held(told: Confinement, status: str, says: str) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
-    evidence = Evidence(facts=NetworkFacts(scope="device", confinement=told, **facts))
+    evidence = Context(facts=NetworkFacts(scope="device", confinement=told, **facts))
     finding = confinement(evidence)
     assert finding.status == status
     assert says in finding.detail

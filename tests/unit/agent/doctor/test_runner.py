@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent.doctor.check import Check, Finding, Outcome, fail, ok, skipped, warn
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.judgement import is_well
 from agent.doctor.runner import examine
 
 
 def check(
     name: str,
-    found: Finding | Callable[[Evidence], Finding],
+    found: Finding | Callable[[Context], Finding],
     depends_on: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
     deadline_s: float = 5.0,
@@ -24,7 +24,7 @@ def check(
 
 
 def examined(*checks: Check, total_s: float = 5.0) -> dict[str, Outcome]:
-    outcomes = examine(checks, Evidence(), total_s=total_s)
+    outcomes = examine(checks, Context(), total_s=total_s)
     assert [o.name for o in outcomes] == [c.name for c in checks]
     return {o.name: o for o in outcomes}
 
@@ -60,8 +60,8 @@ def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
 def test_after_only_orders() -> None:
     seen: list[str] = []
 
-    def note(name: str, finding: Finding) -> Callable[[Evidence], Finding]:
-        def run(_: Evidence) -> Finding:
+    def note(name: str, finding: Finding) -> Callable[[Context], Finding]:
+        def run(_: Context) -> Finding:
             seen.append(name)
             return finding
 
@@ -105,7 +105,7 @@ def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
 
 
 def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.Event) -> None:
-    def hang(_: Evidence) -> Finding:
+    def hang(_: Context) -> Finding:
         release.wait()
         return ok("too late")
 
@@ -118,7 +118,7 @@ def test_a_check_that_hangs_is_given_up_and_its_own_fix_told(release: threading.
 
 
 def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
-    def hang(_: Evidence) -> Finding:
+    def hang(_: Context) -> Finding:
         release.wait()
         return ok("too late")
 
@@ -132,7 +132,7 @@ def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) 
 def test_independent_checks_run_beside_each_other() -> None:
     barrier = threading.Barrier(4, timeout=5)
 
-    def meet(_: Evidence) -> Finding:
+    def meet(_: Context) -> Finding:
         barrier.wait()
         return ok("met")
 
@@ -141,7 +141,7 @@ def test_independent_checks_run_beside_each_other() -> None:
 
 
 def test_a_check_that_breaks_is_a_finding() -> None:
-    def broken(_: Evidence) -> Finding:
+    def broken(_: Context) -> Finding:
         raise RuntimeError("oops")
 
     found = examined(check("a", broken))["a"]

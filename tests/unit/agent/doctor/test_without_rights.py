@@ -3,7 +3,7 @@
 import pytest
 
 from agent.doctor.check import Check, Finding, Outcome, fail, ok, unseen
-from agent.doctor.context import Evidence
+from agent.doctor.context import Context
 from agent.doctor.judgement import is_well, is_whole
 from agent.doctor.processes import is_agent
 from agent.doctor.runner import examine
@@ -41,7 +41,7 @@ def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = F
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[Outcome, ...]]:
-    outcomes = examine(checks, Evidence(environment={}))
+    outcomes = examine(checks, Context(environment={}))
     return {outcome.name: outcome.status for outcome in outcomes}, outcomes
 
 

@@ -3,18 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.tasks.harness import House, house
+from tests.unit.agent.tasks.harness import Harness, harness
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[House]:
+async def home(tmp_path: Path) -> AsyncIterator[Harness]:
     """A bound device at work."""
-    with house(tmp_path) as made:
+    with harness(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-async def stranger(tmp_path: Path) -> AsyncIterator[House]:
+async def stranger(tmp_path: Path) -> AsyncIterator[Harness]:
     """A device without a binding."""
-    with house(tmp_path, bound=False) as made:
+    with harness(tmp_path, bound=False) as made:
         yield made

@@ -22,18 +22,18 @@ from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.receive import Receiver
-from agent.tasks.session.binding_state import Standing
-from agent.tasks.session.circuit_breaker import Link
+from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.enrollment import Enrollment, Place
 from agent.tasks.submit import Submitter
 from agent.wire.codec import validate
 from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.fake_clock import FakeClock
-from tests.fakes.fake_service_client import FakeFacade
+from tests.fakes.fake_service_client import FakeServiceClient
 from tests.unit.agent.samples import BASE_URL, command, record
 
 
-class House:
+class Harness:
     """Every part that a task may need. ``bound`` begins with a confirmed binding."""
 
     def __init__(
@@ -50,20 +50,22 @@ class House:
         self.state.prepare()
         self.key_file = path / "api-key"
         self.key_file.write_text("key-1")
-        self.facade = FakeFacade(self.clock.now)
+        self.client = FakeServiceClient(self.clock.now)
         self.changes = 0
         self.health = HealthBoard(self.clock, self._changed)
-        self.link = Link(self.clock, Random(7), self.health, ApiKeySource(self.key_file, None))
+        self.breaker = CircuitBreaker(
+            self.clock, Random(7), self.health, ApiKeySource(self.key_file, None)
+        )
         self.identity = Identity(self.state)
         self.record_file = DeviceRecordFile(self.state)
         device = DeviceRecord(legacy_install_id="install-1")
         if bound:
             instance = self.identity.load_or_create().instance_id
-            self.facade.record = record(instance_id=instance)
-            device = device.model_copy(update={"binding": self.binding(self.facade.record)})
-        self.standing = Standing(self.record_file, device, base_url=BASE_URL)
+            self.client.record = record(instance_id=instance)
+            device = device.model_copy(update={"binding": self.binding(self.client.record)})
+        self.binding_state = BindingState(self.record_file, device, base_url=BASE_URL)
         if bound:
-            self.standing.confirm()
+            self.binding_state.confirm()
         self.enrollment = Enrollment(
             place=Place(
                 "loc-0001",
@@ -71,9 +73,9 @@ class House:
                 validate({"on_revoked": on_revoked}, EnrollmentConfig),
             ),
             identity=self.identity,
-            facade=self.facade,
-            link=self.link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self.breaker,
+            binding_state=self.binding_state,
             health=self.health,
             clock=self.clock,
             rng=Random(8),
@@ -84,9 +86,9 @@ class House:
         self.ledger = Ledger(self.database, self.journal, self.outbox)
         self.executor_wakes = 0
         self.acknowledger = Acknowledger(
-            facade=self.facade,
-            link=self.link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self.breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             journal=self.journal,
             clock=self.clock,
@@ -95,9 +97,9 @@ class House:
         self.receiver = Receiver(
             delivery=delivery,
             poll_interval_s=15,
-            facade=self.facade,
-            link=self.link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self.breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             journal=self.journal,
             health=self.health,
@@ -108,9 +110,9 @@ class House:
         )
         self.submitter = Submitter(
             limits=limits or Limits(),
-            facade=self.facade,
-            link=self.link,
-            standing=self.standing,
+            client=self.client,
+            breaker=self.breaker,
+            binding_state=self.binding_state,
             enrollment=self.enrollment,
             acknowledger=self.acknowledger,
             journal=self.journal,
@@ -122,7 +124,12 @@ class House:
             rng=Random(10),
         )
         self.heartbeat = Heartbeat(
-            self.facade, self.link, self.standing, self.enrollment, self.health, foreground=False
+            self.client,
+            self.breaker,
+            self.binding_state,
+            self.enrollment,
+            self.health,
+            foreground=False,
         )
 
     @staticmethod
@@ -159,8 +166,8 @@ class House:
 
 
 @contextlib.contextmanager
-def house(path: Path, **changes: object) -> Iterator[House]:
-    made = House(path, **changes)  # type: ignore[arg-type]
+def harness(path: Path, **changes: object) -> Iterator[Harness]:
+    made = Harness(path, **changes)  # type: ignore[arg-type]
     try:
         yield made
     finally:

@@ -9,14 +9,14 @@ from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest
 from tests.unit.agent.samples import BINDING, NOW, command
-from tests.unit.agent.tasks.harness import House, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 
-def told(home: House) -> list[tuple[int, str]]:
-    return [(sent.request_id.int, sent.status) for sent in home.facade.named("acknowledge")]
+def told(home: Harness) -> list[tuple[int, str]]:
+    return [(sent.request_id.int, sent.status) for sent in home.client.named("acknowledge")]
 
 
-async def test_what_was_received_is_acknowledged_in_order(home: House) -> None:
+async def test_what_was_received_is_acknowledged_in_order(home: Harness) -> None:
     for number in (1, 2, 3):
         home.clock.advance(1)
         home.requested(number=number)
@@ -25,11 +25,11 @@ async def test_what_was_received_is_acknowledged_in_order(home: House) -> None:
         await until(lambda: len(home.journal.in_state(State.ACKNOWLEDGED)) == 3)
 
     assert told(home) == [(1, "received"), (2, "received"), (3, "received")]
-    assert {sent.binding_id for sent in home.facade.named("acknowledge")} == {BINDING}
+    assert {sent.binding_id for sent in home.client.named("acknowledge")} == {BINDING}
     assert home.executor_wakes >= 3
 
 
-async def test_it_waits_to_be_woken(home: House) -> None:
+async def test_it_waits_to_be_woken(home: Harness) -> None:
     async with running(home.acknowledger.run):
         await settle()
         home.requested()
@@ -39,9 +39,9 @@ async def test_it_waits_to_be_woken(home: House) -> None:
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_a_lost_answer_is_asked_for_again(home: House) -> None:
+async def test_a_lost_answer_is_asked_for_again(home: Harness) -> None:
     home.requested()
-    home.facade.script["acknowledge"].extend([Unavailable("connection-lost", "cut")] * 3)
+    home.client.script["acknowledge"].extend([Unavailable("connection-lost", "cut")] * 3)
 
     async with running(home.acknowledger.run):
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
@@ -52,9 +52,9 @@ async def test_a_lost_answer_is_asked_for_again(home: House) -> None:
 @pytest.mark.parametrize(
     "error", [Refused(409, None, "gone by"), BodyRejected(400, "gone by"), BodyTooLarge("gone by")]
 )
-async def test_a_request_that_is_not_wanted_ends(home: House, error: ServiceError) -> None:
+async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceError) -> None:
     home.requested()
-    home.facade.script["acknowledge"].append(error)
+    home.client.script["acknowledge"].append(error)
 
     async with running(home.acknowledger.run, home.enrollment.run):
         await until(lambda: home.entry().state is State.REJECTED)
@@ -62,11 +62,11 @@ async def test_a_request_that_is_not_wanted_ends(home: House, error: ServiceErro
 
     assert home.entry().detail == "gone by"
     asked = 1 + isinstance(error, Refused)  # at the start, and in doubt
-    assert len(home.facade.named("current")) == asked
-    assert home.standing.may_work
+    assert len(home.client.named("current")) == asked
+    assert home.binding_state.may_work
 
 
-async def test_a_request_that_ran_out_is_not_acknowledged(home: House) -> None:
+async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None:
     home.journal.add(command(1, expires_at=NOW), NOW)
     home.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
 
@@ -77,26 +77,26 @@ async def test_a_request_that_ran_out_is_not_acknowledged(home: House) -> None:
     assert told(home) == [(2, "received")]
 
 
-async def test_the_service_clock_decides_what_ran_out(home: House) -> None:
-    home.facade.skew = ClockSkew(timedelta(hours=-2))
+async def test_the_service_clock_decides_what_ran_out(home: Harness) -> None:
+    home.client.skew = ClockSkew(timedelta(hours=-2))
     home.journal.add(command(1, expires_at=NOW - timedelta(hours=1)), NOW)
 
     async with running(home.acknowledger.run):
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_nothing_is_acknowledged_without_a_binding(home: House) -> None:
+async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
     home.requested()
-    home.standing.revoke()
+    home.binding_state.revoke()
 
     async with running(home.acknowledger.run):
         await settle()
         assert told(home) == []
-        home.standing.confirm()
+        home.binding_state.confirm()
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_the_start_of_a_collection_is_told(home: House) -> None:
+async def test_the_start_of_a_collection_is_told(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
 
     assert await home.acknowledger.tell(entry, "running") is None
@@ -104,7 +104,7 @@ async def test_the_start_of_a_collection_is_told(home: House) -> None:
     assert told(home) == [(1, "running")]
 
 
-async def test_a_request_at_which_the_service_fails_is_put_off(home: House) -> None:
+async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) -> None:
     for number in (1, 2):
         home.clock.advance(1)
         home.requested(number=number)
@@ -116,7 +116,7 @@ async def test_a_request_at_which_the_service_fails_is_put_off(home: House) -> N
             return Unavailable("server-error", "500")
         return AcknowledgeReply(accepted=True, status=request.status)
 
-    home.facade.always["acknowledge"] = answer
+    home.client.always["acknowledge"] = answer
 
     async def beat() -> None:
         while True:

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from agent.adapters.collector_process import Collected
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.config.model import LocalConfig
 from agent.errors import Refused, Unavailable
 from agent.rules.clock_skew import ClockSkew
@@ -29,7 +29,7 @@ from collectors.contract import Failure, Field, Job
 from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, nothing_told
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
-from tests.unit.agent.tasks.harness import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 ENVIRONMENT = environment_of(
     agent_version="0.1.0",
@@ -42,10 +42,10 @@ ENVIRONMENT = environment_of(
 
 
 @dataclass
-class Workshop:
+class ExecutorHarness:
     """A house with an executor in it."""
 
-    home: House
+    home: Harness
     executor: Executor
     collectors: FakeCollectors
     said: list[str]
@@ -59,14 +59,14 @@ class Workshop:
         return document
 
     def told(self) -> list[str]:
-        return [sent.status for sent in self.home.facade.named("acknowledge")]
+        return [sent.status for sent in self.home.client.named("acknowledge")]
 
 
-def workshop_in(home: House, settings: LocalConfig) -> Workshop:
+def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
     collectors, said, sends = FakeCollectors(), [], []
     maker = ReportMaker(
         config=settings,
-        standing=home.standing,
+        binding_state=home.binding_state,
         clock=home.clock,
         environment=ENVIRONMENT,
         agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
@@ -85,25 +85,25 @@ def workshop_in(home: House, settings: LocalConfig) -> Workshop:
         collection=collection,
         min_interval_s=settings.limits.min_collection_interval_seconds,
         acknowledger=home.acknowledger,
-        standing=home.standing,
+        binding_state=home.binding_state,
         journal=home.journal,
         ledger=home.ledger,
         clock=home.clock,
-        skew=lambda: home.facade.skew,
+        skew=lambda: home.client.skew,
         has_room=lambda size: home.outbox.has_room(size, settings.limits.outbox_max_bytes),
         wake_submitter=lambda: sends.append(1),
         on_activity=lambda: said.append(executor.activity),
     )
-    return Workshop(home, executor, collectors, said, sends)
+    return ExecutorHarness(home, executor, collectors, said, sends)
 
 
 @pytest.fixture
-async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
-    with house(tmp_path) as home:
+async def workshop(tmp_path: Path) -> AsyncIterator[ExecutorHarness]:
+    with harness(tmp_path) as home:
         yield workshop_in(home, config())
 
 
-async def test_a_request_is_run_and_reported(workshop: Workshop) -> None:
+async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async with running(workshop.executor.run):
@@ -124,7 +124,7 @@ async def test_a_request_is_run_and_reported(workshop: Workshop) -> None:
     decode(json.dumps(report["report"]), NetworkPayload)
 
 
-async def test_what_is_done_is_said(workshop: Workshop) -> None:
+async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async with running(workshop.executor.run):
@@ -136,7 +136,7 @@ async def test_what_is_done_is_said(workshop: Workshop) -> None:
     assert workshop.executor.activity == IDLE
 
 
-async def test_requests_run_one_at_a_time_in_their_order(workshop: Workshop) -> None:
+async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await settle()
         for number in (1, 2, 3):
@@ -146,11 +146,11 @@ async def test_requests_run_one_at_a_time_in_their_order(workshop: Workshop) -> 
         await until(lambda: len(workshop.home.journal.in_state(State.REPORTED)) == 3)
 
     assert workshop.collectors.most_at_once == 1
-    reported = workshop.home.facade.named("acknowledge")
+    reported = workshop.home.client.named("acknowledge")
     assert [sent.request_id.int for sent in reported] == [1, 2, 3]
 
 
-async def test_what_waits_is_answered_from_one_collection(workshop: Workshop) -> None:
+async def test_what_waits_is_answered_from_one_collection(workshop: ExecutorHarness) -> None:
     for number in range(1, 21):
         workshop.home.requested(Event.ACCEPTED, number=number)
     workshop.executor.schedule("network")
@@ -173,7 +173,9 @@ async def test_what_waits_is_answered_from_one_collection(workshop: Workshop) ->
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_between_two_collections_of_a_kind_there_is_a_least_time(workshop: Workshop) -> None:
+async def test_between_two_collections_of_a_kind_there_is_a_least_time(
+    workshop: ExecutorHarness,
+) -> None:
     home, began = workshop.home, workshop.home.clock.elapsed_s
     home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
@@ -190,7 +192,9 @@ async def test_between_two_collections_of_a_kind_there_is_a_least_time(workshop:
     assert home.clock.elapsed_s - began == 10
 
 
-async def test_a_second_collection_waits_for_what_is_being_acknowledged(workshop: Workshop) -> None:
+async def test_a_second_collection_waits_for_what_is_being_acknowledged(
+    workshop: ExecutorHarness,
+) -> None:
     home = workshop.home
     home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
@@ -216,7 +220,7 @@ async def test_a_second_collection_waits_for_what_is_being_acknowledged(workshop
 
 async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
-    with house(tmp_path, limits=settings.limits) as home:
+    with harness(tmp_path, limits=settings.limits) as home:
         workshop = workshop_in(home, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
         workshop.collectors.script.append(
@@ -242,7 +246,9 @@ async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -
         assert "reports-dropped" not in home.codes()
 
 
-async def test_a_stop_among_many_reports_begins_anew_with_the_rest(workshop: Workshop) -> None:
+async def test_a_stop_among_many_reports_begins_anew_with_the_rest(
+    workshop: ExecutorHarness,
+) -> None:
     for number in range(1, 201):
         workshop.home.requested(Event.ACCEPTED, number=number)
     async with running(workshop.executor.run):
@@ -256,10 +262,10 @@ async def test_a_stop_among_many_reports_begins_anew_with_the_rest(workshop: Wor
 
 
 async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
-    with house(tmp_path) as home:
-        assert home.facade.record is not None
-        home.standing.adopt(
-            home.facade.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
+    with harness(tmp_path) as home:
+        assert home.client.record is not None
+        home.binding_state.adopt(
+            home.client.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
         )
         workshop = workshop_in(home, config())
         home.requested(Event.ACCEPTED)
@@ -270,7 +276,7 @@ async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: P
         assert said == "ü" * 1023 + "…"
 
 
-async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
+async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await settle()
         workshop.executor.schedule("application")
@@ -286,7 +292,7 @@ async def test_a_scheduled_report_has_no_request(workshop: Workshop) -> None:
     assert payload.snapshot.fields[0].key == "agent.version"
 
 
-async def test_requests_go_before_the_schedule(workshop: Workshop) -> None:
+async def test_requests_go_before_the_schedule(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.executor.schedule("application")
 
@@ -296,20 +302,20 @@ async def test_requests_go_before_the_schedule(workshop: Workshop) -> None:
     assert [job.kind for job in workshop.collectors.jobs] == ["network", "application"]
 
 
-async def test_a_request_that_ran_out_is_not_run(workshop: Workshop) -> None:
+async def test_a_request_that_ran_out_is_not_run(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await settle()
         workshop.home.requested(Event.ACCEPTED)
-        workshop.home.facade.skew = ClockSkew(timedelta(hours=1))
+        workshop.home.client.skew = ClockSkew(timedelta(hours=1))
         workshop.executor.wake()
         await until(lambda: workshop.home.entry().state is State.EXPIRED)
 
     assert workshop.collectors.jobs == []
 
 
-async def test_a_request_that_is_no_longer_wanted_is_not_run(workshop: Workshop) -> None:
+async def test_a_request_that_is_no_longer_wanted_is_not_run(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.facade.script["acknowledge"].append(Refused(409, None, "withdrawn"))
+    workshop.home.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REJECTED)
@@ -318,9 +324,9 @@ async def test_a_request_that_is_no_longer_wanted_is_not_run(workshop: Workshop)
     assert workshop.collectors.jobs == []
 
 
-async def test_a_silent_service_does_not_delay_the_collection(workshop: Workshop) -> None:
+async def test_a_silent_service_does_not_delay_the_collection(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.facade.always["acknowledge"] = TimeoutError()
+    workshop.home.client.always["acknowledge"] = TimeoutError()
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -328,7 +334,7 @@ async def test_a_silent_service_does_not_delay_the_collection(workshop: Workshop
     assert not workshop.home.entry().running_acknowledged
 
 
-async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: Workshop) -> None:
+async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.collectors.script.append(nothing_told())
 
@@ -342,7 +348,7 @@ async def test_a_collection_that_told_nothing_is_a_failed_report(workshop: Works
     assert workshop.home.codes() == {"collector-failed"}
 
 
-async def test_a_collection_that_broke_off_is_a_partial_report(workshop: Workshop) -> None:
+async def test_a_collection_that_broke_off_is_a_partial_report(workshop: ExecutorHarness) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
     workshop.collectors.script.append(Collected(broken, "killed"))
     workshop.home.requested(Event.ACCEPTED)
@@ -359,7 +365,7 @@ async def test_a_collection_that_broke_off_is_a_partial_report(workshop: Worksho
 
 @pytest.mark.parametrize("kind", ["network", "application"])
 async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: Any) -> None:
-    with house(tmp_path) as home:
+    with harness(tmp_path) as home:
         workshop = workshop_in(home, config(**{kind: {"enabled": False}}))
         home.journal.add(command(1, kind), NOW)
         home.journal.move(home.entry(), Event.ACCEPTED, NOW)
@@ -379,7 +385,7 @@ async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: 
 
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
-    with house(tmp_path) as home:
+    with harness(tmp_path) as home:
         workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
         found = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
@@ -398,7 +404,7 @@ async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> N
 # --------------------------------------------------------------- stops and crashes
 
 
-async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: Workshop) -> None:
+async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.collectors.holds = True
     async with running(workshop.executor.run):
@@ -410,13 +416,13 @@ async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: Workshop) -
     assert workshop.executor.activity == IDLE
 
 
-async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: Workshop) -> None:
+async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async def silence(_: object) -> None:
         await asyncio.Event().wait()
 
-    workshop.home.facade.always["acknowledge"] = silence
+    workshop.home.client.always["acknowledge"] = silence
     async with running(workshop.executor.run):
         await until(lambda: workshop.told() == ["running"])
 
@@ -445,7 +451,7 @@ async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: Workshop) -
     ],
 )
 async def test_what_a_start_makes_of_each_row(  # noqa: PLR0917
-    workshop: Workshop,
+    workshop: ExecutorHarness,
     events: tuple[Event, ...],
     is_expired: bool,
     after: State,
@@ -454,7 +460,7 @@ async def test_what_a_start_makes_of_each_row(  # noqa: PLR0917
 ) -> None:
     workshop.home.requested(*events)
     if is_expired:
-        workshop.home.facade.skew = ClockSkew(timedelta(hours=1))
+        workshop.home.client.skew = ClockSkew(timedelta(hours=1))
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is after)
@@ -471,7 +477,9 @@ async def test_what_a_start_makes_of_each_row(  # noqa: PLR0917
         )
 
 
-async def test_a_report_that_was_written_is_sent_and_never_made_again(workshop: Workshop) -> None:
+async def test_a_report_that_was_written_is_sent_and_never_made_again(
+    workshop: ExecutorHarness,
+) -> None:
     workshop.home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -486,21 +494,21 @@ async def test_a_report_that_was_written_is_sent_and_never_made_again(workshop: 
     assert workshop.report() == before
 
 
-async def test_nothing_runs_without_a_binding(workshop: Workshop) -> None:
+async def test_nothing_runs_without_a_binding(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.standing.revoke()
+    workshop.home.binding_state.revoke()
 
     async with running(workshop.executor.run):
         await settle()
         assert workshop.collectors.jobs == []
-        workshop.home.standing.confirm()
+        workshop.home.binding_state.confirm()
         await until(lambda: workshop.home.entry().state is State.REPORTED)
 
 
-async def test_a_revocation_while_idle_stops_the_work(workshop: Workshop) -> None:
+async def test_a_revocation_while_idle_stops_the_work(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await settle()
-        workshop.home.standing.revoke()
+        workshop.home.binding_state.revoke()
         workshop.home.requested(Event.ACCEPTED)
         workshop.executor.wake()
         await settle()
@@ -513,7 +521,7 @@ async def test_a_revocation_while_idle_stops_the_work(workshop: Workshop) -> Non
     assert workshop.collectors.jobs == []
 
 
-async def test_what_was_handed_over_is_not_handed_over_again(workshop: Workshop) -> None:
+async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -528,7 +536,7 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: Workshop)
     assert workshop.home.outbox.oldest() is None
 
 
-async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: Workshop) -> None:
+async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: ExecutorHarness) -> None:
     """Facts of another kind than the job's are a bug: it must not run for ever."""
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
@@ -544,10 +552,10 @@ async def test_a_broken_report_is_tried_once_more_and_then_told(workshop: Worksh
 
 
 async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
-    workshop: Workshop,
+    workshop: ExecutorHarness,
 ) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    with workshop.home.database.transaction(Moment.COUNTED) as connection:
+    with workshop.home.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
@@ -555,7 +563,7 @@ async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
     with pytest.raises(sqlite3.Error, match="no room"):
         await asyncio.wait_for(workshop.executor.run(), 5)
     assert workshop.home.entry().state is State.RUNNING
-    with workshop.home.database.transaction(Moment.COUNTED) as connection:
+    with workshop.home.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("DROP TRIGGER full")
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -563,9 +571,9 @@ async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
     assert workshop.report()["outcome"] == "completed"
 
 
-async def test_an_outage_during_the_collection_does_not_matter(workshop: Workshop) -> None:
+async def test_an_outage_during_the_collection_does_not_matter(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.facade.script["acknowledge"].extend([Unavailable("timeout", "silence")] * 3)
+    workshop.home.client.script["acknowledge"].extend([Unavailable("timeout", "silence")] * 3)
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
@@ -603,7 +611,7 @@ def test_facts_of_another_kind_are_a_bug(job: Job, kind: str) -> None:
         payload_of(job, good_facts(kind), (), CONTEXT)
 
 
-async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: House) -> None:
+async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: Harness) -> None:
     workshop = workshop_in(stranger, config())
     maker_has_no_binding = workshop.executor._collection()
 
@@ -611,7 +619,7 @@ async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: House) ->
         (await maker_has_no_binding.gather("network")).answer(None)
 
 
-async def test_every_report_has_an_id_of_its_own(workshop: Workshop) -> None:
+async def test_every_report_has_an_id_of_its_own(workshop: ExecutorHarness) -> None:
     collection = workshop.executor._collection()
 
     gathered = await collection.gather("application")

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.service_client import CommandStream
 from agent.errors import (
     BodyRejected,
@@ -26,7 +26,7 @@ from agent.tasks.receive import (
 from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
-from tests.unit.agent.tasks.harness import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 
 def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
@@ -45,13 +45,13 @@ def lasting(*frames: Frame) -> CommandStream:
     return CommandStream(True, for_ever(*frames))
 
 
-def known(home: House) -> list[int]:
+def known(home: Harness) -> list[int]:
     return [entry.request_id.int for entry in home.journal.in_state(State.RECEIVED)]
 
 
 @pytest.mark.parametrize("answer", [polled, streamed, lasting])
-async def test_commands_are_written_down(home: House, answer: object) -> None:
-    home.facade.script["onCommands"].append(
+async def test_commands_are_written_down(home: Harness, answer: object) -> None:
+    home.client.script["onCommands"].append(
         answer(frame(command(1), command(2)), frame(), frame(command(3)))  # type: ignore[operator]
     )
 
@@ -63,7 +63,7 @@ async def test_commands_are_written_down(home: House, answer: object) -> None:
     assert home.codes() == set()
 
 
-async def test_a_command_that_comes_again_is_known(home: House) -> None:
+async def test_a_command_that_comes_again_is_known(home: Harness) -> None:
     for _ in range(3):
         home.receiver.take(frame(command(1)))
 
@@ -71,7 +71,7 @@ async def test_a_command_that_comes_again_is_known(home: House) -> None:
     assert known(home) == [1]
 
 
-async def test_a_request_that_lost_its_acknowledgement_is_acknowledged_again(home: House) -> None:
+async def test_a_request_that_lost_its_acknowledgement_is_acknowledged_again(home: Harness) -> None:
     home.requested(Event.ACCEPTED)
 
     home.receiver.take(frame(command(1)))
@@ -101,7 +101,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
     ],
 )
 async def test_a_known_request_is_acknowledged_again_and_never_run_again(
-    home: House, events: tuple[Event, ...], status: str, told: list[str]
+    home: Harness, events: tuple[Event, ...], status: str, told: list[str]
 ) -> None:
     before = home.requested(*events)
 
@@ -116,11 +116,11 @@ async def test_a_known_request_is_acknowledged_again_and_never_run_again(
             await settle()
 
     assert home.entry() == before
-    assert [sent.status for sent in home.facade.named("acknowledge")] == told
+    assert [sent.status for sent in home.client.named("acknowledge")] == told
     assert home.receiver.received == 0
 
 
-async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: House) -> None:
+async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: Harness) -> None:
     home.requested(*SUBMITTED)
     async with running(home.acknowledger.run):
         for _ in range(600):
@@ -128,22 +128,22 @@ async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: 
             await settle(5)
             home.clock.advance(1)
 
-    assert len(home.facade.named("acknowledge")) == 10
+    assert len(home.client.named("acknowledge")) == 10
 
 
-async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: House) -> None:
+async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: Harness) -> None:
     home.requested(*SUBMITTED)
-    home.facade.always["acknowledge"] = Refused(409, None, "finished")
+    home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):
         home.receiver.take(frame(command(1)))
-        await until(lambda: len(home.facade.named("acknowledge")) == 1)
+        await until(lambda: len(home.client.named("acknowledge")) == 1)
         await settle()
 
-    assert len(home.facade.named("current")) == 1, "at the start"
+    assert len(home.client.named("current")) == 1, "at the start"
     assert home.entry().state is State.SUBMITTED
 
 
-async def test_what_is_for_others_is_counted_and_no_problem(home: House) -> None:
+async def test_what_is_for_others_is_counted_and_no_problem(home: Harness) -> None:
     home.receiver.take(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
     assert known(home) == [2]
@@ -151,7 +151,7 @@ async def test_what_is_for_others_is_counted_and_no_problem(home: House) -> None
     assert home.codes() == set()
 
 
-async def test_what_cannot_be_read_is_counted_and_said_once(home: House) -> None:
+async def test_what_cannot_be_read_is_counted_and_said_once(home: Harness) -> None:
     for number in range(100):
         home.receiver.take(frame(command(2), rejected=(f"kind: unknown {number}",)))
 
@@ -162,7 +162,7 @@ async def test_what_cannot_be_read_is_counted_and_said_once(home: House) -> None
     assert home.changes == 1
 
 
-async def test_what_had_run_out_is_counted_and_not_written_down(home: House) -> None:
+async def test_what_had_run_out_is_counted_and_not_written_down(home: Harness) -> None:
     home.receiver.take(frame(command(1, expires_at=home.clock.now())))
 
     assert home.journal.get(UUID(int=1)) is None
@@ -181,14 +181,14 @@ REFUSALS: list[ServiceError] = [
 
 @pytest.mark.parametrize("error", REFUSALS, ids=[str(e) for e in REFUSALS])
 async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
-    home: House, error: ServiceError
+    home: Harness, error: ServiceError
 ) -> None:
-    home.facade.always["onCommands"] = lambda stream: error if stream else polled()
+    home.client.always["onCommands"] = lambda stream: error if stream else polled()
     home.clock.limit_s = 1500
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
 
-    asked = home.facade.named("onCommands")
+    asked = home.client.named("onCommands")
     assert asked[:2] == [True, False], "asked at once"
     assert 2 <= asked.count(True) <= 4
     assert asked.count(False) >= 80
@@ -197,40 +197,40 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
 
 
 async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> None:
-    with house(tmp_path, delivery="stream") as home:
-        home.facade.always["onCommands"] = Unavailable("server-error", "503")
+    with harness(tmp_path, delivery="stream") as home:
+        home.client.always["onCommands"] = Unavailable("server-error", "503")
         home.clock.limit_s = 600
         async with running(home.receiver.run):
             await home.clock.is_at_limit.wait()
 
-        assert set(home.facade.named("onCommands")) == {True}
-        assert home.link.is_up
+        assert set(home.client.named("onCommands")) == {True}
+        assert home.breaker.is_up
         assert home.codes() == {"server-error"}
 
 
-async def test_an_answer_that_cannot_be_read_is_left(home: House) -> None:
+async def test_an_answer_that_cannot_be_read_is_left(home: Harness) -> None:
     def garbage() -> CommandStream:
         return lasting(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
 
-    home.facade.always["onCommands"] = lambda _: garbage()
+    home.client.always["onCommands"] = lambda _: garbage()
     async with running(home.receiver.run):
-        await until(lambda: len(home.facade.named("onCommands")) == 7)
+        await until(lambda: len(home.client.named("onCommands")) == 7)
 
     assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), "three frames of each"
     assert home.clock.elapsed_s >= 4 + 8 + 16 + 32
     assert home.codes() == {"commands-unreadable"}
 
 
-async def test_the_acknowledger_is_woken(home: House) -> None:
+async def test_the_acknowledger_is_woken(home: Harness) -> None:
     async with running(home.acknowledger.run):
         await settle()
         home.receiver.take(frame(command(1)))
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
-    assert home.facade.named("acknowledge")[0].binding_id == BINDING
+    assert home.client.named("acknowledge")[0].binding_id == BINDING
 
 
-async def test_polling_keeps_its_period(home: House) -> None:
+async def test_polling_keeps_its_period(home: Harness) -> None:
     home.clock.limit_s = 600
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
@@ -238,20 +238,20 @@ async def test_polling_keeps_its_period(home: House) -> None:
     assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
     assert len(set(home.clock.slept)) > 10, "jittered"
     assert home.receiver.now_by == "poll"
-    assert home.facade.open_streams == 0
+    assert home.client.open_streams == 0
 
 
 @pytest.mark.parametrize(("delivery", "asks"), [("auto", True), ("stream", True), ("poll", False)])
 async def test_what_is_asked_for(tmp_path: Path, delivery: str, asks: bool) -> None:
-    with house(tmp_path, delivery=delivery) as home:
+    with harness(tmp_path, delivery=delivery) as home:
         async with running(home.receiver.run):
-            await until(lambda: bool(home.facade.calls))
+            await until(lambda: bool(home.client.calls))
 
-        assert home.facade.calls[0] == ("onCommands", asks)
+        assert home.client.calls[0] == ("onCommands", asks)
 
 
-async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: House) -> None:
-    home.facade.always["onCommands"] = lambda _: streamed()
+async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: Harness) -> None:
+    home.client.always["onCommands"] = lambda _: streamed()
     home.clock.limit_s = 600
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
@@ -263,9 +263,9 @@ async def test_streams_that_end_at_once_are_asked_for_ever_more_slowly(home: Hou
     assert home.receiver.now_by == "stream"
 
 
-async def test_polling_in_between_ends_the_growth(home: House) -> None:
+async def test_polling_in_between_ends_the_growth(home: Harness) -> None:
     answers = [*[streamed() for _ in range(5)], polled(), streamed(), lasting()]
-    home.facade.script["onCommands"].extend(answers)
+    home.client.script["onCommands"].extend(answers)
     async with running(home.receiver.run):
         await until(lambda: len(home.clock.slept) == 7)
 
@@ -273,41 +273,41 @@ async def test_polling_in_between_ends_the_growth(home: House) -> None:
     assert home.clock.slept[6] <= 0.5
 
 
-async def test_a_stream_that_lasted_is_opened_again_at_once(home: House) -> None:
+async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> None:
     def long(_: object) -> CommandStream:
         home.clock.advance(3600)
         return streamed()
 
-    home.facade.always["onCommands"] = long
+    home.client.always["onCommands"] = long
     async with running(home.receiver.run):
         await until(lambda: len(home.clock.slept) >= 20)
 
     assert all(wait <= 0.5 for wait in home.clock.slept[:20])
 
 
-async def test_a_stream_that_breaks_keeps_what_came(home: House) -> None:
+async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
     broken = streamed(frame(command(1)), Unavailable("connection-lost", "cut"))
-    home.facade.script["onCommands"].extend([broken, streamed(frame(command(2)))])
+    home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])
 
     async with running(home.receiver.run):
         await until(lambda: home.receiver.received == 2)
 
     assert known(home) == [1, 2]
-    assert home.link.is_up
+    assert home.breaker.is_up
 
 
-async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: House) -> None:
+async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
     """Behind a call that is made during an outage everybody waits."""
-    home.facade.script["onCommands"].extend([polled(), Unavailable("timeout", "silence"), polled()])
+    home.client.script["onCommands"].extend([polled(), Unavailable("timeout", "silence"), polled()])
 
     async with running(home.receiver.run):
-        await until(lambda: len(home.facade.patience) >= 4)
+        await until(lambda: len(home.client.patience) >= 4)
 
-    assert home.facade.patience[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
+    assert home.client.patience[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
 
 
-async def test_an_outage_is_waited_out(home: House) -> None:
-    home.facade.script["onCommands"].extend(
+async def test_an_outage_is_waited_out(home: Harness) -> None:
+    home.client.script["onCommands"].extend(
         [Unavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
     )
 
@@ -320,87 +320,87 @@ async def test_an_outage_is_waited_out(home: House) -> None:
 @pytest.mark.parametrize(
     "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
 )
-async def test_a_refusal_is_no_reason_to_hurry(home: House, error: ServiceError) -> None:
-    home.facade.always["onCommands"] = error
+async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceError) -> None:
+    home.client.always["onCommands"] = error
     home.clock.limit_s = 600
     async with running(home.receiver.run, home.enrollment.run):
         await home.clock.is_at_limit.wait()
 
-    assert len(home.facade.calls) <= 30 * 10
-    assert len(home.facade.named("onCommands")) <= 15, "ever more slowly"
+    assert len(home.client.calls) <= 30 * 10
+    assert len(home.client.named("onCommands")) <= 15, "ever more slowly"
     if isinstance(error, Refused):
-        assert len(home.facade.named("current")) > 5, "each refusal raises a doubt"
+        assert len(home.client.named("current")) > 5, "each refusal raises a doubt"
 
 
-async def test_nobody_listens_without_a_binding(stranger: House) -> None:
+async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:
     async with running(stranger.receiver.run):
         await settle()
 
-    assert stranger.facade.calls == []
+    assert stranger.client.calls == []
 
 
-async def test_the_stream_of_a_lost_binding_is_left(home: House) -> None:
-    home.facade.always["onCommands"] = lambda _: lasting()
+async def test_the_stream_of_a_lost_binding_is_left(home: Harness) -> None:
+    home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
-        await until(lambda: home.facade.open_streams == 1)
+        await until(lambda: home.client.open_streams == 1)
         home.clock.limit_s = home.clock.elapsed_s + 60
-        home.standing.revoke()
-        await until(lambda: home.facade.open_streams == 0)
+        home.binding_state.revoke()
+        await until(lambda: home.client.open_streams == 0)
         await settle()
-        assert len(home.facade.calls) == 1, "revoked: nobody listens"
-        home.standing.confirm()
-        await until(lambda: home.facade.open_streams == 1)
+        assert len(home.client.calls) == 1, "revoked: nobody listens"
+        home.binding_state.confirm()
+        await until(lambda: home.client.open_streams == 1)
 
-    assert len(home.facade.calls) == 2
-    assert home.facade.open_streams == 0
+    assert len(home.client.calls) == 2
+    assert home.client.open_streams == 0
 
 
-async def test_a_bug_while_taking_is_not_hidden(home: House) -> None:
-    home.facade.always["onCommands"] = lambda _: streamed(KeyError("a bug"))
+async def test_a_bug_while_taking_is_not_hidden(home: Harness) -> None:
+    home.client.always["onCommands"] = lambda _: streamed(KeyError("a bug"))
 
     with pytest.raises(KeyError):
         await home.receiver.run()
 
-    assert home.facade.open_streams == 0
+    assert home.client.open_streams == 0
 
 
-async def test_an_old_stream_is_renewed(home: House) -> None:
-    home.facade.always["onCommands"] = lambda _: lasting()
+async def test_an_old_stream_is_renewed(home: Harness) -> None:
+    home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
-        await until(lambda: len(home.facade.calls) >= 3)
+        await until(lambda: len(home.client.calls) >= 3)
 
     assert home.clock.elapsed_s >= 2 * STREAM_RENEWED_AFTER_S
-    assert home.facade.open_streams == 0
+    assert home.client.open_streams == 0
 
 
-async def test_a_stream_that_may_be_dead_is_left_at_once(home: House) -> None:
-    home.facade.always["onCommands"] = lambda _: lasting()
+async def test_a_stream_that_may_be_dead_is_left_at_once(home: Harness) -> None:
+    home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
-        await until(lambda: home.facade.open_streams == 1)
+        await until(lambda: home.client.open_streams == 1)
         home.clock.limit_s = home.clock.elapsed_s + 60
         home.receiver.reconnect()
-        await until(lambda: len(home.facade.calls) == 2)
+        await until(lambda: len(home.client.calls) == 2)
 
 
-async def test_streams_that_break_again_and_again_are_said(home: House) -> None:
+async def test_streams_that_break_again_and_again_are_said(home: Harness) -> None:
     cut = Unavailable("connection-lost", "cut")
-    home.facade.script["onCommands"].extend([streamed(cut) for _ in range(10)])
+    home.client.script["onCommands"].extend([streamed(cut) for _ in range(10)])
 
     async with running(home.receiver.run):
         await until(lambda: "stream-broken" in home.codes())
         await until(lambda: "stream-broken" not in home.codes())
 
 
-async def test_a_rejection_is_said_until_it_is_over(home: House) -> None:
-    home.facade.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
+async def test_a_rejection_is_said_until_it_is_over(home: Harness) -> None:
+    home.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
 
     async with running(home.receiver.run):
         await until(lambda: "commands-rejected" in home.codes())
         await until(lambda: "commands-rejected" not in home.codes())
 
 
-async def test_a_flood_is_not_taken_and_said(home: House) -> None:
-    with home.database.transaction(Moment.REQUEST_ADDED) as connection:
+async def test_a_flood_is_not_taken_and_said(home: Harness) -> None:
+    with home.database.transaction(Failpoint.REQUEST_ADDED) as connection:
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
             " updated_at) VALUES (?, ?, 'network', ?, 'received', ?, ?)",

@@ -10,54 +10,54 @@ import pytest
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, StateError, Unavailable
 from agent.rules.clock_skew import ClockSkew
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
-from tests.unit.agent.tasks.harness import House, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 
-async def test_a_heartbeat_is_sent_for_the_binding(home: House) -> None:
+async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
     await home.heartbeat.beat()
 
-    (beat,) = home.facade.named("heartbeat")
+    (beat,) = home.client.named("heartbeat")
     assert (beat.binding_id, beat.foreground) == (BINDING, False)
     assert home.heartbeat.last_at == home.clock.now()
 
 
-async def test_nobody_beats_without_a_confirmed_binding(home: House, tmp_path: object) -> None:
-    home.standing.revoke()
+async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path: object) -> None:
+    home.binding_state.revoke()
 
     await home.heartbeat.beat()
 
-    assert home.facade.calls == []
+    assert home.client.calls == []
     assert home.heartbeat.last_at is None
 
 
-async def test_an_outage_delays_the_beat(home: House) -> None:
-    home.facade.script["heartbeat"].extend([Unavailable("timeout", "silence")] * 3)
+async def test_an_outage_delays_the_beat(home: Harness) -> None:
+    home.client.script["heartbeat"].extend([Unavailable("timeout", "silence")] * 3)
 
     await home.heartbeat.beat()
 
-    assert len(home.facade.named("heartbeat")) == 4
+    assert len(home.client.named("heartbeat")) == 4
     assert home.heartbeat.last_at is not None
 
 
-async def test_a_refused_beat_raises_a_doubt(home: House) -> None:
-    home.facade.always["heartbeat"] = Refused(404, None, "unknown binding")
+async def test_a_refused_beat_raises_a_doubt(home: Harness) -> None:
+    home.client.always["heartbeat"] = Refused(404, None, "unknown binding")
     async with running(home.enrollment.run):
         await settle()
-        home.facade.always["current"] = None
+        home.client.always["current"] = None
         await home.heartbeat.beat()
-        await until(lambda: home.standing.is_revoked)
+        await until(lambda: home.binding_state.is_revoked)
 
     assert "revoked" in home.codes()
 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
-async def test_a_rejected_beat_is_said(home: House, error: ServiceError) -> None:
-    home.facade.script["heartbeat"].append(error)
+async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> None:
+    home.client.script["heartbeat"].append(error)
 
     await home.heartbeat.beat()
 
     assert home.codes()
-    assert home.standing.may_work
+    assert home.binding_state.may_work
     await home.heartbeat.beat()
     assert home.codes() == set()
 
@@ -71,13 +71,13 @@ async def test_a_rejected_beat_is_said(home: House, error: ServiceError) -> None
         (-90, "90 minutes ahead of the service"),
     ],
 )
-async def test_a_wrong_clock_is_said(home: House, minutes: float, words: str | None) -> None:
-    home.facade.skew = ClockSkew(timedelta(minutes=minutes))
+async def test_a_wrong_clock_is_said(home: Harness, minutes: float, words: str | None) -> None:
+    home.client.skew = ClockSkew(timedelta(minutes=minutes))
 
     await home.heartbeat.beat()
 
     assert [p.detail for p in home.health.problems()] == ([words] if words else [])
-    home.facade.skew = ClockSkew()
+    home.client.skew = ClockSkew()
     await home.heartbeat.beat()
     assert home.codes() == set()
 
@@ -85,50 +85,50 @@ async def test_a_wrong_clock_is_said(home: House, minutes: float, words: str | N
 # --------------------------------------------------------------- standing
 
 
-async def test_a_loss_wakes_who_waits_for_it(home: House) -> None:
-    waiting = [asyncio.create_task(home.standing.wait_for_loss()) for _ in range(2)]
+async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:
+    waiting = [asyncio.create_task(home.binding_state.wait_for_loss()) for _ in range(2)]
     await settle()
     assert not any(task.done() for task in waiting)
 
-    home.standing.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
+    home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
 
     await asyncio.gather(*waiting)
-    assert home.standing.may_work
-    assert home.standing.binding_id == OTHER_BINDING
+    assert home.binding_state.may_work
+    assert home.binding_state.binding_id == OTHER_BINDING
 
 
-async def test_a_revocation_is_remembered_and_taken_back(home: House) -> None:
-    home.standing.revoke()
-    home.standing.revoke()
+async def test_a_revocation_is_remembered_and_taken_back(home: Harness) -> None:
+    home.binding_state.revoke()
+    home.binding_state.revoke()
     saved = home.record_file.load()
     assert saved is not None
     assert saved.is_revoked
-    assert not home.standing.may_work
+    assert not home.binding_state.may_work
 
-    home.standing.confirm()
+    home.binding_state.confirm()
 
     saved = home.record_file.load()
     assert saved is not None
     assert not saved.is_revoked
-    assert (await home.standing.wait_to_work()).binding_id == BINDING
+    assert (await home.binding_state.wait_to_work()).binding_id == BINDING
 
 
-async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: House) -> None:
+async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: Harness) -> None:
     (stranger.state.path / "device.json").mkdir()
 
     with pytest.raises(StateError):
-        stranger.standing.adopt(record(), "loc-0001")
+        stranger.binding_state.adopt(record(), "loc-0001")
 
-    assert stranger.standing.binding is None
-    assert stranger.standing.binding_id is None
-    assert not stranger.standing.may_work
+    assert stranger.binding_state.binding is None
+    assert stranger.binding_state.binding_id is None
+    assert not stranger.binding_state.may_work
 
 
-async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: House) -> None:
-    stranger.standing.confirm()
-    waiting = asyncio.create_task(asyncio.wait_for(stranger.standing.wait_to_work(), 0.05))
+async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: Harness) -> None:
+    stranger.binding_state.confirm()
+    waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_to_work(), 0.05))
 
-    stranger.standing.adopt(record(instance_id=UUID(int=3)), "loc-0001")
+    stranger.binding_state.adopt(record(instance_id=UUID(int=3)), "loc-0001")
 
     assert (await waiting).instance_id == UUID(int=3)
 
@@ -137,7 +137,7 @@ async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: House
 
 
 async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
-    home: House, caplog: pytest.LogCaptureFixture
+    home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")
     home.health.report("timeout", "no answer")
@@ -155,7 +155,7 @@ async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
 
 
 async def test_what_is_cleared_is_gone_and_said_once(
-    home: House, caplog: pytest.LogCaptureFixture
+    home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")
     home.health.report("clock-skew", "2 minutes")
@@ -169,6 +169,6 @@ async def test_what_is_cleared_is_gone_and_said_once(
     assert not home.health.holds("clock-skew")
 
 
-async def test_a_condition_must_be_declared(home: House) -> None:
+async def test_a_condition_must_be_declared(home: Harness) -> None:
     with pytest.raises(KeyError):
         home.health.report("surprise", "?")

@@ -15,12 +15,12 @@ from agent.rules.reports.sealing import LAST_TIER, Report, Sealed, report_of, se
 from agent.wire.device_operations import SubmitResultReply
 from tests.fixtures import payloads
 from tests.unit.agent.samples import BINDING, report
-from tests.unit.agent.tasks.harness import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 REPORT_ID = UUID(payloads.REPORT_ID)
 
 
-def queue_large(home: House) -> Item:
+def queue_large(home: Harness) -> Item:
     """Queue a full network report for request 1."""
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
     made = Report(
@@ -33,20 +33,20 @@ def queue_large(home: House) -> Item:
     return item
 
 
-def queue_small(home: House, number: int = 1) -> None:
+def queue_small(home: Harness, number: int = 1) -> None:
     made, sealed = report(number)
     home.ledger.hand_over(None, made, sealed, home.clock.now())
 
 
-def sent(home: House) -> list[bytes]:
-    return home.facade.named("submitResult")
+def sent(home: Harness) -> list[bytes]:
+    return home.client.named("submitResult")
 
 
-def is_empty(home: House) -> bool:
+def is_empty(home: Harness) -> bool:
     return home.outbox.depth().reports == 0
 
 
-async def test_a_report_is_sent_as_it_was_sealed(home: House) -> None:
+async def test_a_report_is_sent_as_it_was_sealed(home: Harness) -> None:
     item = queue_large(home)
 
     async with running(home.submitter.run):
@@ -56,7 +56,7 @@ async def test_a_report_is_sent_as_it_was_sealed(home: House) -> None:
     assert is_empty(home)
 
 
-async def test_what_is_queued_later_is_sent_when_woken(home: House) -> None:
+async def test_what_is_queued_later_is_sent_when_woken(home: Harness) -> None:
     async with running(home.submitter.run):
         await settle()
         queue_small(home)
@@ -66,7 +66,7 @@ async def test_what_is_queued_later_is_sent_when_woken(home: House) -> None:
     assert len(sent(home)) == 1
 
 
-async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: House) -> None:
+async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: Harness) -> None:
     for number in range(1, 6):
         home.clock.advance(1)
         queue_small(home, number)
@@ -87,9 +87,11 @@ async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: House) -
     "error",
     [Unavailable("timeout", "silence"), Throttled("later", 30), Unavailable("server-error", "500")],
 )
-async def test_an_outage_is_waited_out_with_the_same_bytes(home: House, error: Unavailable) -> None:
+async def test_an_outage_is_waited_out_with_the_same_bytes(
+    home: Harness, error: Unavailable
+) -> None:
     item = queue_large(home)
-    home.facade.script["submitResult"].extend([error] * 5)
+    home.client.script["submitResult"].extend([error] * 5)
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -98,12 +100,12 @@ async def test_an_outage_is_waited_out_with_the_same_bytes(home: House, error: U
     assert home.entry().state is State.SUBMITTED
 
 
-async def test_an_answer_about_another_report_is_not_believed(home: House) -> None:
+async def test_an_answer_about_another_report_is_not_believed(home: Harness) -> None:
     item = queue_large(home)
     other = SubmitResultReply(
         report_id=UUID(int=5), request_id=None, outcome="completed", tracker_status="sent"
     )
-    home.facade.script["submitResult"].append(other)
+    home.client.script["submitResult"].append(other)
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -111,13 +113,13 @@ async def test_an_answer_about_another_report_is_not_believed(home: House) -> No
     assert sent(home) == [item.body] * 2
 
 
-async def test_too_large_is_sent_smaller_until_it_fits(home: House) -> None:
+async def test_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
     item = queue_large(home)
     most = len(item.body) // 3
     agree = SubmitResultReply(
         report_id=REPORT_ID, request_id=UUID(int=1), outcome="failed", tracker_status="sent"
     )
-    home.facade.always["submitResult"] = lambda body: (
+    home.client.always["submitResult"] = lambda body: (
         BodyTooLarge("too large") if len(body) > most else agree
     )
 
@@ -132,9 +134,9 @@ async def test_too_large_is_sent_smaller_until_it_fits(home: House) -> None:
     assert home.wrecks() == []
 
 
-async def test_what_is_always_too_large_is_given_up_and_said(home: House) -> None:
+async def test_what_is_always_too_large_is_given_up_and_said(home: Harness) -> None:
     queue_large(home)
-    home.facade.always["submitResult"] = BodyTooLarge("too large")
+    home.client.always["submitResult"] = BodyTooLarge("too large")
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -146,9 +148,9 @@ async def test_what_is_always_too_large_is_given_up_and_said(home: House) -> Non
     assert home.database.counters()["reports_dropped"] == 1
 
 
-async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: House) -> None:
+async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: Harness) -> None:
     item = queue_large(home)
-    home.facade.script["submitResult"].append(BodyRejected(400, "endpoints.0.label: too long"))
+    home.client.script["submitResult"].append(BodyRejected(400, "endpoints.0.label: too long"))
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -166,9 +168,9 @@ async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: House) -> 
     assert (home.entry().state, home.entry().outcome) == (State.SUBMITTED, "failed")
 
 
-async def test_a_failed_report_that_is_rejected_too_is_given_up(home: House) -> None:
+async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -> None:
     queue_large(home)
-    home.facade.always["submitResult"] = BodyRejected(422, "no")
+    home.client.always["submitResult"] = BodyRejected(422, "no")
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -180,11 +182,11 @@ async def test_a_failed_report_that_is_rejected_too_is_given_up(home: House) -> 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
 async def test_a_body_that_is_no_report_is_given_up(
-    home: House, error: BodyRejected | BodyTooLarge
+    home: Harness, error: BodyRejected | BodyTooLarge
 ) -> None:
     made, _ = report()
     home.ledger.hand_over(None, made, Sealed(b"garbage", 0, "failed"), home.clock.now())
-    home.facade.always["submitResult"] = error
+    home.client.always["submitResult"] = error
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
@@ -193,9 +195,9 @@ async def test_a_body_that_is_no_report_is_given_up(
     assert home.codes() == {"reports-dropped"}
 
 
-async def test_a_report_that_is_refused_while_we_are_bound_is_kept_aside(home: House) -> None:
+async def test_a_report_that_is_refused_while_we_are_bound_is_kept_aside(home: Harness) -> None:
     item = queue_large(home)
-    home.facade.always["submitResult"] = Refused(409, None, "other bytes")
+    home.client.always["submitResult"] = Refused(409, None, "other bytes")
 
     async with running(home.submitter.run, home.enrollment.run):
         await until(lambda: is_empty(home))
@@ -206,13 +208,13 @@ async def test_a_report_that_is_refused_while_we_are_bound_is_kept_aside(home: H
     assert (home.entry().state, home.entry().detail) == (State.REJECTED, "other bytes")
 
 
-async def test_a_report_that_is_refused_after_a_revocation_waits(home: House) -> None:
+async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) -> None:
     item = queue_large(home)
-    home.facade.script["submitResult"].append(Refused(403, None, "revoked"))
-    home.facade.script["current"].extend([home.facade.record, None, None])
+    home.client.script["submitResult"].append(Refused(403, None, "revoked"))
+    home.client.script["current"].extend([home.client.record, None, None])
 
     async with running(home.submitter.run, home.enrollment.run):
-        await until(lambda: home.standing.is_revoked)
+        await until(lambda: home.binding_state.is_revoked)
         assert home.outbox.depth().reports == 1
         await until(lambda: is_empty(home))
 
@@ -221,24 +223,24 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: House) ->
     assert home.wrecks() == []
 
 
-async def test_the_start_is_told_before_the_end(home: House) -> None:
+async def test_the_start_is_told_before_the_end(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
     made, sealed = report(1, entry.request_id)
     home.ledger.hand_over(entry, made, sealed, home.clock.now())
-    home.facade.script["acknowledge"].append(Refused(409, None, "too late"))
+    home.client.script["acknowledge"].append(Refused(409, None, "too late"))
 
     async with running(home.submitter.run, home.enrollment.run):
         await until(lambda: is_empty(home))
 
-    operations = [name for name, _ in home.facade.calls if name != "current"]
+    operations = [name for name, _ in home.client.calls if name != "current"]
     assert operations == ["acknowledge", "submitResult"]
-    assert home.facade.named("acknowledge")[0].status == "running"
+    assert home.client.named("acknowledge")[0].status == "running"
     assert home.entry().running_acknowledged
 
 
 async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:
     limits = Limits(outbox_max_bytes=100_000, outbox_max_age_days=1)
-    with house(tmp_path, limits=limits) as home:
+    with harness(tmp_path, limits=limits) as home:
         queue_large(home)
         home.clock.advance(timedelta(days=1, seconds=1).total_seconds())
         queue_small(home, 2)
@@ -253,7 +255,7 @@ async def test_what_is_too_much_is_given_up_and_said(tmp_path: Path) -> None:
         assert len(sent(home)) == 1
 
 
-async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home: House) -> None:
+async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home: Harness) -> None:
     queue_large(home)
     home.clock.advance(1)
     queue_small(home, 2)
@@ -264,7 +266,7 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
         is_poison = sent_report.report_id == REPORT_ID and len(sent(home)) < 12
         return failing if is_poison else agreeing(sent_report)
 
-    home.facade.always["submitResult"] = answer
+    home.client.always["submitResult"] = answer
 
     async def beat() -> None:
         while True:

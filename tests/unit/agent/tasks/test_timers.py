@@ -21,7 +21,7 @@ from agent.tasks.status import StatusWriter, in_words
 from agent.tasks.timekeeper import Timekeeper
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
-from tests.unit.agent.tasks.harness import House, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 STATUS = DaemonStatus(
     version="0.1.0", pid=1, phase="running", started_at="", written_at="", config_path=None
@@ -172,7 +172,7 @@ class Disk(StateDirectory):
         return self.free
 
 
-async def test_scheduled_reports_leave_the_last_room_to_requests(home: House) -> None:
+async def test_scheduled_reports_leave_the_last_room_to_requests(home: Harness) -> None:
     disk, wanted = Disk(home.state.path), []
     floor = DiskFloor(disk, home.health, wanted.append)
 

@@ -25,7 +25,7 @@ from tests.lab.namespaces import entering
 from tests.paths import ROOT
 from tests.prerequisites import missing
 
-pytestmark = pytest.mark.calm
+pytestmark = pytest.mark.exclusive
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from controlplane.client.operations import (
     DETAIL_MAX,
     PAGES_MAX,
     REPLY_MAX_BYTES,
-    FacadeClient,
+    OperationsClient,
     connect,
     read_key,
     refusal,
@@ -127,12 +127,14 @@ def test_the_key_is_read_from_the_file_before_the_environment(tmp_path: Path) ->
 
 def test_https_elsewhere_is_welcome() -> None:
     with connect("https://ops.example.com/base/", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
-        assert isinstance(client, FacadeClient)
+        assert isinstance(client, OperationsClient)
 
 
-def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> FacadeClient:
+def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> OperationsClient:
     transport = httpx2.MockTransport(answer)
-    return FacadeClient(httpx2.Client(transport=transport, base_url="https://ops.example.com/base"))
+    return OperationsClient(
+        httpx2.Client(transport=transport, base_url="https://ops.example.com/base")
+    )
 
 
 def test_paths_follow_the_base_address() -> None:

@@ -20,7 +20,7 @@ from controlplane.http.commands import (
     command_stream,
     prefers_stream,
 )
-from controlplane.remote_control.context import Desk
+from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import create_request
 from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService
@@ -105,14 +105,14 @@ async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> Non
     ):
         request = await device.asked_for()
         assert await one.request_id() == await two.request_id() == request
-        assert service.core.bell.listener_count == 2
-    assert service.core.bell.listener_count == 0
+        assert service.core.notifications.listener_count == 2
+    assert service.core.notifications.listener_count == 0
 
 
 async def test_a_stream_ends_with_the_service(service: RunningService) -> None:
     async with opened(service, service.write_key) as stream:
         ended = asyncio.create_task(stream.has_ended())
-        service.core.bell.close()
+        service.core.notifications.close()
         assert await ended
 
 
@@ -122,8 +122,8 @@ def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
     body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
 
     def work(session: Session) -> CreateRequestReply:
-        desk = Desk(session, caller, service.clock(), service.core.settings)
-        return create_request(desk, body)
+        context = RequestContext(session, caller, service.clock(), service.core.settings)
+        return create_request(context, body)
 
     return str(service.database.write(work).request_id)
 

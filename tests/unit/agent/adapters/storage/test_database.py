@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.failpoints import Moment
-from agent.adapters.storage.database import Database, set_database_aside
+from agent.adapters.failpoints import Failpoint
+from agent.adapters.storage.database import Database, quarantine_database
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
@@ -22,7 +22,7 @@ def filled(state: StateDirectory, requests: int = 200) -> None:
     rows = [(str(number), *["x" * 40] * 3, "received", "r", "u") for number in range(requests)]
     with (
         contextlib.closing(Database(state)) as database,
-        database.transaction(Moment.REQUEST_ADDED) as connection,
+        database.transaction(Failpoint.REQUEST_ADDED) as connection,
     ):
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
@@ -38,7 +38,7 @@ def known(state: StateDirectory) -> tuple[int, bool]:
         return rows[0][0], database.was_quarantined
 
 
-def set_aside(state: StateDirectory) -> set[str]:
+def quarantine_file(state: StateDirectory) -> set[str]:
     if not state.quarantine_path.exists():
         return set()
     return {path.name.split("-", 1)[1] for path in state.quarantine_path.iterdir()}
@@ -48,7 +48,7 @@ def test_what_was_written_is_there_after_a_restart(state: StateDirectory) -> Non
     filled(state)
 
     assert known(state) == (200, False)
-    assert set_aside(state) == set()
+    assert quarantine_file(state) == set()
 
 
 def test_the_settings_survive_a_power_loss(database: Database) -> None:
@@ -65,7 +65,7 @@ def test_garbage_is_set_aside(state: StateDirectory, content: bytes) -> None:
     (state.path / NAME).write_bytes(content)
 
     assert known(state) == (0, True)
-    assert NAME in set_aside(state)
+    assert NAME in quarantine_file(state)
     assert known(state) == (0, False)
 
 
@@ -82,7 +82,7 @@ def test_a_truncated_file_is_set_aside(state: StateDirectory, kept: float) -> No
     os.truncate(path, int(path.stat().st_size * kept))
 
     assert known(state) == (0, True)
-    assert NAME in set_aside(state)
+    assert NAME in quarantine_file(state)
 
 
 def test_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
@@ -122,7 +122,7 @@ def test_the_log_goes_aside_with_its_file(state: StateDirectory) -> None:
     (state.path / f"{NAME}-wal").write_bytes(b"log")
 
     assert known(state) == (0, True)
-    assert NAME in set_aside(state)
+    assert NAME in quarantine_file(state)
     assert (
         not (state.path / f"{NAME}-wal").exists()
         or b"log" not in (state.path / f"{NAME}-wal").read_bytes()
@@ -140,7 +140,7 @@ def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         assert other.execute("PRAGMA user_version").fetchone() == (99,)
         assert other.execute("SELECT count(*) FROM requests").fetchone() == (1,)
-    assert set_aside(state) == set()
+    assert quarantine_file(state) == set()
 
 
 def test_a_path_that_cannot_be_opened_is_said(state: StateDirectory) -> None:
@@ -159,7 +159,7 @@ def test_a_database_that_somebody_holds_is_not_given_up(state: StateDirectory) -
             Database(state, busy_timeout_s=0.05)
 
     assert known(state) == (3, False)
-    assert set_aside(state) == set()
+    assert quarantine_file(state) == set()
 
 
 def test_a_file_that_cannot_be_moved_away_is_said(state: StateDirectory) -> None:
@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_moved_away_is_said(state: StateDirectory) -> None
 
 
 def fail_after(database: Database, sql: str) -> None:
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(sql)
         raise KeyError
 
@@ -188,7 +188,7 @@ def test_a_failure_inside_a_transaction_undoes_all_of_it(database: Database) -> 
 
 def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: Database) -> None:
     database.query("PRAGMA foreign_keys=ON")
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)")
         connection.execute(
             "CREATE TABLE children (id REFERENCES parents DEFERRABLE INITIALLY DEFERRED)"
@@ -196,7 +196,7 @@ def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: D
 
     with (
         pytest.raises(sqlite3.IntegrityError),
-        database.transaction(Moment.COUNTED) as connection,
+        database.transaction(Failpoint.COUNTED) as connection,
     ):
         connection.execute("INSERT INTO children VALUES (1)")  # found out at the commit
 
@@ -213,18 +213,18 @@ def test_a_failure_that_sqlite_undid_itself_is_the_one_that_is_told(database: Da
 
 
 def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> None:
-    assert set_database_aside(state) == 0
+    assert quarantine_database(state) == 0
     filled(state, 3)
     with (
         contextlib.closing(Database(state)) as database,
-        database.transaction(Moment.COUNTED) as connection,
+        database.transaction(Failpoint.COUNTED) as connection,
     ):
         connection.execute("INSERT INTO outbox VALUES ('r', NULL, 'b', 'k', 'o', 0, 'c', x'00')")
 
-    assert set_database_aside(state) == 1
+    assert quarantine_database(state) == 1
 
     assert known(state) == (0, False)
-    assert NAME in set_aside(state)
+    assert NAME in quarantine_file(state)
 
 
 def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> None:
@@ -232,4 +232,4 @@ def test_a_database_that_cannot_be_set_aside_is_said(state: StateDirectory) -> N
     state.quarantine_path.write_text("in the way")
 
     with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):
-        set_database_aside(state)
+        quarantine_database(state)

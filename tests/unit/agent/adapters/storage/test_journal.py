@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.journal import PRUNED_EVERY, TOMBSTONE_AGE, TOMBSTONES_MAX, Journal
 from agent.adapters.storage.state import StateDirectory
@@ -16,7 +16,7 @@ REQUEST = UUID(int=1)
 
 
 def spoil(database: Database, column: str, value: str) -> None:
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             f"UPDATE requests SET {column} = ? WHERE request_id = ?", (value, str(REQUEST))
         )
@@ -155,7 +155,7 @@ def test_old_tombstones_go_and_nothing_else(journal: Journal) -> None:
 
 
 def test_tombstones_are_bounded_in_number(journal: Journal, database: Database) -> None:
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
             " updated_at) VALUES (?, ?, 'network', ?, ?, ?, ?)",

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.failpoints import Moment
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.history import read_history
 from agent.adapters.storage.journal import Entry, Journal
@@ -166,7 +166,7 @@ def test_a_report_that_cannot_be_queued_leaves_the_request_running(
 ) -> None:
     entry = running(journal)
     made, sealed = report(1, REQUEST)
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
@@ -252,7 +252,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     database.on_row_set_aside = lambda: told.append(1)
     for number in (1, 2, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
-    with database.transaction(Moment.COUNTED) as connection:
+    with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
         connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
 

@@ -119,13 +119,13 @@ def test_wreckage_is_kept_together_and_bounded(state: StateDirectory) -> None:
     (state.path / "agent.db").write_text("main")
     (state.path / "agent.db-wal").write_text("wal")
 
-    target = state.set_aside(*(state.path / f"agent.db{end}" for end in ("", "-wal", "-shm")))
+    target = state.quarantine_file(*(state.path / f"agent.db{end}" for end in ("", "-wal", "-shm")))
 
     assert target.read_text() == "main"
     assert target.with_name(target.name + "-wal").read_text() == "wal"
     assert not (state.path / "agent.db").exists()
     for number in range(QUARANTINE_MAX_FILES + 5):
-        kept = state.keep_wreck(f"{number}.json", b"x")
+        kept = state.quarantine(f"{number}.json", b"x")
         assert kept.exists()
     assert len(list(state.quarantine_path.iterdir())) == QUARANTINE_MAX_FILES
     assert not target.exists()
@@ -136,11 +136,11 @@ def test_wreckage_is_bounded_in_bytes_and_the_newest_stays(state: StateDirectory
     for name in ("a", "b", "c"):
         with (state.path / name).open("wb") as file:
             file.truncate(QUARANTINE_MAX_BYTES // 2 + 1)  # sparse: no disk is used
-        state.set_aside(state.path / name)
+        state.quarantine_file(state.path / name)
 
     assert [path.name[-2:] for path in state.quarantine_path.iterdir()] == ["-c"]
     with (state.path / "d").open("wb") as file:
         file.truncate(QUARANTINE_MAX_BYTES + 1)
-    state.set_aside(state.path / "d")
+    state.quarantine_file(state.path / "d")
 
     assert [path.name[-2:] for path in state.quarantine_path.iterdir()] == ["-d"]

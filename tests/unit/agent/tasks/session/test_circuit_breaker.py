@@ -16,7 +16,7 @@ from agent.errors import (
     Unavailable,
 )
 from agent.tasks.session.circuit_breaker import DirectCaller, Operation
-from tests.unit.agent.tasks.harness import House, settle, until
+from tests.unit.agent.tasks.harness import Harness, settle, until
 
 DOWN = Unavailable("connection-refused", "nobody listens")
 BUSY = Throttled("later", 30.0)
@@ -26,7 +26,7 @@ NO_KEY = CredentialRefused("unknown key")
 class Service:
     """Answers with its errors, one after the other, and then with its name."""
 
-    def __init__(self, home: House, *errors: ServiceError) -> None:
+    def __init__(self, home: Harness, *errors: ServiceError) -> None:
         self.home = home
         self.errors = list(errors)
         self.asked_at: list[float] = []
@@ -47,38 +47,38 @@ class Service:
         return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
-async def test_an_answer_is_returned(home: House) -> None:
+async def test_an_answer_is_returned(home: Harness) -> None:
     service = Service(home)
 
-    assert await home.link.call("heartbeat", service.ask) == "answer"
-    assert home.link.is_up
+    assert await home.breaker.call("heartbeat", service.ask) == "answer"
+    assert home.breaker.is_up
     assert home.clock.slept == []
 
 
 @pytest.mark.parametrize(
     "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
 )
-async def test_a_refusal_is_an_answer(home: House, error: ServiceError) -> None:
+async def test_a_refusal_is_an_answer(home: Harness, error: ServiceError) -> None:
     with pytest.raises(type(error)):
-        await home.link.call("heartbeat", Service(home, error).ask)
+        await home.breaker.call("heartbeat", Service(home, error).ask)
 
-    assert home.link.is_up
+    assert home.breaker.is_up
     assert home.clock.slept == []
 
 
-async def test_waits_grow_until_there_is_an_answer(home: House) -> None:
+async def test_waits_grow_until_there_is_an_answer(home: Harness) -> None:
     service = Service(home, *[DOWN] * 9)
 
-    assert await home.link.call("heartbeat", service.ask) == "answer"
+    assert await home.breaker.call("heartbeat", service.ask) == "answer"
 
     bounds = [1, 2, 4, 8, 16, 24, 24, 24, 24]
     assert len(service.waits()) == len(bounds)
     for wait, most in zip(service.waits(), bounds, strict=True):
         assert most / 2 <= wait <= most
-    assert home.link.is_up
+    assert home.breaker.is_up
 
 
-async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
+async def test_what_is_wrong_is_said_while_it_is(home: Harness) -> None:
     seen: list[set[str]] = []
 
     class Watched(Service):
@@ -87,7 +87,7 @@ async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
             return await super().ask()
 
     other = Unavailable("timeout", "silence")
-    await home.link.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
+    await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
 
     assert seen == [
         set(), {"connection-refused"}, {"timeout"}, {"throttled"}, {"credential-refused"},
@@ -96,10 +96,12 @@ async def test_what_is_wrong_is_said_while_it_is(home: House) -> None:
 
 
 @pytest.mark.parametrize("error", [DOWN, NO_KEY, Throttled("later", None)])
-async def test_one_caller_tries_for_all(home: House, error: ServiceError) -> None:
+async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> None:
     service = Service(home, *[error] * 6)
 
-    answers = await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(10)))
+    answers = await asyncio.gather(
+        *(home.breaker.call("heartbeat", service.ask) for _ in range(10))
+    )
 
     assert answers == ["answer"] * 10
     # The ten that were under way together fail together, then one tries, then all go on.
@@ -123,17 +125,17 @@ class Probe:
         return "answer"
 
 
-async def test_who_waited_behind_the_one_goes_on_at_once(home: House) -> None:
+async def test_who_waited_behind_the_one_goes_on_at_once(home: Harness) -> None:
     probe, hold = Probe(), asyncio.Event()
 
     async def slow() -> str:
         await hold.wait()
         return "slow"
 
-    trouble = asyncio.create_task(home.link.call("heartbeat", probe.ask))
+    trouble = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
-    first = asyncio.create_task(home.link.call("heartbeat", slow))
-    second = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
+    first = asyncio.create_task(home.breaker.call("heartbeat", slow))
+    second = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not second.done()
     probe.let_go.set()
@@ -144,38 +146,38 @@ async def test_who_waited_behind_the_one_goes_on_at_once(home: House) -> None:
     await trouble
 
 
-async def test_calls_that_fail_together_count_once(home: House) -> None:
+async def test_calls_that_fail_together_count_once(home: Harness) -> None:
     service = Service(home, *[DOWN] * 3)
 
-    await asyncio.gather(*(home.link.call("heartbeat", service.ask) for _ in range(3)))
+    await asyncio.gather(*(home.breaker.call("heartbeat", service.ask) for _ in range(3)))
 
     assert [at for at in service.asked_at if at == 0] == [0, 0, 0]
     assert sum(home.clock.slept) <= 1.0, "one failure waits at most a second"
 
 
-async def test_the_service_names_the_wait(home: House) -> None:
+async def test_the_service_names_the_wait(home: Harness) -> None:
     service = Service(home, BUSY, Throttled("much later", 100_000))
 
-    await home.link.call("heartbeat", service.ask)
+    await home.breaker.call("heartbeat", service.ask)
 
     first, second = service.waits()
     assert 30 <= first <= 33
     assert 3600 <= second <= 3960
 
 
-async def test_a_refused_key_is_asked_for_slowly(home: House) -> None:
+async def test_a_refused_key_is_asked_for_slowly(home: Harness) -> None:
     service = Service(home, *[NO_KEY] * 12)
 
-    await home.link.call("heartbeat", service.ask)
+    await home.breaker.call("heartbeat", service.ask)
 
     bounds = [10, 20, 40, 80, 160, 320, 640, 900, 900, 900, 900, 900]
     for wait, most in zip(service.waits(), bounds, strict=True):
         assert most / 2 <= wait <= most
 
 
-async def test_another_key_is_tried_at_once(home: House) -> None:
+async def test_another_key_is_tried_at_once(home: Harness) -> None:
     service = Service(home, *[NO_KEY] * 12)
-    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 2)
     service.errors.clear()
     changed_at = home.clock.elapsed_s
@@ -186,14 +188,14 @@ async def test_another_key_is_tried_at_once(home: House) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
-async def test_a_key_that_is_missing_is_looked_for(home: House, content: bytes | None) -> None:
+async def test_a_key_that_is_missing_is_looked_for(home: Harness, content: bytes | None) -> None:
     """Its loss is no other key: nothing is tried until there is one."""
     if content is None:
         home.key_file.unlink()
     else:
         home.key_file.write_bytes(content)
     service = Service(home, *[NO_KEY] * 12)
-    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 4)
     service.errors.clear()
     home.key_file.write_text("key-2")
@@ -204,10 +206,10 @@ async def test_a_key_that_is_missing_is_looked_for(home: House, content: bytes |
     assert service.asked_at[-1] - appeared_at <= 5
 
 
-async def test_the_first_refusal_after_an_outage_is_the_first(home: House) -> None:
+async def test_the_first_refusal_after_an_outage_is_the_first(home: Harness) -> None:
     service = Service(home, *[DOWN] * 20, NO_KEY, DOWN)
 
-    await home.link.call("heartbeat", service.ask)
+    await home.breaker.call("heartbeat", service.ask)
 
     *_, after_refusal, after_down = service.waits()
     assert after_refusal <= 10
@@ -227,12 +229,12 @@ STATES = {
 @pytest.mark.parametrize("error", STATES.values(), ids=STATES)
 @pytest.mark.parametrize("callers", [1, 6])
 async def test_no_state_makes_more_than_30_calls_a_minute(
-    home: House, error: ServiceError, callers: int
+    home: Harness, error: ServiceError, callers: int
 ) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[error] * 5000)
     calling = [
-        asyncio.create_task(home.link.call("heartbeat", service.ask)) for _ in range(callers)
+        asyncio.create_task(home.breaker.call("heartbeat", service.ask)) for _ in range(callers)
     ]
 
     await home.clock.is_at_limit.wait()
@@ -247,10 +249,10 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
     assert len([at for at in service.asked_at if at <= 180]) <= 91 + calls_under_way
 
 
-async def test_flapping_between_two_troubles_is_bounded_too(home: House) -> None:
+async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[DOWN, NO_KEY] * 2500)
-    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
 
     await home.clock.is_at_limit.wait()
     calling.cancel()
@@ -260,11 +262,11 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: House) -> None
         assert len([t for t in service.asked_at if minute * 60 <= t < minute * 60 + 60]) <= 30
 
 
-async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: House) -> None:
+async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: Harness) -> None:
     probe = Probe()
-    probing = asyncio.create_task(home.link.call("heartbeat", probe.ask))
+    probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
-    waiting = asyncio.create_task(home.link.call("heartbeat", Service(home).ask))
+    waiting = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not waiting.done()
 
@@ -275,20 +277,20 @@ async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: Hous
         await probing
 
 
-async def test_a_bug_is_not_hidden(home: House) -> None:
+async def test_a_bug_is_not_hidden(home: Harness) -> None:
     async def broken() -> str:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await home.link.call("heartbeat", broken)
+        await home.breaker.call("heartbeat", broken)
 
 
-async def test_a_wait_for_another_key_ends_with_it(home: House) -> None:
+async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
     began = home.clock.elapsed_s
-    await home.link.wait_for_another_key(100)
+    await home.breaker.wait_for_another_key(100)
     assert home.clock.elapsed_s - began == 100
 
-    waiting = asyncio.create_task(home.link.wait_for_another_key(10_000))
+    waiting = asyncio.create_task(home.breaker.wait_for_another_key(10_000))
     await asyncio.sleep(0)
     home.key_file.write_text("key-2")
     await waiting
@@ -296,7 +298,7 @@ async def test_a_wait_for_another_key_ends_with_it(home: House) -> None:
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_the_command_line_asks_once(home: House) -> None:
+async def test_the_command_line_asks_once(home: Harness) -> None:
     service = Service(home, DOWN)
     ask: Callable[[], Awaitable[str]] = service.ask
 
@@ -306,12 +308,12 @@ async def test_the_command_line_asks_once(home: House) -> None:
     assert await DirectCaller().call("current", ask) == "answer"
 
 
-async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> None:
+async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) -> None:
     """The service answers others meanwhile: nobody waits with it."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
-    assert await home.link.call("heartbeat", failing.ask) == "answer"
+    assert await home.breaker.call("heartbeat", failing.ask) == "answer"
 
     others.cancel()
     assert sum(failing.waits()) >= 0.5 + 1 + 2
@@ -319,44 +321,44 @@ async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: House) -> N
     assert home.codes() == set()
 
 
-async def _ask_for_ever(home: House, service: Service) -> None:
+async def _ask_for_ever(home: Harness, service: Service) -> None:
     while True:
-        await home.link.call("current", service.ask)
+        await home.breaker.call("current", service.ask)
         await home.clock.sleep(0.1)
 
 
-async def test_a_call_that_fails_alone_may_be_put_off(home: House) -> None:
+async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
     failing = Service(home, *[DOWN] * 99)
     others = asyncio.create_task(_ask_for_ever(home, Service(home)))
 
     with pytest.raises(Unavailable):
-        await home.link.call("heartbeat", failing.ask, alone_max=4)
+        await home.breaker.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
     assert "partly-failing" not in home.codes(), "nobody tries any more"
 
 
-async def test_after_a_sleep_the_gate_is_tried_at_once(home: House) -> None:
+async def test_after_a_sleep_the_gate_is_tried_at_once(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[DOWN] * 20)
-    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
     asked = len(service.asked_at)
 
-    home.link.look_again()
+    home.breaker.look_again()
     await until(lambda: len(service.asked_at) > asked)
 
     assert service.asked_at[-1] <= 100
     calling.cancel()
 
 
-async def test_a_wait_that_the_service_named_is_kept(home: House) -> None:
+async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[Throttled("later", 3600)] * 3)
-    calling = asyncio.create_task(home.link.call("heartbeat", service.ask))
+    calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
 
-    home.link.look_again()
+    home.breaker.look_again()
     await settle()
 
     assert len(service.asked_at) == 1
@@ -373,18 +375,18 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda e: type(e).__name__)
-async def test_a_refusal_holds_up_its_operation_alone(home: House, error: ServiceError) -> None:
+async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: ServiceError) -> None:
     failing, fine = Service(home, *[error] * 99), Service(home)
-    calling = asyncio.create_task(home.link.call("submitResult", failing.ask))
+    calling = asyncio.create_task(home.breaker.call("submitResult", failing.ask))
     await until(lambda: len(failing.asked_at) == 1)
     await settle(5)
     began = home.clock.elapsed_s
 
     for _ in range(20):
-        await home.link.call("heartbeat", fine.ask)
+        await home.breaker.call("heartbeat", fine.ask)
 
     assert home.clock.elapsed_s == began, "nobody waited"
-    assert home.link.is_up
+    assert home.breaker.is_up
     assert len(home.codes()) == 1
     await until(lambda: len(failing.asked_at) == 4)
     calling.cancel()
@@ -392,10 +394,10 @@ async def test_a_refusal_holds_up_its_operation_alone(home: House, error: Servic
     assert home.codes() == set(), "nobody tries any more"
 
 
-async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
+async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
     """Silence may be an outage: one other call shows that it is not."""
     failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
-    calling = asyncio.create_task(home.link.call("onCommands", failing.ask))
+    calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
     await until(lambda: len(failing.asked_at) >= 8)
@@ -407,13 +409,13 @@ async def test_a_silent_operation_holds_the_others_up_once(home: House) -> None:
     assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
 
 
-async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> None:
+async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -> None:
     home.clock.limit_s = 180
     service = Service(home, *[DOWN] * 999)
     operations: tuple[Operation, ...] = (
         "heartbeat", "onCommands", "onCommands as a stream", "acknowledge", "submitResult",
     )  # fmt: skip
-    calling = [asyncio.create_task(home.link.call(o, service.ask)) for o in operations]
+    calling = [asyncio.create_task(home.breaker.call(o, service.ask)) for o in operations]
 
     await home.clock.is_at_limit.wait()
     for call in calling:
@@ -423,13 +425,13 @@ async def test_an_outage_has_one_caller_whatever_the_operations(home: House) -> 
     assert len(service.asked_at) <= 25 + len(operations)
 
 
-async def test_one_try_tells_every_error_and_waits_its_turn(home: House) -> None:
+async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> None:
     service = Service(home, *[Unavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(Unavailable):
-            await home.link.once("onCommands", service.ask)
+            await home.breaker.once("onCommands", service.ask)
 
-    assert home.link.wait_left_s("onCommands") >= 4
-    assert await home.link.once("onCommands", service.ask) == "answer"
+    assert home.breaker.wait_left_s("onCommands") >= 4
+    assert await home.breaker.once("onCommands", service.ask) == "answer"
     assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
-    assert home.link.wait_left_s("onCommands") == 0
+    assert home.breaker.wait_left_s("onCommands") == 0

@@ -11,27 +11,27 @@ from agent.tasks.session.circuit_breaker import DirectCaller
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
-from tests.unit.agent.tasks.harness import House, house, running, settle, until
+from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 NO = Refused(403, None, "no (status 403)")
 GONE = Refused(404, None, "unknown (status 404)")
 
 
-def operations(home: House) -> list[str]:
-    return [name for name, _ in home.facade.calls]
+def operations(home: Harness) -> list[str]:
+    return [name for name, _ in home.client.calls]
 
 
-async def restarted(home: House) -> None:
+async def restarted(home: Harness) -> None:
     """Begin as after a start: the binding is known and not confirmed."""
-    home.standing._may_work.clear()
+    home.binding_state._may_work.clear()
 
 
-async def test_a_stranger_enrolls_and_may_work(stranger: House) -> None:
+async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
     async with running(stranger.enrollment.run):
-        bound = await stranger.standing.wait_to_work()
+        bound = await stranger.binding_state.wait_to_work()
 
     assert operations(stranger) == ["challenge", "enroll"]
-    challenge = stranger.facade.named("challenge")[0]
+    challenge = stranger.client.named("challenge")[0]
     key = stranger.identity.load_or_create()
     assert challenge.instance_id == key.instance_id == bound.instance_id
     assert challenge.public_key == key.public_key
@@ -43,28 +43,28 @@ async def test_a_stranger_enrolls_and_may_work(stranger: House) -> None:
     assert saved.binding.record == bound
 
 
-async def test_what_is_signed_is_the_nonce(stranger: House) -> None:
+async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
     await sign_up(
         stranger.enrollment._place,
         key := stranger.identity.load_or_create(),
         "install-1",
-        stranger.facade,
+        stranger.client,
         DirectCaller(),
     )
 
-    assert stranger.facade.named("enroll")[0].signature == key.sign("nonce", "utf8", "hex")
+    assert stranger.client.named("enroll")[0].signature == key.sign("nonce", "utf8", "hex")
 
 
-async def test_an_outage_is_waited_out(stranger: House) -> None:
+async def test_an_outage_is_waited_out(stranger: Harness) -> None:
     down = Unavailable("timeout", "silence")
-    stranger.facade.script["challenge"].extend([down] * 3)
-    stranger.facade.script["enroll"].extend([down] * 2)
+    stranger.client.script["challenge"].extend([down] * 3)
+    stranger.client.script["enroll"].extend([down] * 2)
 
     async with running(stranger.enrollment.run):
-        await stranger.standing.wait_to_work()
+        await stranger.binding_state.wait_to_work()
 
     assert operations(stranger) == ["challenge"] * 4 + ["enroll"] * 3
-    assert len({c.signature for c in stranger.facade.named("enroll")}) == 1
+    assert len({c.signature for c in stranger.client.named("enroll")}) == 1
     assert stranger.codes() == set()
 
 
@@ -85,9 +85,9 @@ async def test_an_outage_is_waited_out(stranger: House) -> None:
     ],
 )
 async def test_a_refused_enrollment_says_why_and_waits(
-    stranger: House, error: ServiceError, words: str
+    stranger: Harness, error: ServiceError, words: str
 ) -> None:
-    stranger.facade.always["challenge"] = error
+    stranger.client.always["challenge"] = error
     stranger.clock.limit_s = 4000
 
     async with running(stranger.enrollment.run):
@@ -96,38 +96,38 @@ async def test_a_refused_enrollment_says_why_and_waits(
     (problem,) = stranger.health.problems()
     assert problem.condition.code == "not-enrolled"
     assert problem.detail == words == explain(error)
-    assert 5 <= len(stranger.facade.named("challenge")) <= 20
-    assert not stranger.standing.may_work
+    assert 5 <= len(stranger.client.named("challenge")) <= 20
+    assert not stranger.binding_state.may_work
 
 
-async def test_a_key_with_the_grant_is_tried_at_once(stranger: House) -> None:
-    stranger.facade.always["challenge"] = NO
+async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
+    stranger.client.always["challenge"] = NO
     async with running(stranger.enrollment.run):
-        await until(lambda: len(stranger.facade.named("challenge")) >= 8)
+        await until(lambda: len(stranger.client.named("challenge")) >= 8)
         await settle(10)  # it has been answered, and waits
-        del stranger.facade.always["challenge"]
+        del stranger.client.always["challenge"]
         changed_at = stranger.clock.elapsed_s
         stranger.key_file.write_text("key-2")
-        await stranger.standing.wait_to_work()
+        await stranger.binding_state.wait_to_work()
 
     assert stranger.clock.elapsed_s - changed_at <= 10
     assert stranger.codes() == set()
 
 
-async def test_a_challenge_that_ran_out_is_taken_anew(stranger: House) -> None:
-    stranger.facade.script["enroll"].append(Refused(410, None, "the challenge ran out"))
+async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None:
+    stranger.client.script["enroll"].append(Refused(410, None, "the challenge ran out"))
 
     async with running(stranger.enrollment.run):
-        await stranger.standing.wait_to_work()
+        await stranger.binding_state.wait_to_work()
 
     assert operations(stranger) == ["challenge", "enroll"] * 2
 
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
-    with house(tmp_path, bound=False) as home:
+    with harness(tmp_path, bound=False) as home:
         odd = home.enrollment._place.config.model_copy(update={"nonce_encoding": "hex"})
         object.__setattr__(home.enrollment._place, "config", odd)
-        home.facade.script["challenge"].extend(
+        home.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
         async with running(home.enrollment.run):
@@ -136,13 +136,13 @@ async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
         assert "the nonce is not hex" in home.health.problems()[0].detail
 
 
-async def test_another_device_in_the_answer_is_not_believed(stranger: House) -> None:
-    stranger.facade.script["enroll"].append(record(instance_id=UUID(int=99)))
+async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -> None:
+    stranger.client.script["enroll"].append(record(instance_id=UUID(int=99)))
 
     async with running(stranger.enrollment.run):
         await until(lambda: "not-enrolled" in stranger.codes())
         assert "another device" in stranger.health.problems()[0].detail
-        bound = await stranger.standing.wait_to_work()
+        bound = await stranger.binding_state.wait_to_work()
 
     assert bound.instance_id == stranger.identity.load_or_create().instance_id
 
@@ -150,79 +150,79 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: House) -> 
 # --------------------------------------------------------------- with a binding, at start
 
 
-async def test_a_known_binding_is_confirmed_first(home: House) -> None:
+async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
     await restarted(home)
     async with running(home.enrollment.run):
-        await home.standing.wait_to_work()
+        await home.binding_state.wait_to_work()
         await settle()
 
     assert operations(home) == ["current"]
-    assert home.standing.binding_id == BINDING
+    assert home.binding_state.binding_id == BINDING
 
 
-async def test_a_new_binding_of_this_device_is_adopted(home: House) -> None:
+async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:
     await restarted(home)
-    assert home.facade.record is not None
-    home.facade.record = home.facade.record.model_copy(update={"binding_id": OTHER_BINDING})
+    assert home.client.record is not None
+    home.client.record = home.client.record.model_copy(update={"binding_id": OTHER_BINDING})
 
     async with running(home.enrollment.run):
-        await home.standing.wait_to_work()
+        await home.binding_state.wait_to_work()
 
-    assert home.standing.binding_id == OTHER_BINDING
+    assert home.binding_state.binding_id == OTHER_BINDING
     saved = home.record_file.load()
     assert saved is not None
     assert saved.binding is not None
     assert saved.binding.record.binding_id == OTHER_BINDING
 
 
-async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: House) -> None:
+async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> None:
     await restarted(home)
-    home.facade.record = record(instance_id=UUID(int=99))
+    home.client.record = record(instance_id=UUID(int=99))
 
     async with running(home.enrollment.run):
-        await home.standing.wait_to_work()
+        await home.binding_state.wait_to_work()
         assert home.codes() == set(), "the usual case"
-        await home.enrollment.settle_doubt()
-        assert home.standing.may_work, "a request was refused, the device is not"
+        await home.enrollment.recheck_binding()
+        assert home.binding_state.may_work, "a request was refused, the device is not"
         assert home.codes() == set()
-        home.facade.always["heartbeat"] = NO
-        home.enrollment.doubt()
-        await until(lambda: home.standing.is_revoked)
+        home.client.always["heartbeat"] = NO
+        home.enrollment.recheck()
+        await until(lambda: home.binding_state.is_revoked)
         assert home.codes() == {"revoked"}
-        del home.facade.always["heartbeat"]
-        await home.standing.wait_to_work()
+        del home.client.always["heartbeat"]
+        await home.binding_state.wait_to_work()
 
     assert home.codes() == set()
-    assert home.standing.binding_id == BINDING
+    assert home.binding_state.binding_id == BINDING
     assert home.enrollment.current_of_others >= 4
 
 
 @pytest.mark.parametrize(("length", "codes"), [(1024, set()), (2000, {"identity-too-long"})])
 async def test_a_name_longer_than_a_report_may_carry_is_said(
-    stranger: House, length: int, codes: set[str]
+    stranger: Harness, length: int, codes: set[str]
 ) -> None:
     def with_a_name(request: EnrollRequest) -> EnrollmentRecord:
-        assert stranger.facade.record is not None
-        return stranger.facade.record.model_copy(update={"organization_id": "x" * length})
+        assert stranger.client.record is not None
+        return stranger.client.record.model_copy(update={"organization_id": "x" * length})
 
-    stranger.facade.always["enroll"] = with_a_name
+    stranger.client.always["enroll"] = with_a_name
     async with running(stranger.enrollment.run):
-        await stranger.standing.wait_to_work()
+        await stranger.binding_state.wait_to_work()
         await settle()
 
     assert stranger.codes() == codes
 
 
-async def test_a_binding_that_is_gone_stops_the_work(home: House) -> None:
+async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
     await restarted(home)
-    home.facade.always["current"] = None
+    home.client.always["current"] = None
     home.clock.limit_s = 3600
 
     async with running(home.enrollment.run):
         await home.clock.is_at_limit.wait()
 
     assert home.codes() == {"revoked"}
-    assert not home.standing.may_work
+    assert not home.binding_state.may_work
     saved = home.record_file.load()
     assert saved is not None
     assert saved.is_revoked
@@ -232,12 +232,12 @@ async def test_a_binding_that_is_gone_stops_the_work(home: House) -> None:
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_at_start_is_no_verdict(home: House, error: ServiceError) -> None:
+async def test_a_refused_current_at_start_is_no_verdict(home: Harness, error: ServiceError) -> None:
     await restarted(home)
-    home.facade.always["current"] = error
+    home.client.always["current"] = error
 
     async with running(home.enrollment.run):
-        await home.standing.wait_to_work()
+        await home.binding_state.wait_to_work()
 
     assert home.codes() == set()
 
@@ -246,104 +246,106 @@ async def test_a_refused_current_at_start_is_no_verdict(home: House, error: Serv
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_in_doubt_is_a_revocation(home: House, error: ServiceError) -> None:
-    home.facade.always.update(current=error, heartbeat=NO)
+async def test_a_refused_current_in_doubt_is_a_revocation(
+    home: Harness, error: ServiceError
+) -> None:
+    home.client.always.update(current=error, heartbeat=NO)
     async with running(home.enrollment.run):
         await settle()
-        home.enrollment.doubt()
-        await until(lambda: home.standing.is_revoked)
+        home.enrollment.recheck()
+        await until(lambda: home.binding_state.is_revoked)
         assert "refused" in home.health.problems()[0].detail
-        home.facade.always.clear()
-        await home.standing.wait_to_work()
+        home.client.always.clear()
+        await home.binding_state.wait_to_work()
 
     assert home.codes() == set()
 
 
-async def test_a_doubt_without_ground_changes_nothing(home: House) -> None:
+async def test_a_doubt_without_ground_changes_nothing(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
-        await home.enrollment.settle_doubt()
-        await home.enrollment.settle_doubt()
+        await home.enrollment.recheck_binding()
+        await home.enrollment.recheck_binding()
 
     assert operations(home) == ["current"] * 3
-    assert home.standing.may_work
+    assert home.binding_state.may_work
     assert home.clock.slept == []
 
 
-async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: House) -> None:
+async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: Harness) -> None:
     """A `current` under way when the doubt came up may be older than what raised it."""
     async with running(home.enrollment.run):
         await settle()
-        home.enrollment.doubt()
+        home.enrollment.recheck()
         await until(lambda: operations(home) == ["current"] * 2)  # it is under way
-        home.facade.script["current"].extend([home.facade.record, None])
-        await home.enrollment.settle_doubt()
+        home.client.script["current"].extend([home.client.record, None])
+        await home.enrollment.recheck_binding()
 
         assert operations(home) == ["current"] * 3
-        assert home.standing.is_revoked
+        assert home.binding_state.is_revoked
 
 
-async def test_a_doubt_during_the_revocation_is_settled_at_once(home: House) -> None:
-    home.facade.always["current"] = None
+async def test_a_doubt_during_the_revocation_is_settled_at_once(home: Harness) -> None:
+    home.client.always["current"] = None
     async with running(home.enrollment.run):
-        await until(lambda: home.standing.is_revoked)
+        await until(lambda: home.binding_state.is_revoked)
         home.clock.limit_s = home.clock.elapsed_s
         await settle()
-        home.enrollment.doubt()
+        home.enrollment.recheck()
         await settle()
 
-    assert not home.standing.may_work
+    assert not home.binding_state.may_work
 
 
-async def test_a_revoked_device_asks_slowly_and_comes_back(home: House) -> None:
-    home.facade.script["current"].extend([None] * 5)
+async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> None:
+    home.client.script["current"].extend([None] * 5)
 
     async with running(home.enrollment.run):
-        await until(lambda: home.standing.is_revoked)
-        await home.standing.wait_to_work()
+        await until(lambda: home.binding_state.is_revoked)
+        await home.binding_state.wait_to_work()
 
-    assert len(home.facade.named("current")) == 6
+    assert len(home.client.named("current")) == 6
     for wait, most in zip(home.clock.slept, (60, 120, 240, 480, 960), strict=True):
         assert most / 2 <= wait <= most
     assert retry.REVOKED.cap_s == 1800
     assert home.codes() == set()
 
 
-async def test_a_device_revoked_before_the_start_is_not_at_work(home: House) -> None:
-    home.standing.revoke()
-    home.facade.record = record(instance_id=UUID(int=99))
-    home.facade.always["heartbeat"] = NO
+async def test_a_device_revoked_before_the_start_is_not_at_work(home: Harness) -> None:
+    home.binding_state.revoke()
+    home.client.record = record(instance_id=UUID(int=99))
+    home.client.always["heartbeat"] = NO
 
     async with running(home.enrollment.run):
-        await until(lambda: len(home.facade.named("current")) >= 3)
+        await until(lambda: len(home.client.named("current")) >= 3)
 
-    assert home.standing.is_revoked
+    assert home.binding_state.is_revoked
     assert "revoked" in home.codes()
 
 
 async def test_a_revoked_device_may_enroll_anew(tmp_path: Path) -> None:
-    with house(tmp_path, on_revoked="reenroll") as home:
+    with harness(tmp_path, on_revoked="reenroll") as home:
         before = home.identity.load_or_create().instance_id
-        home.facade.always["current"] = None
+        home.client.always["current"] = None
         async with running(home.enrollment.run):
-            await until(lambda: home.standing.is_revoked)
-            await home.standing.wait_to_work()
+            await until(lambda: home.binding_state.is_revoked)
+            await home.binding_state.wait_to_work()
 
         assert home.identity.load_or_create().instance_id == before
-        assert home.facade.named("enroll")
+        assert home.client.named("enroll")
         assert home.clock.slept[0] >= 30, "not at once"
-        assert not home.standing.is_revoked
+        assert not home.binding_state.is_revoked
         assert home.codes() == set()
 
 
-async def test_the_command_line_is_told_each_error(stranger: House) -> None:
-    stranger.facade.script["challenge"].append(CredentialRefused("unknown key"))
+async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
+    stranger.client.script["challenge"].append(CredentialRefused("unknown key"))
 
     with pytest.raises(CredentialRefused):
         await sign_up(
             stranger.enrollment._place,
             stranger.identity.load_or_create(),
             "install-1",
-            stranger.facade,
+            stranger.client,
             DirectCaller(),
         )

@@ -1,4 +1,4 @@
-from collectors.network.matching.correlate import gather_sight, identify, txt_model
+from collectors.network.matching.correlate import correlate, identify, txt_model
 from collectors.network.matching.devices import is_same_model, plain_model
 from collectors.network.matching.reasons import endpoint, listed, state_words
 from collectors.network.observations import (
@@ -18,22 +18,30 @@ def service(kind: str = "_ipp._tcp", port: int = 631, **txt: str) -> MdnsService
 
 
 def test_joins_what_every_source_saw():
-    (sighting,) = gather_sight(
+    (observation,) = correlate(
         hosts=[SeenHost("10.0.0.9", "aa:aa:aa:aa:aa:aa")],
         contacts=[PortContact("10.0.0.9", 631, "open"), PortContact("10.0.0.9", 80, "refused")],
         services=[service(uuid=UUID.upper(), rp="/ipp/print/", ty="Brother HL")],
         evidence=[Evidence("10.0.0.9", 631, make_model="Brother HL", serial="S1", state="idle")],
         hostnames=[HostName("10.0.0.9", "brn.local")],
-    ).sightings
-    assert (sighting.contact, sighting.is_announced, sighting.state) == ("open", True, "idle")
-    assert sighting.mac_address == "aa:aa:aa:aa:aa:aa"
-    assert sighting.hostnames == ("h.local", "brn.local")
-    assert (sighting.uuids, sighting.serials, sighting.queues) == ((UUID,), ("S1",), ("ipp/print",))
-    assert sighting.models == ("Brother HL",)
+    ).observations
+    assert (observation.contact, observation.is_announced, observation.state) == (
+        "open",
+        True,
+        "idle",
+    )
+    assert observation.mac_address == "aa:aa:aa:aa:aa:aa"
+    assert observation.hostnames == ("h.local", "brn.local")
+    assert (observation.uuids, observation.serials, observation.queues) == (
+        (UUID,),
+        ("S1",),
+        ("ipp/print",),
+    )
+    assert observation.models == ("Brother HL",)
 
 
 def test_a_service_without_a_port_is_no_sighting():
-    assert gather_sight(services=[service("_printer._tcp", 0)]).sightings == ()
+    assert correlate(services=[service("_printer._tcp", 0)]).observations == ()
 
 
 def test_models_in_txt_records():

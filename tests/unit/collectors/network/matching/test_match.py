@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.contract import Printer
-from collectors.network.matching.correlate import gather_sight
+from collectors.network.matching.correlate import correlate
 from collectors.network.matching.match import match
 from collectors.network.observations import (
     EndpointMatch,
     Evidence,
     KnownPrinter,
     MdnsService,
-    NetworkSight,
+    Observations,
     PortContact,
     SeenHost,
 )
@@ -54,29 +54,29 @@ def opened(address: str, *ports: int) -> list[PortContact]:
     return [PortContact(address, port, "open") for port in ports]
 
 
-def judged(printer: KnownPrinter, sight: NetworkSight) -> Printer:
-    (told,) = match([printer], sight).printers
+def judged(printer: KnownPrinter, observed: Observations) -> Printer:
+    (told,) = match([printer], observed).printers
     return told
 
 
 def test_by_uuid_before_the_address():
-    sight = gather_sight(
+    observed = correlate(
         contacts=[*opened("192.168.1.50", 631)],
         services=[announced(uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, uuid=UUID), sight)
+    told = judged(replace(QUEUE, uuid=UUID), observed)
     assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
     assert told.reason == "Reachable on port 631, matched by UUID"
 
 
 def test_uuids_from_ipp_count_like_those_from_txt():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.61", 631),
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(NAMED, uuid=UUID), sight)
+    told = judged(replace(NAMED, uuid=UUID), observed)
     assert (told.matched_endpoint, told.address) == ("192.168.1.61:631", "192.168.1.61:631")
 
 
@@ -94,14 +94,14 @@ def test_uuids_from_ipp_count_like_those_from_txt():
     ],
 )
 def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by: str):
-    sight = gather_sight(
+    observed = correlate(
         hosts=[SeenHost("192.168.1.61", MAC)],
         contacts=opened("192.168.1.61", 631),
         services=[announced("192.168.1.61", uuid=UUID)],
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    told = judged(printer, sight)
+    told = judged(printer, observed)
     assert (told.status, told.matched_endpoint) == ("unreachable", "192.168.1.61:631")
     assert told.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
@@ -110,65 +110,65 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
 
 
 def test_the_old_address_is_another_device_now():
-    sight = gather_sight(
+    observed = correlate(
         hosts=[SeenHost("192.168.1.50", "aa:aa:aa:aa:aa:aa"), SeenHost("192.168.1.61", MAC)],
         contacts=[*opened("192.168.1.50", 80), *opened("192.168.1.61", 631)],
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, uuid=UUID), sight)
+    told = judged(replace(QUEUE, uuid=UUID), observed)
     assert "192.168.1.50 is another device now" in (told.reason or "")
 
 
 def test_what_the_neighbour_table_remembers_is_not_the_printer():
     silent = [PortContact("192.168.1.50", 631, "no-answer")]
-    sight = gather_sight(
+    observed = correlate(
         hosts=[SeenHost("192.168.1.50", MAC), SeenHost("192.168.1.61", MAC)],
         contacts=[*silent, *opened("192.168.1.61", 631)],
         scanned_networks=LAN,
     )
-    told = judged(replace(QUEUE, mac_address=MAC), sight)
+    told = judged(replace(QUEUE, mac_address=MAC), observed)
     assert "Moved to 192.168.1.61:631 (same MAC); nothing answers at 192.168.1.50" in (
         told.reason or ""
     )
 
 
 def test_by_address_port_and_queue():
-    sight = gather_sight(contacts=opened("192.168.1.50", 631), services=[announced()])
-    told = judged(QUEUE, sight)
+    observed = correlate(contacts=opened("192.168.1.50", 631), services=[announced()])
+    told = judged(QUEUE, observed)
     assert told.reason == "Reachable on port 631, matched by address, port and queue"
-    sight = gather_sight(contacts=opened("192.168.1.50", 631))
-    assert judged(QUEUE, sight).reason == "Reachable on port 631, matched by address and port"
+    observed = correlate(contacts=opened("192.168.1.50", 631))
+    assert judged(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
 def test_another_uuid_at_the_address_is_told():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)]
     )
-    told = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), sight)
+    told = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert told.status == "reachable"
     assert "it gives another UUID" in (told.reason or "")
 
 
 def test_by_host_name_whether_or_not_it_ends_in_local():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 9100),
         services=[announced(host="Till.local")],
         scanned_networks=LAN,
     )
     for host in ("till.local", "TILL", "till.local."):
         printer = replace(NAMED, host=host, port=9100)
-        told = judged(printer, sight)
+        told = judged(printer, observed)
         assert told.reason == "Reachable on port 9100, matched by host name"
 
 
 def test_refused_and_what_is_open_instead():
-    sight = gather_sight(
+    observed = correlate(
         hosts=[SeenHost("192.168.1.50", MAC)],
         contacts=[PortContact("192.168.1.50", 631, "refused"), *opened("192.168.1.50", 9100, 80)],
         scanned_networks=LAN,
     )
-    told = judged(QUEUE, sight)
+    told = judged(QUEUE, observed)
     assert (told.status, told.matched_endpoint) == ("unreachable", None)
     assert told.reason == (
         "192.168.1.50 refuses connections on port 631 (matched by address and port);"
@@ -177,7 +177,7 @@ def test_refused_and_what_is_open_instead():
 
 
 def test_no_answer_on_one_port_of_a_device_that_answers():
-    sight = gather_sight(
+    observed = correlate(
         contacts=[
             PortContact("192.168.1.50", 631, "no-answer"),
             PortContact("192.168.1.50", 80, "refused"),
@@ -185,17 +185,17 @@ def test_no_answer_on_one_port_of_a_device_that_answers():
         hosts=[SeenHost("192.168.1.50", MAC)],
         scanned_networks=LAN,
     )
-    told = judged(QUEUE, sight)
+    told = judged(QUEUE, observed)
     assert told.reason == (
         "192.168.1.50 is there, but port 631 does not answer (matched by address and port)"
     )
 
 
 def test_no_answer_at_all():
-    told = judged(QUEUE, gather_sight(scanned_networks=LAN))
+    told = judged(QUEUE, correlate(scanned_networks=LAN))
     assert told.status == "unreachable"
     assert told.reason == "No answer from 192.168.1.50: is it switched on and connected?"
-    remembered = gather_sight(
+    remembered = correlate(
         hosts=[SeenHost("192.168.1.50", MAC)],
         contacts=[PortContact("192.168.1.50", 631, "no-answer")],
         scanned_networks=LAN,
@@ -205,7 +205,7 @@ def test_no_answer_at_all():
 
 def test_what_the_spooler_says_of_a_lost_printer():
     lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
-    told = judged(lost, gather_sight(scanned_networks=LAN))
+    told = judged(lost, correlate(scanned_networks=LAN))
     assert told.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? The spooler says: still"
         " trying to connect; its queue is stopped on this machine"
@@ -213,46 +213,46 @@ def test_what_the_spooler_says_of_a_lost_printer():
 
 
 def test_an_address_where_nobody_looked_is_unknown():
-    sight = gather_sight(hosts=[SeenHost("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
-    told = judged(QUEUE, sight)
+    observed = correlate(hosts=[SeenHost("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
+    told = judged(QUEUE, observed)
     assert told.status == "unknown"
     assert told.reason == "192.168.1.50:631 is not in a network that was looked at"
-    blind = judged(QUEUE, NetworkSight())
+    blind = judged(QUEUE, Observations())
     assert (blind.status, blind.reason) == ("unknown", "The network was not looked at")
 
 
 def test_announced_and_not_contacted_is_unknown():
-    told = judged(replace(QUEUE, uuid=UUID), gather_sight(services=[announced(uuid=UUID)]))
+    told = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
     assert told.status == "unknown"
     assert told.matched_endpoint == "192.168.1.50:631"
     assert "not contacted" in (told.reason or "")
 
 
 def test_a_port_that_was_not_tried_is_unknown():
-    sight = gather_sight(contacts=opened("192.168.1.50", 80), scanned_networks=LAN)
-    told = judged(replace(QUEUE, port=4000), sight)
+    observed = correlate(contacts=opened("192.168.1.50", 80), scanned_networks=LAN)
+    told = judged(replace(QUEUE, port=4000), observed)
     assert told.status == "unknown"
     assert "port 4000 was not tried" in (told.reason or "")
 
 
 def test_a_name_that_nobody_announces():
-    told = judged(replace(NAMED, dns_sd_name="Kitchen"), gather_sight(scanned_networks=LAN))
+    told = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert told.status == "unreachable"
     assert told.reason == "No device announces the name Kitchen by mDNS"
 
 
 def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
-    told = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), sight)
+    told = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
     assert told.reason == "Reachable on port 631, matched by DNS-SD name"
 
 
 def test_two_devices_with_one_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    told = judged(replace(NAMED, uuid=UUID), gather_sight(services=services, contacts=contacts))
+    told = judged(replace(NAMED, uuid=UUID), correlate(services=services, contacts=contacts))
     assert (told.status, told.matched_endpoint) == ("unknown", None)
     assert told.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
@@ -263,31 +263,31 @@ def test_the_address_and_then_the_model_break_a_tie():
         announced("192.168.1.61", uuid=UUID, model="HP LaserJet"),
     ]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    sight = gather_sight(services=services, contacts=contacts)
+    observed = correlate(services=services, contacts=contacts)
     by_address = replace(QUEUE, uuid=UUID, addresses=("192.168.1.61",))
-    assert judged(by_address, sight).matched_endpoint == "192.168.1.61:631"
+    assert judged(by_address, observed).matched_endpoint == "192.168.1.61:631"
     by_model = replace(NAMED, uuid=UUID, make_model="Brother HL-L2350DW series, driverless")
-    assert judged(by_model, sight).matched_endpoint == "192.168.1.60:631"
+    assert judged(by_model, observed).matched_endpoint == "192.168.1.60:631"
 
 
 def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.61", 631),
         services=[announced("192.168.1.61", name="HL", model="Brother HL-L2350DW")],
         scanned_networks=LAN,
     )
     lost = replace(QUEUE, make_model="Brother HL-L2350DW - IPP Everywhere")
-    told = judged(lost, sight)
+    told = judged(lost, observed)
     assert told.status == "unreachable"
     assert (told.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
     # Not when that one is another printer of this machine.
     owner = replace(QUEUE, id="cups:other", addresses=("192.168.1.61",), host="192.168.1.61")
-    first, _ = match([lost, owner], sight).printers
+    first, _ = match([lost, owner], observed).printers
     assert "same model" not in (first.reason or "").lower()
 
 
 def test_what_the_printer_says_and_what_the_queue_does():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 631),
         evidence=[
             Evidence(
@@ -298,7 +298,7 @@ def test_what_the_printer_says_and_what_the_queue_does():
             )
         ],
     )
-    told = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), sight)
+    told = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
     assert told.reason == (
         "Reachable on port 631, matched by address and port; the printer says: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
@@ -306,25 +306,25 @@ def test_what_the_printer_says_and_what_the_queue_does():
 
 
 def test_the_state_of_another_printer_on_the_same_port_is_not_told():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 631),
         evidence=[
             Evidence("192.168.1.50", 631, uuid=UUID, state_reasons=("media-empty",)),
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    told = judged(replace(QUEUE, uuid=UUID), sight)
+    told = judged(replace(QUEUE, uuid=UUID), observed)
     assert "paper" not in (told.reason or "")
 
 
 def test_endpoints_know_their_printers():
-    sight = gather_sight(
+    observed = correlate(
         contacts=opened("192.168.1.50", 631, 9100),
         services=[announced(uuid=UUID)],
     )
     by_uuid = replace(QUEUE, uuid=UUID)
     raw = replace(QUEUE, id="raw", port=9100)
-    matches = match([by_uuid, raw], sight)
+    matches = match([by_uuid, raw], observed)
     assert matches.endpoints == (
         EndpointMatch("192.168.1.50", 631, ("cups:kitchen",)),
         EndpointMatch("192.168.1.50", 9100, ("raw",)),
@@ -336,24 +336,24 @@ def test_endpoints_know_their_printers():
 def test_a_device_with_both_families_is_one():
     service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
     hosts = [SeenHost("192.168.1.50", MAC), SeenHost("fd00::50", MAC)]
-    sight = gather_sight(hosts=hosts, services=[service], contacts=opened("192.168.1.50", 631))
-    told = judged(replace(NAMED, uuid=UUID), sight)
+    observed = correlate(hosts=hosts, services=[service], contacts=opened("192.168.1.50", 631))
+    told = judged(replace(NAMED, uuid=UUID), observed)
     assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
 def test_one_mac_with_many_addresses_is_no_single_device():
     hosts = [SeenHost(f"192.168.1.{number}", MAC) for number in range(1, 255)]
-    sight = gather_sight(hosts=hosts, contacts=opened("192.168.1.50", 631), scanned_networks=LAN)
-    assert judged(QUEUE, sight).matched_endpoint == "192.168.1.50:631"
+    observed = correlate(hosts=hosts, contacts=opened("192.168.1.50", 631), scanned_networks=LAN)
+    assert judged(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
     by_mac = replace(NAMED, mac_address=MAC)
-    assert judged(by_mac, sight).matched_endpoint == "192.168.1.50:631"
+    assert judged(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_best_port_is_chosen_where_none_is_given():
-    sight = gather_sight(contacts=opened("192.168.1.50", 80, 515, 9100))
+    observed = correlate(contacts=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
-    assert judged(printer, sight).matched_endpoint == "192.168.1.50:9100"
-    only_web = gather_sight(contacts=opened("192.168.1.50", 80))
+    assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
+    only_web = correlate(contacts=opened("192.168.1.50", 80))
     told = judged(printer, only_web)
     assert (told.status, told.matched_endpoint) == ("unreachable", None)
     assert "on no port for printing" in (told.reason or "")
@@ -364,7 +364,7 @@ def test_printers_on_the_machine_itself():
     gone = replace(usb, present=False, presence_reason="no USB printer is plugged in")
     unknown = replace(usb, present=None, presence_reason=None, stopped=True)
     ble = replace(usb, transport="ble", present=None)
-    told = match([usb, gone, unknown, ble], NetworkSight()).printers
+    told = match([usb, gone, unknown, ble], Observations()).printers
     assert [each.status for each in told] == ["reachable", "unreachable", "unknown", "unknown"]
     assert told[2].reason == (
         "This system does not tell whether it is plugged in; its queue is stopped on this machine"
@@ -391,7 +391,7 @@ known_printers = st.builds(
     state_reasons=st.lists(st.text(max_size=12), max_size=3).map(tuple),
 )
 sights = st.builds(
-    gather_sight,
+    correlate,
     hosts=st.lists(st.builds(SeenHost, addresses, st.sampled_from([None, MAC])), max_size=4),
     contacts=st.lists(
         st.builds(PortContact, addresses, ports, st.sampled_from(["open", "refused", "no-answer"])),
@@ -414,11 +414,11 @@ sights = st.builds(
 @settings(max_examples=60)
 @given(st.lists(known_printers, max_size=5), sights)
 def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
-    known: list[KnownPrinter], sight: NetworkSight
+    known: list[KnownPrinter], observed: Observations
 ):
-    matches = match(known, sight)
+    matches = match(known, observed)
     assert [each.id for each in matches.printers] == [each.id for each in known]
-    seen = {(each.address, each.port): each for each in sight.sightings}
+    seen = {(each.address, each.port): each for each in observed.observations}
     for told in matches.printers:
         assert told.reason
         if told.status == "reachable" and told.transport == "network":
@@ -434,30 +434,30 @@ def test_who_answers_counts_more_than_who_announces_the_same():
     by_name = replace(NAMED, dns_sd_name="Kitchen")
     contacts = opened("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        told = judged(printer, gather_sight(services=lies, contacts=contacts))
+        told = judged(printer, correlate(services=lies, contacts=contacts))
         assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
-        without = judged(printer, gather_sight(services=lies))
+        without = judged(printer, correlate(services=lies))
         assert "mbiguous between" in (without.reason or "")
 
 
 def test_the_uuid_that_a_port_gives_counts_more_than_an_announced_one():
     lies = [announced("192.168.1.66", port=80, uuid=UUID), announced("192.168.1.50", uuid=UUID)]
-    sight = gather_sight(
+    observed = correlate(
         services=lies,
         contacts=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
         evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
     )
-    assert judged(replace(NAMED, uuid=UUID), sight).matched_endpoint == "192.168.1.50:631"
+    assert judged(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
     lie = announced("192.168.1.66", host="BRN001ba9123456.local")
-    sight = gather_sight(
+    observed = correlate(
         services=[lie],
         hosts=[SeenHost("192.168.1.50", MAC), SeenHost("192.168.1.66", "02:00:00:00:00:66")],
         contacts=[*opened("192.168.1.66", 631), *opened("192.168.1.50", 631)],
     )
-    assert judged(replace(NAMED, mac_address=MAC), sight).matched_endpoint == "192.168.1.50:631"
+    assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
@@ -466,8 +466,8 @@ def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
     asked = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
-    for sight in (
-        gather_sight(services=[lie, own], contacts=contacts),
-        gather_sight(services=[lie], contacts=contacts, evidence=asked),
+    for observed in (
+        correlate(services=[lie, own], contacts=contacts),
+        correlate(services=[lie], contacts=contacts, evidence=asked),
     ):
-        assert judged(printer, sight).matched_endpoint == "192.168.1.50:631"
+        assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"

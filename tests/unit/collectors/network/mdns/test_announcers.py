@@ -12,7 +12,7 @@ from collectors.network.mdns.announcers import (
     UNREAD_MAX,
     LinkRecords,
 )
-from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Allowance
+from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Quota
 from collectors.network.mdns.wire import (
     AddressRecord,
     PointerRecord,
@@ -37,7 +37,7 @@ def a_service(label: str, address: str, host: str = "h.local", port: int = 631) 
 
 
 def link(limit: int = 100, wanted: Wanted | None = None) -> LinkRecords:
-    return LinkRecords("eth0", Allowance(limit, lambda: wanted or Wanted()))
+    return LinkRecords("eth0", Quota(limit, lambda: wanted or Wanted()))
 
 
 def heard(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from collectors.contract import Facts, Interface, InterfaceAddress
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
-from collectors.network.mdns.session import Pace
+from collectors.network.mdns.session import QuerySchedule
 from collectors.network.mdns.sockets import Link, open_link
 from collectors.network.observations import MdnsFindings
 from tests.unit.collectors.network.mdns.mdns_answers import (
@@ -24,7 +24,7 @@ from tests.unit.collectors.network.mdns.mdns_answers import (
     service_records,
 )
 
-QUICK = Pace(
+QUICK = QuerySchedule(
     first_delay_s=(0.0, 0.0),
     second_round_s=0.1,
     round_interval_s=0.2,
@@ -80,7 +80,7 @@ def browse_loopback(
         deadline_s=time.monotonic() + bound_s,
         run=run or FakeRun(),
         open_link=to_responder(responder, networks),
-        pace=QUICK,
+        schedule=QUICK,
     )
 
 
@@ -182,7 +182,7 @@ def test_what_was_lost_is_asked_for_again():
             run=FakeRun(),
             open_link=open_losing,
             read_neighbours=lambda: (),
-            pace=QUICK,
+            schedule=QUICK,
         )
     assert [each.instance for each in findings.services] == ["Kitchen"]
     assert len([question for question in responder.questions if IPP in question]) > 2
@@ -211,7 +211,7 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
             exclude=("127.0.0.2/32", "nonsense"),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
-            pace=QUICK,
+            schedule=QUICK,
         )
     assert asked
     # What is known is not said any more: somebody may have told it in the name of others.
@@ -305,7 +305,7 @@ def test_interfaces_beyond_the_bound_are_told():
             deadline_s=time.monotonic() + 5,
             run=FakeRun(),
             open_link=to_responder(responder),
-            pace=QUICK,
+            schedule=QUICK,
         )
     assert findings.limitations == ("mDNS: 3 interfaces beyond 16 were not browsed",)
 

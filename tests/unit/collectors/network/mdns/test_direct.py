@@ -6,7 +6,7 @@ import time
 
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
-from collectors.network.mdns.records import Allowance
+from collectors.network.mdns.records import Quota
 from collectors.network.observations import MdnsService
 from tests.unit.collectors.network.mdns.mdns_answers import name, response, service, service_records
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
@@ -48,7 +48,7 @@ class Host:
 
 
 def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int, list[MdnsService]]:
-    records = LinkRecords("eth0", Allowance(1000))
+    records = LinkRecords("eth0", Quota(1000))
     answered = ask_directly(
         records,
         addresses or (HOST,),

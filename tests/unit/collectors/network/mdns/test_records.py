@@ -8,7 +8,7 @@ from collectors.network.mdns.records import (
     ADDRESSES_PER_HOST_MAX,
     ENUMERATION,
     TYPES_MAX,
-    Allowance,
+    Quota,
     parse_txt,
     service_type_of,
 )
@@ -32,7 +32,7 @@ class Told(LinkRecords):
 
 
 def a_book(limit: int = 10) -> Told:
-    return Told("eth0", Allowance(limit))
+    return Told("eth0", Quota(limit))
 
 
 def test_puts_records_together_whatever_their_order_and_case():
@@ -71,11 +71,11 @@ def test_asks_only_for_what_is_missing():
 
 
 def test_the_allowance_is_shared_and_counts_what_it_drops():
-    allowance = Allowance(1)
-    first, second = Told("eth0", allowance), Told("wlan0", allowance)
+    quota = Quota(1)
+    first, second = Told("eth0", quota), Told("wlan0", quota)
     first.hear([PointerRecord("_ipp._tcp.local", FULL)])
     second.hear([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
-    assert (len(first), len(second), len(allowance.dropped)) == (1, 0, 1)
+    assert (len(first), len(second), len(quota.dropped)) == (1, 0, 1)
 
 
 def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():
