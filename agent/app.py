@@ -306,7 +306,7 @@ class App:
         """Build what makes reports, at the first one that is wanted."""
         if self._collection_built is None:
             # Megabytes of models that a daemon without requests never needs.
-            from agent.reporting import build_collection  # noqa: PLC0415
+            from agent.reporting import build_collection
 
             self._collection_built = build_collection(
                 config=self._config,

@@ -112,17 +112,17 @@ def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
     What it needs that the process gives up when it is confined, it has by now.
     """
     if isinstance(job, NetworkJob):
-        from collectors.network.collector import collect_network  # noqa: PLC0415
+        from collectors.network.collector import collect_network
 
         return partial(collect_network, job)
-    from collectors.application.collector import application_collector  # noqa: PLC0415
+    from collectors.application.collector import application_collector
 
     return application_collector(job)
 
 
 def main() -> int:
     """Exit 0 after a result, 1 after a crash event, 2 for a job that cannot be read."""
-    if len(sys.argv) != 2 or sys.argv[1] not in KINDS:  # noqa: PLR2004
+    if len(sys.argv) != 2 or sys.argv[1] not in KINDS:
         sys.stderr.write(f"usage: python -m collectors {'|'.join(KINDS)}\n")
         return 2
     try:

@@ -25,7 +25,7 @@ def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
     """
     if sys.platform == "win32":
         return
-    import resource  # noqa: PLC0415 - not on Windows
+    import resource  # not on Windows
 
     # A service's sandbox may refuse both, and bounds the whole service in its own way then.
     with contextlib.suppress(PermissionError):

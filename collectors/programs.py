@@ -71,7 +71,7 @@ def use_system_programs_only() -> None:
 def windows_system_directory() -> str:
     """Ask Windows, not the environment, for it (GetSystemDirectoryW). Raises OSError."""
     if sys.platform == "win32":
-        import ctypes  # noqa: PLC0415 - only here
+        import ctypes  # only here
 
         buffer = ctypes.create_unicode_buffer(_PATH_MAX)
         length = ctypes.windll.kernel32.GetSystemDirectoryW(buffer, _PATH_MAX)

@@ -21,7 +21,7 @@ def main() -> int:
         # The watchdog ends a hung daemon by SIGABRT: the log then names the place that hung.
         faulthandler.enable()
     if word == WINDOWS_SERVICE:
-        from agent.adapters.service_manager.windows.host import main as host  # noqa: PLC0415
+        from agent.adapters.service_manager.windows.host import main as host
 
         return host()
     if word == "demo":
@@ -30,13 +30,13 @@ def main() -> int:
             " pip install 'venue-agent[controlplane]'\n"
         )
         return 1
-    from agent.cli.main import main as cli  # noqa: PLC0415
+    from agent.cli.main import main as cli
 
     return cli()
 
 
 def _collect() -> None:
-    from collectors.__main__ import main as collect  # noqa: PLC0415
+    from collectors.__main__ import main as collect
 
     del sys.argv[1]
     code = collect()

@@ -38,7 +38,7 @@ def bundled_sources(work_dir: Path) -> frozenset[Path]:
 
 def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
     """Yield the (name, source, kind) rows, wherever they are nested."""
-    if isinstance(value, tuple) and len(value) == 3 and all(isinstance(x, str) for x in value):  # noqa: PLR2004
+    if isinstance(value, tuple) and len(value) == 3 and all(isinstance(x, str) for x in value):
         yield value
     elif isinstance(value, list | tuple):
         for inner in value:
@@ -97,7 +97,7 @@ def _component(distribution: Distribution) -> dict[str, Any]:
     expression = distribution.metadata.get("License-Expression")
     if expression:
         component["licenses"] = [{"expression": expression}]
-    elif (text := distribution.metadata.get("License", "")) and len(text) < 60:  # noqa: PLR2004
+    elif (text := distribution.metadata.get("License", "")) and len(text) < 60:
         component["licenses"] = [{"license": {"name": text}}]
     return component
 

@@ -105,7 +105,7 @@ def _systemctl() -> None:
 
 def _shared_python() -> None:
     # The tests' own module imports what only the environment has, so not at the top.
-    from tests.scenario.security.shared_python import shared_python  # noqa: PLC0415
+    from tests.scenario.security.shared_python import shared_python
 
     shared_python()
 

@@ -50,9 +50,9 @@ class Identity:
 
         Raises StateError when it can neither be read nor written.
         """
-        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (
             Ed25519PrivateKey,
         )
 
@@ -78,8 +78,8 @@ class Identity:
         return self._state.quarantine_file(self._path)
 
     def _create(self) -> "SigningKey":
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (
             Ed25519PrivateKey,
         )
 
@@ -105,7 +105,7 @@ class SigningKey:
     @property
     def public_key(self) -> str:
         """Return the key's 44-byte SubjectPublicKeyInfo (RFC 8410) as 88 hex digits."""
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives import serialization
 
         return (
             self._key.public_key()

@@ -42,7 +42,7 @@ def _read(path: Path) -> str | None:
 
 def _windows_machine_guid() -> str | None:
     if sys.platform == "win32":
-        import winreg  # noqa: PLC0415
+        import winreg
 
         path = r"SOFTWARE\Microsoft\Cryptography"
         try:

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "schema":
         sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
     elif options.action == "example":
-        from agent.config.example import example  # noqa: PLC0415
+        from agent.config.example import example
 
         sys.stdout.write(example())
     elif options.action == "check":

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         if not is_whole(outcomes):
             sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
-        from agent.doctor.bundle import write_bundle  # noqa: PLC0415
+        from agent.doctor.bundle import write_bundle
 
         members = write_bundle(options.bundle, evidence, document, write)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
@@ -69,8 +69,8 @@ def _see_what_only_root_may(evidence: Context, *, for_bundle: bool) -> tuple[Out
     """Look at the configuration and the key, then go on as the owner of the state directory."""
     outcomes = examine([check for check in CHECKS if check.name in AS_CALLER], evidence)
     if for_bundle:
-        from agent.doctor.bundle import read_config  # noqa: PLC0415
-        from agent.doctor.logs import read_logs  # noqa: PLC0415
+        from agent.doctor.bundle import read_config
+        from agent.doctor.logs import read_logs
 
         evidence.config_text, evidence.log_text = read_config(evidence.config_path), read_logs()
     if evidence.state is not None:

@@ -81,8 +81,8 @@ def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int
 
 def _know_the_secrets(config: Path | None) -> None:
     """Find what must not be told before anything is, also where the configuration is broken."""
-    from agent.config.model import default_config_path  # noqa: PLC0415 - the verb needs it, --help not
-    from agent.redaction.places import secrets_here  # noqa: PLC0415
+    from agent.config.model import default_config_path  # the verb needs it, --help not
+    from agent.redaction.places import secrets_here
 
     remember(*secrets_here(config or default_config_path(), os.environ))
 

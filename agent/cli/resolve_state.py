@@ -59,7 +59,7 @@ def _named_by(config: Path | None) -> StateHere:
         return StateHere(StateDirectory(guessed_state_dir(config)), error)
     state = StateDirectory(loaded.state_dir)
     if loaded.path is None and loaded.config.service is None:
-        from agent.config.missing import no_configuration  # noqa: PLC0415 - rarely wanted
+        from agent.config.missing import no_configuration  # rarely wanted
 
         return StateHere(state, ConfigMissing((no_configuration(),)))
     return StateHere(state)

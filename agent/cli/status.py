@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
-    from agent.doctor.without_rights import in_words, sighting_here  # noqa: PLC0415 - rarely wanted
+    from agent.doctor.without_rights import in_words, sighting_here  # rarely wanted
 
     sighting = sighting_here()
     if options.json:
@@ -96,8 +96,8 @@ def _judge(status: DaemonStatus | None) -> int:
 
 def _recent(state: StateDirectory) -> list[str]:
     """Say what became of the last requests."""
-    from agent.adapters.storage.history import read_history  # noqa: PLC0415 - for people only
-    from agent.cli.history import result_of  # noqa: PLC0415
+    from agent.adapters.storage.history import read_history  # for people only
+    from agent.cli.history import result_of
 
     try:
         rows = read_history(state, RECENT_REQUESTS)
@@ -132,8 +132,8 @@ def _show_absent(
 
 def _what_to_do(here: StateHere, config: Path | None) -> Iterator[str]:
     """Say nothing that cannot work: without a right configuration no agent starts."""
-    from agent.doctor.processes import other_agents  # noqa: PLC0415 - where none runs only
-    from agent.doctor.service_unit import read_unit  # noqa: PLC0415
+    from agent.doctor.processes import other_agents  # where none runs only
+    from agent.doctor.service_unit import read_unit
 
     if here.doubt is not None and (others := other_agents(None)):
         numbers = ", ".join(str(pid) for pid in others)

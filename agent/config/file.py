@@ -64,7 +64,7 @@ class _Read:
 
     def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
         """Return a line for each issue found in it."""
-        from agent.config.problems import problems_of  # noqa: PLC0415 - for what is wrong only
+        from agent.config.problems import problems_of  # for what is wrong only
 
         # What is wrong is quoted: nothing that is secret there, or elsewhere, may be.
         remember(*secrets_here(self.path or default_config_path(), self.environment))
@@ -86,7 +86,7 @@ def load(
         config = validate(read.tree, model)
     except ValidationError as error:
         if read.path is None and issubclass(model, Config) and "service" not in read.tree:
-            from agent.config.missing import no_configuration  # noqa: PLC0415 - rarely wanted
+            from agent.config.missing import no_configuration  # rarely wanted
 
             raise ConfigMissing((no_configuration(),)) from None
         raise ConfigError(read.problems(error.issues)) from None
@@ -100,7 +100,7 @@ def review(
 
     Raises ConfigError where the file cannot be read at all.
     """
-    from agent.config.review import review_of  # noqa: PLC0415 - for people only
+    from agent.config.review import review_of  # for people only
 
     read = _read(Config, path, environment)
     found = review_of(read.tree)
@@ -115,7 +115,7 @@ def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
     """Return where ``section.key`` is set, as file:line:column or a variable; None where not."""
-    from agent.config.problems import place_of  # noqa: PLC0415 - for what is wrong only
+    from agent.config.problems import place_of  # for what is wrong only
 
     read = _read(Config, path, environment)
     return place_of(key, read.name, read.text, read.origins) if key in read.origins else None
@@ -127,7 +127,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        from agent.config.problems import syntax_problem  # noqa: PLC0415 - for what is wrong only
+        from agent.config.problems import syntax_problem  # for what is wrong only
 
         raise ConfigError((syntax_problem(model, name, error, text),)) from None
     origins = {f"{section}.{key}": name for section, key in _keys(tree)}

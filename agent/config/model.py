@@ -110,7 +110,7 @@ def _subnet_or_address(text: str) -> str:
 def _cron(text: str) -> str:
     if not text:
         return text
-    from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 - only where it is used
+    from apscheduler.triggers.cron import CronTrigger  # only where it is used
 
     try:
         CronTrigger.from_crontab(text)

@@ -208,9 +208,9 @@ def _schedule(tree: Tree) -> Iterator[Issue]:
 
 
 def _never_fires(text: str) -> bool:
-    from datetime import UTC, datetime  # noqa: PLC0415 - only where it is used
+    from datetime import UTC, datetime  # only where it is used
 
-    from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 - only where it is used
+    from apscheduler.triggers.cron import CronTrigger  # only where it is used
 
     try:
         trigger = CronTrigger.from_crontab(text, UTC)

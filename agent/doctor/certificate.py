@@ -34,7 +34,7 @@ class Certificate:
 
 def parse_certificate(der: bytes) -> Certificate | None:
     """Read an X.509 certificate (RFC 5280); None when it cannot be read."""
-    from cryptography import x509  # noqa: PLC0415 - a sixth of a second, only where it is needed
+    from cryptography import x509  # a sixth of a second, only where it is needed
 
     try:
         certificate = x509.load_der_x509_certificate(der)
@@ -50,8 +50,8 @@ def parse_certificate(der: bytes) -> Certificate | None:
 
 
 def _name(name: object) -> str:
-    from cryptography import x509  # noqa: PLC0415
-    from cryptography.x509.oid import NameOID  # noqa: PLC0415
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
 
     if not isinstance(name, x509.Name):
         return ""

@@ -60,7 +60,7 @@ def ask_for_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     head = parse_head(_read_head(sock))
     if head is None:
         raise ProxyRefused(0, "its answer is no HTTP")
-    if not 200 <= head.status < 300:  # noqa: PLR2004
+    if not 200 <= head.status < 300:
         raise ProxyRefused(head.status, f"it answers {head.status} to CONNECT {target}")
 
 
@@ -102,7 +102,7 @@ def parse_head(head: bytes) -> Head | None:
     """Read a status line and headers (RFC 9112); None when it is not HTTP."""
     first, _, rest = head.partition(b"\r\n")
     words = first.split(b" ", 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():  # noqa: PLR2004
+    if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
         return None
     headers = {}
     for line in rest.split(b"\r\n")[:HEADERS_MAX]:

@@ -33,10 +33,10 @@ def bytes_in_words(count: float) -> str:
 def seconds_in_words(seconds: float) -> str:
     """Return a duration by its two greatest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
     sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
-    if 0 < rest < 0.1:  # noqa: PLR2004
+    if 0 < rest < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"
-    if rest < 60 or rest > _LONGEST_S:  # noqa: PLR2004 - a minute
-        return f"{sign}{_number(rest, 2 if rest < 10 else 1)} s"  # noqa: PLR2004
+    if rest < 60 or rest > _LONGEST_S:  # a minute
+        return f"{sign}{_number(rest, 2 if rest < 10 else 1)} s"
     parts: list[str] = []
     whole = round(rest)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -48,11 +48,11 @@ def seconds_in_words(seconds: float) -> str:
 
 def milliseconds_in_words(milliseconds: float) -> str:
     """Return a latency: ``0.4 ms``, ``12 ms``, and seconds from one second on."""
-    if abs(milliseconds) >= 1000:  # noqa: PLR2004 - a second
+    if abs(milliseconds) >= 1000:  # a second
         return seconds_in_words(milliseconds / 1000)
-    if 0 < milliseconds < 0.1:  # noqa: PLR2004
+    if 0 < milliseconds < 0.1:
         return "<0.1 ms"
-    return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"  # noqa: PLR2004
+    return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"
 
 
 def moment(text: str) -> datetime | None:

@@ -44,12 +44,12 @@ def error_of(
         return CredentialRefused(_words(status, body, "the service does not know this API key"))
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return Unavailable("proxy", "the proxy asks for a user and a password (407)")
-    if 300 <= status < 400:  # noqa: PLR2004
+    if 300 <= status < 400:
         target = headers.get("location", "an unnamed address")
         return Unavailable("redirect", _short(f"redirected ({status}) to {target}"))
-    if is_html and status < 500 and status not in SAID_BY_GATEWAYS:  # noqa: PLR2004
+    if is_html and status < 500 and status not in SAID_BY_GATEWAYS:
         return Unavailable("captive-portal", f"a web page was answered (status {status})")
-    if status < 300:  # noqa: PLR2004
+    if status < 300:
         return None
     return _failure(status, headers, body, now)
 
@@ -60,7 +60,7 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
         status == HTTPStatus.SERVICE_UNAVAILABLE and wish is not None
     ):
         return Throttled(_words(status, body, f"the service asks to wait (status {status})"), wish)
-    if status >= 500:  # noqa: PLR2004
+    if status >= 500:
         return Unavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:
         return Unavailable("timeout", f"the service gave up waiting (status {status})")

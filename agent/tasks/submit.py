@@ -176,7 +176,7 @@ class Submitter:
 
     def _shrink(self, item: Item, why: str) -> None:
         """Put a smaller seal of the same report in the place of one that is too large."""
-        from agent.rules.reports.sealing import seal_smaller  # noqa: PLC0415 - rare, and costs memory
+        from agent.rules.reports.sealing import seal_smaller  # rare, and costs memory
 
         try:
             smaller = seal_smaller(item.body, self._limits.max_report_bytes, tier=item.tier)
@@ -190,7 +190,7 @@ class Submitter:
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Keep the body for support and send a small failed report in its place."""
-        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # noqa: PLC0415 - as above
+        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # as above
 
         if item.tier >= LAST_TIER:
             self._give_up(item, why)

@@ -39,7 +39,7 @@ def _read(text: str) -> datetime:
     # The end of a day may be written as 24:00, a leap second as :60 (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
         hour, later = 0, timedelta(days=1)
-    elif second == 60:  # noqa: PLR2004
+    elif second == 60:
         second, later = 59, timedelta(seconds=1)
     decimals = (found["decimals"] or "")[:MICROSECOND_DIGITS].ljust(MICROSECOND_DIGITS, "0")
     try:

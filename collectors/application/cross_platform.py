@@ -48,7 +48,7 @@ def service_source(job: ApplicationJob) -> Source:
 def kiosk_source(job: ApplicationJob) -> Source:
     def read(deadline: Deadline) -> Reading:
         # The WebSocket library costs memory and time: not without a kiosk.
-        from collectors.application.kiosk.kiosk import read_kiosk  # noqa: PLC0415
+        from collectors.application.kiosk.kiosk import read_kiosk
 
         return read_kiosk(job.kiosk_debug_url, deadline)
 

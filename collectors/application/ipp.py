@@ -66,7 +66,7 @@ def encode_request(
 
 def parse_response(data: bytes) -> Response:
     """Read a response. Raises ValueError when it is cut or malformed."""
-    if len(data) < 8:  # noqa: PLR2004 - version, status, request id
+    if len(data) < 8:  # version, status, request id
         raise ValueError("the IPP response is cut")
     status = int.from_bytes(data[2:4], "big")
     groups: list[Group] = []

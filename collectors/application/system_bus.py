@@ -74,7 +74,7 @@ def parse_unit_states(data: bytes) -> dict[str, UnitState]:
     rows = arguments[0] if arguments else None
     if not isinstance(rows, list):
         raise ValueError("busctl wrote a reply of another shape")
-    whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]  # noqa: PLR2004
+    whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]
     return {
         str(name): UnitState(str(active), str(sub))
         for name, _, loaded, active, sub, *_ in whole

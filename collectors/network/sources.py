@@ -78,7 +78,7 @@ def _browse(
     wanted: Callable[[], Wanted],
     exclude: Sequence[str],
 ) -> MdnsFindings:
-    from collectors.network.mdns.browse import browse  # noqa: PLC0415
+    from collectors.network.mdns.browse import browse
 
     return browse(
         interfaces,
@@ -94,13 +94,13 @@ def _browse(
 def _read_known_printers(
     configured: Sequence[ConfiguredPrinter], deadline_s: float
 ) -> KnownPrinters:
-    from collectors.network.printers import read_known_printers  # noqa: PLC0415
+    from collectors.network.printers import read_known_printers
 
     return read_known_printers(configured, deadline_s)
 
 
 def _resolve_hosts(known: Sequence[KnownPrinter], deadline_s: float) -> tuple[KnownPrinter, ...]:
-    from collectors.network.printers import resolve_hosts  # noqa: PLC0415
+    from collectors.network.printers import resolve_hosts
 
     return resolve_hosts(known, deadline_s)
 
@@ -114,7 +114,7 @@ def _enrich(
     interfaces: Sequence[Interface] = (),
     nameless: Sequence[str] = (),
 ) -> Enrichment:
-    from collectors.network.questions.questions import enrich  # noqa: PLC0415
+    from collectors.network.questions.questions import enrich
 
     return enrich(
         open_ports, deadline_s, run, device_only, interfaces=interfaces, nameless=nameless

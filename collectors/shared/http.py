@@ -50,7 +50,7 @@ def parse_reply(raw: bytes, *, is_all: bool) -> HttpReply | None:
                 raise HttpError("no HTTP head came")
             return None
         status, headers = _parse_head(head)
-        if status >= 200:  # noqa: PLR2004 - 1xx replies come before the real one
+        if status >= 200:  # 1xx replies come before the real one
             return _parse_body(status, headers, rest, is_all=is_all)
         raw = rest
 
@@ -100,7 +100,7 @@ def _parse_body(
         body, is_complete = _join_chunks(rest)
         return HttpReply(status, headers, body) if is_complete or is_all else None
     length = reply.header("content-length") or ""
-    if length.isascii() and length.isdigit() and len(length) < 16:  # noqa: PLR2004 - no file is longer
+    if length.isascii() and length.isdigit() and len(length) < 16:  # no file is longer
         if len(rest) >= int(length):
             return HttpReply(status, headers, rest[: int(length)])
         return reply if is_all else None
@@ -128,6 +128,6 @@ def _join_chunks(rest: bytes) -> tuple[bytes, bool]:
 
 def _chunk_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
-    if not digits or len(digits) > 8 or digits.strip(b"0123456789abcdefABCDEF"):  # noqa: PLR2004
+    if not digits or len(digits) > 8 or digits.strip(b"0123456789abcdefABCDEF"):
         raise HttpError("a chunk has no size")
     return int(digits, 16)

@@ -16,7 +16,7 @@ def list_all(options: argparse.Namespace) -> int:
         records = [to_plain(device) for device in devices]
         sys.stdout.write(json.dumps(records, indent=2) + "\n")
         return 0
-    from controlplane.cli.tables import print_devices  # noqa: PLC0415 - rich only where shown
+    from controlplane.cli.tables import print_devices  # rich only where shown
 
     print_devices(devices, is_cut=is_cut)
     return 0
@@ -30,7 +30,7 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(encode_indented(detail) + "\n")
         return 0
-    from controlplane.cli import tables  # noqa: PLC0415 - rich only where shown
+    from controlplane.cli import tables  # rich only where shown
 
     tables.print_device(detail.device)
     tables.console().print()

@@ -53,7 +53,7 @@ def create(options: argparse.Namespace) -> int:
 def list_all(options: argparse.Namespace) -> int:
     _require_database(options)
     keys = _in_database(options, key_store.list_keys)
-    from controlplane.cli.tables import print_keys  # noqa: PLC0415 - rich only where shown
+    from controlplane.cli.tables import print_keys  # rich only where shown
 
     print_keys(keys)
     return 0

@@ -205,7 +205,7 @@ def _add_connection(parser: argparse.ArgumentParser) -> None:
 
 def _port(text: str) -> int:
     port = int(text)
-    if not 0 <= port <= 65535:  # noqa: PLR2004 - the 16 bits of a port
+    if not 0 <= port <= 65535:  # the 16 bits of a port
         raise argparse.ArgumentTypeError("a port is 0 to 65535")
     return port
 
@@ -219,7 +219,7 @@ def _seconds(text: str) -> float:
 
 def _rate(text: str) -> float:
     rate = float(text)
-    if not 0 <= rate <= 1e6:  # noqa: PLR2004 - keeps inf and nan out
+    if not 0 <= rate <= 1e6:  # keeps inf and nan out
         raise argparse.ArgumentTypeError("must be 0 to 1000000")
     return rate
 

@@ -26,7 +26,7 @@ def show(options: argparse.Namespace) -> int:
 def _write_page(report: ReportDetail, path: Path) -> None:
     if report.payload is None:
         raise _no_payload(report)
-    from agent.presentation.page.html import report_page  # noqa: PLC0415 - templates only where shown
+    from agent.presentation.page.html import report_page  # templates only where shown
 
     try:
         path.write_text(report_page(report.payload), encoding="utf-8")
@@ -38,8 +38,8 @@ def _write_page(report: ReportDetail, path: Path) -> None:
 def _show(report: ReportDetail) -> None:
     if report.payload is None:
         raise _no_payload(report)
-    from agent.presentation.terminal.report import report_view  # noqa: PLC0415 - rich only where shown
-    from controlplane.cli.tables import console  # noqa: PLC0415
+    from agent.presentation.terminal.report import report_view  # rich only where shown
+    from controlplane.cli.tables import console
 
     console().print(report_view(report.payload))
 

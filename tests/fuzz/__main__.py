@@ -14,10 +14,10 @@ CORPUS = Path("build/fuzz")
 
 def fuzz(name: str, seconds: int) -> None:
     """Fuzz one target in this process; never returns."""
-    import atheris  # noqa: PLC0415 - heavy, and not among the ordinary development packages
+    import atheris  # heavy, and not among the ordinary development packages
 
     with atheris.instrument_imports(include=["agent", "collectors"]):
-        from tests.fuzz.targets import TARGETS  # noqa: PLC0415
+        from tests.fuzz.targets import TARGETS
 
     target, corpus = TARGETS[name], CORPUS / name
     corpus.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.here:
         fuzz(given.targets[0], given.seconds)
-    from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - after atheris in the child
+    from tests.fuzz.targets import TARGETS  # after atheris in the child
 
     broken = []
     for name in given.targets or TARGETS:

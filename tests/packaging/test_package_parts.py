@@ -70,7 +70,7 @@ def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) ->
     library = tmp_path / "_internal/libssl.so.3"
     library.parent.mkdir()
     library.write_bytes(b"\x7fELF")
-    import pydantic_core  # noqa: PLC0415 - any installed distribution will do
+    import pydantic_core  # any installed distribution will do
 
     distributions = sbom.bundled_distributions(frozenset({Path(pydantic_core.__file__)}))
     assert [each.name for each in distributions] == ["pydantic_core"]

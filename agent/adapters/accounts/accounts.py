@@ -11,7 +11,7 @@ def user_name(uid: int) -> str:
     """Return the name of a user, or the number where it has none."""
     if sys.platform == "win32":
         return str(uid)
-    import pwd  # noqa: PLC0415 - not on Windows, and only for what is wrong
+    import pwd  # not on Windows, and only for what is wrong
 
     try:
         return pwd.getpwuid(uid).pw_name
@@ -26,8 +26,8 @@ def is_private_group(gid: int, uid: int) -> bool:
     """
     if sys.platform == "win32":
         return False
-    import grp  # noqa: PLC0415
-    import pwd  # noqa: PLC0415
+    import grp
+    import pwd
 
     try:
         user, group = pwd.getpwuid(uid), grp.getgrgid(gid)

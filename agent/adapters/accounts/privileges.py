@@ -126,7 +126,7 @@ def _become(uid: int, gid: int) -> str:
     """Take on a user's identity, groups included, for ever; return its home."""
     if sys.platform == "win32":
         return ""  # nobody asks: `step_down` does nothing there
-    import pwd  # noqa: PLC0415
+    import pwd
 
     try:
         account = pwd.getpwuid(uid)

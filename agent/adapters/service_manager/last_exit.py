@@ -61,7 +61,7 @@ def parse_last_exit(line: bytes) -> LastExit | None:
     words = line.decode("ascii", "replace").split()
     if not words or not all(_is_plain(word) for word in words):
         return None
-    return LastExit(words[0], words[2] if len(words) > 2 else "")  # noqa: PLR2004
+    return LastExit(words[0], words[2] if len(words) > 2 else "")
 
 
 def _is_plain(word: str) -> bool:

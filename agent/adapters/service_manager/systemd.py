@@ -265,7 +265,7 @@ def parse_version(text: str) -> int:
 
 def _number(text: str | None) -> int | None:
     is_number = text is not None and text.isascii() and text.isdigit()
-    return int(text or "") if is_number and len(text or "") < 12 else None  # noqa: PLR2004
+    return int(text or "") if is_number and len(text or "") < 12 else None
 
 
 def _quoted(word: str) -> str:

@@ -222,7 +222,7 @@ def _try_lock_for_a_moment(file: BinaryIO) -> bool:
 
 def _try_lock(file: BinaryIO) -> bool:
     if sys.platform == "win32":
-        import msvcrt  # noqa: PLC0415
+        import msvcrt
 
         # A lock far behind the end leaves the process id readable for others.
         file.seek(1 << 20)
@@ -233,7 +233,7 @@ def _try_lock(file: BinaryIO) -> bool:
         finally:
             file.seek(0)
         return True
-    import fcntl  # noqa: PLC0415
+    import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

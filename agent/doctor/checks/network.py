@@ -220,7 +220,7 @@ def interface_flags(address: str) -> int | None:
     """Return the flags of the interface with ``address``, where Linux tells them."""
     if sys.platform != "linux":
         return None
-    import fcntl  # noqa: PLC0415 - not on Windows
+    import fcntl  # not on Windows
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for _, name in socket.if_nameindex():

@@ -145,7 +145,7 @@ def _ask_for_a_challenge(evidence: Context) -> Callable[[ServiceClient], Awaitab
 
 def _passing_key() -> str:
     """Return the public half of a key that is forgotten at once: no device comes of it."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
         Ed25519PrivateKey,
     )
 

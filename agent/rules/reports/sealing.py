@@ -137,10 +137,10 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
     snapshot = payload.snapshot
     dropped = [f"{len(snapshot.peripherals)} peripherals"]
     update: dict[str, Any] = {"peripherals": (), "truncated": True}
-    if tier >= 2:  # noqa: PLR2004
+    if tier >= 2:
         dropped.append(f"{len(snapshot.interfaces)} interfaces")
         update["interfaces"] = ()
-    if tier >= 3:  # noqa: PLR2004
+    if tier >= 3:
         available = tuple(f for f in snapshot.fields if f.status == "available")
         dropped.append(f"{len(snapshot.fields) - len(available)} unavailable fields")
         update["fields"] = available

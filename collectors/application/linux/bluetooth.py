@@ -63,7 +63,7 @@ def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothD
         name=name if isinstance(name, str) else None,
         kind=icon if isinstance(icon, str) else None,
         connected=connected if isinstance(connected, bool) else None,
-        battery_fraction=percent / 100 if isinstance(percent, int) and percent <= 100 else None,  # noqa: PLR2004
+        battery_fraction=percent / 100 if isinstance(percent, int) and percent <= 100 else None,
         signal_dbm=signal if isinstance(signal, int) else None,
         # A headset or an unclassed device may well be somebody's own.
         is_personal=not isinstance(icon, str) or icon.startswith(_PERSONAL_ICONS),

@@ -27,7 +27,7 @@ def parse_edid(data: bytes) -> Screen | None:
         return None
     code = int.from_bytes(data[8:10], "big")
     letters = [(code >> shift) & 0x1F for shift in (10, 5, 0)]
-    maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)  # noqa: PLR2004
+    maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)
     return Screen(maker, _product_name(data), data[21], data[22])
 
 

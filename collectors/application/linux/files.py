@@ -32,7 +32,7 @@ def read_number(path: Path) -> int | None:
 
 
 def whole_number(text: str | None) -> int | None:
-    if text is None or len(text) > 18:  # noqa: PLR2004 - what fits a 64-bit integer
+    if text is None or len(text) > 18:  # what fits a 64-bit integer
         return None
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() else None

@@ -94,8 +94,8 @@ def ask_network_manager(deadline: Deadline) -> Objects:
 
 def ssid_by_ioctl(name: str) -> str | None:
     """The network an interface is on (wireless.7, SIOCGIWESSID); None when it does not tell."""
-    import array  # noqa: PLC0415 - the two are for Wi-Fi machines only
-    import fcntl  # noqa: PLC0415
+    import array  # the two are for Wi-Fi machines only
+    import fcntl
 
     buffer = array.array("B", bytes(_SSID_MAX + 1))
     address, _ = buffer.buffer_info()
@@ -119,7 +119,7 @@ def _names_by_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, 
 def _ssid_text(value: Any) -> str | None:
     if not isinstance(value, list) or len(value) > _SSID_MAX:
         return None
-    if not all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):  # noqa: PLR2004
+    if not all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):
         return None
     return clean(decode(bytes(value)), _SSID_MAX) or None
 

@@ -31,7 +31,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
         left, right = before.split(" "), after.split(" ")
-        if not separator or len(left) < 6 or len(right) < 3:  # noqa: PLR2004 - proc(5)
+        if not separator or len(left) < 6 or len(right) < 3:  # proc(5)
             continue
         mount = Mount(
             path=_unescaped(left[4]),

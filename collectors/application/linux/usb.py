@@ -57,9 +57,9 @@ def read_device(path: Path, entries: list[Path]) -> UsbDevice:
 
 def parse_usage_page(descriptor: bytes) -> int | None:
     """The usage page a HID report descriptor opens with (HID 1.11, 6.2.2.7: global items)."""
-    if descriptor[:1] == b"\x05" and len(descriptor) >= 2:  # noqa: PLR2004 - one data byte
+    if descriptor[:1] == b"\x05" and len(descriptor) >= 2:  # one data byte
         return descriptor[1]
-    if descriptor[:1] == b"\x06" and len(descriptor) >= 3:  # noqa: PLR2004 - two data bytes
+    if descriptor[:1] == b"\x06" and len(descriptor) >= 3:  # two data bytes
         return int.from_bytes(descriptor[1:3], "little")
     return None
 

@@ -56,7 +56,7 @@ def parse_launchctl(text: str) -> dict[str, bool]:
     found = {}
     for line in text.splitlines()[:4096]:
         words = line.split("\t") if "\t" in line else line.split()
-        if len(words) == 3 and words[0] != "PID":  # noqa: PLR2004 - three columns
+        if len(words) == 3 and words[0] != "PID":  # three columns
             found[words[2].strip()] = words[0].strip().isdigit()
     return found
 

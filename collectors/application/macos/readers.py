@@ -159,7 +159,7 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
 
 
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # noqa: PLR2004 - macOS 26
+    new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
     data = profile("SPUSBHostDataType" if new else "SPUSBDataType", deadline)
     devices = profiler.parse_usb(data)
     shown, cut = listed(usb_fields(device, profiler.SOURCE) for device in devices)

@@ -61,7 +61,7 @@ def elements(data: bytes) -> Iterator[Element]:
         position += 2
         if length & _LONG_FORM:
             size = length & 0x7F
-            if not 1 <= size <= 4:  # noqa: PLR2004 - X.690 allows more, no certificate needs it
+            if not 1 <= size <= 4:  # X.690 allows more, no certificate needs it
                 raise ValueError("a DER element has an unusable length")
             length = int.from_bytes(data[position : position + size], "big")
             position += size
@@ -95,7 +95,7 @@ def _name(content: bytes) -> str:
 
 def _not_after(content: bytes) -> str:
     times = list(elements(content))
-    if len(times) != 2 or times[1].tag not in _TIME_FORMATS:  # noqa: PLR2004 - notBefore, notAfter
+    if len(times) != 2 or times[1].tag not in _TIME_FORMATS:  # notBefore, notAfter
         raise ValueError("a certificate's validity is malformed")
     text = times[1].content.decode("ascii", "replace")
     moment = datetime.strptime(text, _TIME_FORMATS[times[1].tag]).replace(tzinfo=UTC)

@@ -102,7 +102,7 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
         either(
             "interface.speedMegabitsPerSecond",
             SOURCE,
-            stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,  # noqa: PLR2004
+            stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None,
             "the driver does not tell it",
         ),
         either("interface.mtu", SOURCE, stats.mtu or None, "the driver does not tell it"),

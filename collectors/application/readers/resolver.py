@@ -69,7 +69,7 @@ def parse_resolv_conf(text: str) -> tuple[str, ...]:
     found = []
     for line in text.splitlines():
         words = line.split()
-        if len(words) >= 2 and words[0] == "nameserver":  # noqa: PLR2004
+        if len(words) >= 2 and words[0] == "nameserver":
             found += _address(words[1])
     return tuple(dict.fromkeys(found))[:SERVERS_MAX]
 

@@ -71,7 +71,7 @@ def parse_prefix_length(address: str, netmask: str | None) -> int | None:
     try:
         version = ipaddress.ip_address(address).version
         if netmask is None:
-            return _IPV6_LINK_PREFIX if version == 6 else 32  # noqa: PLR2004
+            return _IPV6_LINK_PREFIX if version == 6 else 32
         mask = int(ipaddress.ip_address(netmask.split("/")[0].split("%")[0]))
     except ValueError:
         return None

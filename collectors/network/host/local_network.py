@@ -60,13 +60,13 @@ def read_local_network() -> LocalNetwork:
     """Read the interfaces of this machine. Raises OSError where even their list is denied."""
     # Imported here so that a child on Linux does not load what only the others need.
     if sys.platform == "linux":
-        from collectors.network.host.interfaces_linux import read_interfaces  # noqa: PLC0415
+        from collectors.network.host.interfaces_linux import read_interfaces
 
         try:
             return read_interfaces()
         except OSError:  # a sandbox without AF_NETLINK: libc's getifaddrs may have its own way
             pass
-    from collectors.network.host.interfaces_portable import (  # noqa: PLC0415
+    from collectors.network.host.interfaces_portable import (
         read_interfaces_portable,
     )
 

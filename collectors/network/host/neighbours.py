@@ -26,7 +26,7 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
     if platform == "linux":
         return _read_linux()
     if platform == "win32":
-        from collectors.network.host.neighbours_windows import read_neighbours_windows  # noqa: PLC0415
+        from collectors.network.host.neighbours_windows import read_neighbours_windows
 
         return read_neighbours_windows()
     return (*parse_arp(_output_of("arp", "-an")), *parse_ndp(_output_of("ndp", "-an")))
@@ -87,7 +87,7 @@ def _hexadecimal(text: str) -> int:
 
 
 def _read_linux() -> tuple[LinkNeighbour, ...]:
-    from collectors.network.host.rtnetlink_socket import read_neighbours  # noqa: PLC0415
+    from collectors.network.host.rtnetlink_socket import read_neighbours
 
     try:
         families = (rtnetlink.AF_INET, rtnetlink.AF_INET6)

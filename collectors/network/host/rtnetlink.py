@@ -239,15 +239,15 @@ def _next_hops(data: bytes) -> list[tuple[int, dict[int, bytes]]]:
 
 def _gateway(family: int, attributes: dict[int, bytes]) -> str | None:
     via = attributes.get(_RTA_VIA, b"")  # a gateway of another family: u16 family, address
-    if len(via) > 2:  # noqa: PLR2004
+    if len(via) > 2:
         return _address_text(int.from_bytes(via[:2], sys.byteorder), via[2:])
     return _address_text(family, attributes.get(_RTA_GATEWAY, b""))
 
 
 def _address_text(family: int, raw: bytes) -> str | None:
-    if family == AF_INET and len(raw) == 4:  # noqa: PLR2004
+    if family == AF_INET and len(raw) == 4:
         return str(ipaddress.IPv4Address(raw))
-    if family == AF_INET6 and len(raw) == 16:  # noqa: PLR2004
+    if family == AF_INET6 and len(raw) == 16:
         return str(ipaddress.IPv6Address(raw))
     return None
 

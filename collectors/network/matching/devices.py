@@ -258,4 +258,4 @@ def _device(
 
 
 def _is_ipv6(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).version == 6  # noqa: PLR2004
+    return ipaddress.ip_address(address.partition("%")[0]).version == 6

@@ -44,7 +44,7 @@ _REASONS_MAX = 8
 
 def endpoint(address: str, port: int) -> str:
     """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``."""
-    is_v6 = ipaddress.ip_address(address.partition("%")[0]).version == 6  # noqa: PLR2004
+    is_v6 = ipaddress.ip_address(address.partition("%")[0]).version == 6
     return f"[{address}]:{port}" if is_v6 else f"{address}:{port}"
 
 
@@ -60,7 +60,7 @@ def listed(names: Sequence[str]) -> str:
     shown = list(names[:_LISTED_MAX])
     if len(names) > _LISTED_MAX:
         shown.append(f"{len(names) - _LISTED_MAX} more")
-    if len(shown) < 2:  # noqa: PLR2004
+    if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 

@@ -327,7 +327,9 @@ def _cost(key: str, value: object) -> int:
 def service_type_of(name: str) -> str | None:
     """Return ``_ipp._tcp`` for ``_ipp._tcp.local``; None for a name that is no service type."""
     labels = name.removesuffix(_DOMAIN).split(".")
-    is_type = len(labels) == 2 and labels[0].startswith("_") and labels[1] in ("_tcp", "_udp")  # noqa: PLR2004 - service and protocol
+    is_type = (
+        len(labels) == 2 and labels[0].startswith("_") and labels[1] in ("_tcp", "_udp")
+    )  # service and protocol
     return ".".join(labels) if is_type and name.endswith(_DOMAIN) else None
 
 

@@ -151,7 +151,7 @@ class Session:
 
     def _is_quiet(self, now: float) -> bool:
         """Tell whether all was said. What the kernel had no room for must be asked for again."""
-        if self._rounds < 2 or now - self._last_news_s < self._schedule.quiet_s:  # noqa: PLR2004
+        if self._rounds < 2 or now - self._last_news_s < self._schedule.quiet_s:
             return False
         return all(watch.link.lost() == watch.lost for watch in self._watches)
 

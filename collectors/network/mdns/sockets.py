@@ -88,8 +88,8 @@ class Link:
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
         """Tell whether a socket address is on this link, by its scope or by its network."""
         address = ipaddress.ip_address(str(source[0]).partition("%")[0])
-        scope = source[3] if len(source) > 3 else 0  # noqa: PLR2004 - (host, port, flow, scope)
-        if address.version == 6 and address.is_link_local:  # noqa: PLR2004
+        scope = source[3] if len(source) > 3 else 0  # (host, port, flow, scope)
+        if address.version == 6 and address.is_link_local:
             return scope == self.index
         return any(address in network for network in self.networks)
 

@@ -45,7 +45,7 @@ def split_host_port(text: str) -> tuple[str | None, int | None]:
 
 def _is_ipv6(text: str) -> bool:
     try:
-        return ipaddress.ip_address(text).version == 6  # noqa: PLR2004
+        return ipaddress.ip_address(text).version == 6
     except ValueError:
         return False
 

@@ -65,7 +65,7 @@ def _refusal(address: str, exclude: Sequence[str]) -> str | None:
     parsed = ipaddress.ip_address(address)
     if not is_private(address):
         return "is no private address and was not contacted"
-    if parsed.is_link_local and parsed.version == 6:  # noqa: PLR2004
+    if parsed.is_link_local and parsed.version == 6:
         return "is a link-local IPv6 address and cannot be contacted without its interface"
     for text in exclude:
         try:

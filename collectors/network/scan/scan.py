@@ -255,7 +255,7 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
 def _sockets_max() -> int:
     """Return how many connections the limit of open files allows, at most `SOCKETS_MAX`."""
     try:
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # not on Windows
     except ImportError:
         return SOCKETS_MAX
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)

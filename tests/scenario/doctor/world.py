@@ -214,7 +214,7 @@ def play_apart(situation: Situation, home: Path) -> str:
 
 def main() -> None:
     """Play the situations that are named; print a line of JSON for each."""
-    from tests.scenario.doctor.situations import SITUATIONS  # noqa: PLC0415
+    from tests.scenario.doctor.situations import SITUATIONS
 
     home, names = Path(sys.argv[1]), sys.argv[2:]
     for name in names:
