@@ -122,21 +122,21 @@ class App:
         self._outbox.set_unreadable_aside()
         self._ledger = Ledger(self._database, self._journal, self._outbox)
         if device.is_clone:
-            self.health.report("device-cloned", "the machine id differs from the stored one")
+            self.health.set("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
-            self.health.report("state-quarantined", f"see {state.quarantine_path}")
+            self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
     def _leave_journal(self) -> None:
         """Keep the journal of another device or for another service where support finds it."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path
-            self.health.report("place-changed", f"{unsent} unsent reports, kept in {where}")
+            self.health.set("place-changed", f"{unsent} unsent reports, kept in {where}")
 
     def _note_row_set_aside(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
         where = self._runtime.state.quarantine_path
-        self.health.report("state-quarantined", f"{rows} rows so far, see {where}")
+        self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
 
     def _meet_the_service(self) -> None:
         """Build what talks to the service as this device."""

@@ -214,14 +214,14 @@ async def _keep_running(
             _note_broken(name, "something it waited for was cancelled", app)
         except (StateError, sqlite3.Error, OSError) as error:
             log.error("%s: %s", name, error)
-            app.health.report("state-failing", f"{name}: {error}")
+            app.health.set("state-failing", f"{name}: {error}")
             if is_damaged(error):
                 # Only a new start sets a damaged database aside.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
                 signals.put_nowait(Signal.RELOAD)
         except Exception as error:
             log.exception("%s broke", name)
-            app.health.report("internal-error", f"{name}: {type(error).__name__}: {error}")
+            app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
         attempt = 1 if time.monotonic() - began > WELL_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
@@ -229,7 +229,7 @@ async def _keep_running(
 
 def _note_broken(name: str, why: str, app: App) -> None:
     log.error("%s broke: %s", name, why)
-    app.health.report("internal-error", f"{name}: {why}")
+    app.health.set("internal-error", f"{name}: {why}")
 
 
 async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -54,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
-    return told(act, debug=options.debug, words=shlex.join(words))
+    return run_command(act, debug=options.debug, words=shlex.join(words))
 
 
-def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
+def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
     """Return what ``act`` returns, or the exit code of its error, told in plain lines.
 
     ``words`` are those that were typed.
@@ -70,7 +70,7 @@ def told(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int
         # The reader has seen enough; Python must not complain while it closes stdout.
         sys.stderr.close()
         return EXIT_BAD
-    except Exception as error:  # noqa: BLE001 - the boundary: told, with --debug in full
+    except Exception as error:  # noqa: BLE001 - the boundary: run_command, with --debug in full
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
             return EXIT_BAD  # as Python does after a traceback

@@ -63,10 +63,10 @@ class Collection:
         try:
             collected = await self._collectors.collect(job, self._note)
         except CollectorError as error:
-            self._health.report("collector-failed", f"{kind}: {error}")
+            self._health.set("collector-failed", f"{kind}: {error}")
             return self._gathered(self._maker.failed(kind))
         if collected.error is not None:
-            self._health.report("collector-failed", f"{kind}: {collected.error}")
+            self._health.set("collector-failed", f"{kind}: {collected.error}")
         else:
             self._health.clear({"collector-failed"})
         return self._gathered(self._maker.finished(job, collected.facts))

@@ -34,4 +34,4 @@ class DiskFloor:
         self.left_out += 1
         log.warning("the scheduled %s report is left out: the disk is nearly full", kind)
         room = f"{free // 2**20} MiB are free"
-        self._health.report("disk-scarce", f"{room}, {self.left_out} scheduled reports left out")
+        self._health.set("disk-scarce", f"{room}, {self.left_out} scheduled reports left out")

@@ -23,10 +23,10 @@ class HealthBoard:
         """Return what is wrong now, without what follows from something else."""
         return to_show(self._present.values())
 
-    def holds(self, code: str) -> bool:
+    def is_set(self, code: str) -> bool:
         return code in self._present
 
-    def report(self, code: str, detail: str) -> None:
+    def set(self, code: str, detail: str) -> None:
         """Say that the condition ``code`` holds (rules.health)."""
         condition = CONDITIONS[code]
         detail = clip(redact(detail))  # the words of a service are among them

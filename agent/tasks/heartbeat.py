@@ -48,11 +48,11 @@ class Heartbeat:
             reply = await self._breaker.call("heartbeat", lambda: self._client.heartbeat(request))
         except Refused as error:
             # If it is revoked, `current` says so, and that is what is shown.
-            self._health.report("heartbeat-rejected", str(error))
+            self._health.set("heartbeat-rejected", str(error))
             self._enrollment.recheck()
             return
         except (BodyRejected, BodyTooLarge) as error:
-            self._health.report("heartbeat-rejected", str(error))
+            self._health.set("heartbeat-rejected", str(error))
             return
         self._health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at
@@ -65,4 +65,4 @@ class Heartbeat:
             return
         direction = "behind" if seconds > 0 else "ahead of"
         minutes = round(abs(seconds) / 60)
-        self._health.report("clock-skew", f"{minutes} minutes {direction} the service")
+        self._health.set("clock-skew", f"{minutes} minutes {direction} the service")

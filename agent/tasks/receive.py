@@ -219,7 +219,7 @@ class Receiver:
             self._note_stream_refused(error)
             return
         self._rejections += 1
-        self._health.report("commands-rejected", str(error))
+        self._health.set("commands-rejected", str(error))
 
     def _note_stream_refused(self, why: ServiceError | str) -> None:
         """Ask instead: until the service may be asked for a stream again, or for long."""
@@ -238,7 +238,7 @@ class Receiver:
         log.info("the answer to onCommands broke: %s", error)
         self._breaks += 1
         if self._breaks >= BREAKS_WORTH_SAYING:
-            self._health.report("stream-broken", str(error))
+            self._health.set("stream-broken", str(error))
 
     async def _open(self, connection: contextlib.AsyncExitStack, way: Way) -> CommandStream:
         # While the service answers others, a silent one may be holding a long poll; after an
@@ -264,8 +264,8 @@ class Receiver:
         for reason in frame.rejected:
             self.unreadable += 1
             log.info("ignored: an entry cannot be read: %s", reason)
-            if not self._health.holds("commands-unreadable"):
-                self._health.report("commands-unreadable", f"the first one: {reason}")
+            if not self._health.is_set("commands-unreadable"):
+                self._health.set("commands-unreadable", f"the first one: {reason}")
         for command in frame.commands:
             self._take_command(command)
 
@@ -313,5 +313,5 @@ class Receiver:
         if self._journal.waiting() < WAITING_MAX:
             self._health.clear({"requests-flooding"})
             return True
-        self._health.report("requests-flooding", f"{WAITING_MAX} requests wait")
+        self._health.set("requests-flooding", f"{WAITING_MAX} requests wait")
         return False

@@ -132,10 +132,10 @@ class Submitter:
             self._clock.now(),
         )
         if dropped:
-            self._health.report("reports-dropped", f"{len(dropped)} for lack of room or by age")
+            self._health.set("reports-dropped", f"{len(dropped)} for lack of room or by age")
         depth = self._outbox.depth()
         if depth.reports > 1:
-            self._health.report("reports-waiting", f"{depth.reports} reports")
+            self._health.set("reports-waiting", f"{depth.reports} reports")
 
     async def _send(self, item: Item) -> bool:
         """Send a report; return whether the service took it."""
@@ -212,4 +212,4 @@ class Submitter:
     def _give_up(self, item: Item, why: str) -> None:
         log.error("report %s is given up: %s", item.report_id, why)
         self._ledger.give_up(item, self._clock.now(), why)
-        self._health.report("reports-dropped", f"report {item.report_id}: {why}")
+        self._health.set("reports-dropped", f"report {item.report_id}: {why}")

@@ -155,7 +155,7 @@ async def _month(home: Path) -> None:
         assert sum(request_id is not None for request_id in waiting) == REQUESTS
         dropped = app._database.counters()["reports_dropped"]
         assert dropped == DAYS * 24 + REQUESTS - len(waiting)
-        assert app.health.holds("reports-dropped")
+        assert app.health.is_set("reports-dropped")
         # Back again: everything that waits arrives, oldest first, at a bounded rate.
         queued = [str(item.report_id) for item in _waiting(app)]
         app.facade._exchange, app.facade.commands = exchange, commands  # type: ignore[method-assign]

@@ -74,7 +74,7 @@ async def _full_disk(home: Path) -> None:
             app.collectors.may_end.set()
             second = await service.request_report("application", expires_in_s=1e5)
             await asyncio.sleep(1)
-            assert app.health.holds("state-failing")
+            assert app.health.is_set("state-failing")
             await asyncio.sleep(600)
             assert service.report_for(first) is None
             assert service.heartbeats > 5, "the heartbeats went on"
@@ -151,11 +151,11 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             wanted = [await service.request_report("network", expires_in_s=1e6) for _ in range(50)]
             await asyncio.sleep(60)
             assert app._journal.waiting() == 20
-            assert app.health.holds("requests-flooding")
+            assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
             # What was left out was not acknowledged: the service offers it again.
             await app.until_ended(wanted, 4 * 3600)
-            assert not app.health.holds("requests-flooding")
+            assert not app.health.is_set("requests-flooding")
         assert len(service.reports) == 50
         assert service.violations == []
 
@@ -185,8 +185,8 @@ async def _unreadable_report(home: Path) -> None:
             entry = app.entry(request_id)
             assert entry is not None
             assert entry.state is State.SUBMITTED
-            assert app.health.holds("state-quarantined")
-            assert not app.health.holds("internal-error")
+            assert app.health.is_set("state-quarantined")
+            assert not app.health.is_set("internal-error")
         (wreck,) = (home / "state" / "quarantine").iterdir()
         assert wreck.name.endswith("-outbox-row.json")
 

@@ -56,7 +56,7 @@ async def _copied_disk(home: Path) -> None:
             async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
                 await _enrolled(service)
                 await asyncio.sleep(60)
-                assert app.health.holds("device-cloned") is (start == "first")
+                assert app.health.is_set("device-cloned") is (start == "first")
                 assert app._outbox.depth().reports == 0
         now = _record(home)
         ids = [r["binding"]["record"]["instanceId"] for r in (first, now)]
@@ -169,7 +169,7 @@ async def _another_location(home: Path, *, is_refused: bool) -> None:
         async with simulated_agent(moved, home, clock) as app:
             await app.until_ended({request_id}, 600)
             await asyncio.sleep(60)
-            assert app.health.holds("reports-dropped") is is_refused
+            assert app.health.is_set("reports-dropped") is is_refused
         assert service.calls.count("enroll") == 2
         assert _record(home)["binding"]["location_id"] == "loc-2"
         assert (service.report_for(request_id) is None) is is_refused

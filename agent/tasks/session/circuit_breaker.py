@@ -230,7 +230,7 @@ class CircuitBreaker:
         if has_contact or self._fails_alone(own):
             self._close(own, error, operation)
             if own.failures >= ALONE_WORTH_SAYING and self._answers > own.answers_before:
-                self._health.report("partly-failing", f"{operation}: {error}")
+                self._health.set("partly-failing", f"{operation}: {error}")
         else:
             own.failures += 1
             own.generation += 1
@@ -298,7 +298,7 @@ class CircuitBreaker:
         if before is not None and before != code and not self._is_said(before):
             self._health.clear({before})
         if code is not None:
-            self._health.report(code, detail)
+            self._health.set(code, detail)
 
     def _is_said(self, code: str) -> bool:
         return any(gate.code == code for gate in (self._all, *self._of.values()))

@@ -148,13 +148,13 @@ class Enrollment:
             return
         self._health.clear({"revoked", "not-enrolled"})
         if too_long := identity_too_long(self._binding_state.binding):
-            self._health.report("identity-too-long", too_long)
+            self._health.set("identity-too-long", too_long)
         else:
             self._health.clear({"identity-too-long"})
 
     def _revoked(self, why: str) -> None:
         self._binding_state.revoke()
-        self._health.report("revoked", why)
+        self._health.set("revoked", why)
 
     async def _wait_out_the_revocation(self) -> None:
         """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
@@ -176,7 +176,7 @@ class Enrollment:
             except ServiceError as error:
                 delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
-                self._health.report("not-enrolled", explain(error))
+                self._health.set("not-enrolled", explain(error))
                 await self._breaker.wait_for_another_key(delay_s)
                 continue
             log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)

@@ -155,7 +155,7 @@ async def _go_on(recording: Recording, home: Path, length: int) -> None:
     async with service, simulated_agent(config_for(home, service.base_url), home, clock) as app:
         await app.until_ended(known, 1200)
         await asyncio.sleep(30)
-        assert not app.health.holds("state-quarantined")
+        assert not app.health.is_set("state-quarantined")
         collections = app.collectors.runs
     assert service.violations == []
     ended = [str(report["requestId"]) for report in service.reports]

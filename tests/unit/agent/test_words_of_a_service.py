@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.notify import Notifier
-from agent.cli.main import told
+from agent.cli.main import run_command
 from agent.errors import ServiceError, Unavailable
 from agent.rules.command_frames import parse_frame
 from agent.rules.health import CONDITIONS
@@ -26,7 +26,7 @@ def test_nothing_is_left_that_is_obeyed() -> None:
 
 def test_the_status_of_a_condition_is_plain_and_bounded() -> None:
     health = HealthBoard(FakeClock(), lambda: None)
-    health.report("server-error", HOSTILE + "x" * 5000)
+    health.set("server-error", HOSTILE + "x" * 5000)
     (problem,) = health.problems()
     assert not set(problem.detail) & OBEYED
     assert len(problem.detail) == 1024
@@ -49,7 +49,7 @@ def test_an_error_on_the_terminal_is_plain(
     def act() -> int:
         raise error
 
-    assert told(act, debug=False) == 1
+    assert run_command(act, debug=False) == 1
     assert not set(capsys.readouterr().err.replace("\n", "")) & OBEYED
 
 

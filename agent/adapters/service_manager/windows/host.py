@@ -239,7 +239,7 @@ def _daemon(home: Path, on_ready: Callable[[], None]) -> int:
     with BoundedLog(home / LOG_NAME) as log, redirect_stdout(log), redirect_stderr(log):
         # Only now: the service manager has its answer.
         asyncio = importlib.import_module("asyncio")
-        told = importlib.import_module("agent.cli.main").told
+        run_command = importlib.import_module("agent.cli.main").run_command
         daemon = importlib.import_module("agent.daemon")
 
         def run() -> int:
@@ -247,5 +247,5 @@ def _daemon(home: Path, on_ready: Callable[[], None]) -> int:
             asyncio.run(daemon.run(home / "config.toml", foreground=False, notifier=notifier))
             return 0
 
-        code: int = told(run)
+        code: int = run_command(run)
     return code

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.cli.main import main, told
+from agent.cli.main import main, run_command
 from agent.config.file import load
 from agent.config.model import Config, LocalConfig, Logging
 from agent.errors import ConfigError
@@ -132,8 +132,8 @@ def test_what_is_wrong_is_told_without_it(secret: str) -> None:
     known.forget()
     known.remember(secret)
     health = HealthBoard(FakeClock(), lambda: None)
-    health.report("internal-error", f"ValueError: {secret}")
-    health.report("internal-error", f"ValueError: {secret!r}")
+    health.set("internal-error", f"ValueError: {secret}")
+    health.set("internal-error", f"ValueError: {secret!r}")
     assert_none("".join(problem.detail for problem in health.problems()))
     known.forget()
 
@@ -190,7 +190,7 @@ def test_an_error_nobody_expected(capsys: pytest.CaptureFixture[str]) -> None:
         raise ValueError("password = hunter2")
 
     for debug in (False, True):
-        assert told(act, debug=debug) == 1
+        assert run_command(act, debug=debug) == 1
         assert "hunter2" not in capsys.readouterr().err
 
 

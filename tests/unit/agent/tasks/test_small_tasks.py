@@ -140,25 +140,25 @@ async def test_a_condition_is_logged_once_and_shown_with_its_first_moment(
     home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")
-    home.health.report("timeout", "no answer")
+    home.health.set("timeout", "no answer")
     since = home.health.problems()[0].since
     home.clock.advance(60)
     for _ in range(5):
-        home.health.report("timeout", "no answer")
-    home.health.report("timeout", "still none")
+        home.health.set("timeout", "no answer")
+    home.health.set("timeout", "still none")
 
     (problem,) = home.health.problems()
     assert (problem.detail, problem.since) == ("still none", since)
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
     assert home.changes == 2
-    assert home.health.holds("timeout")
+    assert home.health.is_set("timeout")
 
 
 async def test_what_is_cleared_is_gone_and_said_once(
     home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")
-    home.health.report("clock-skew", "2 minutes")
+    home.health.set("clock-skew", "2 minutes")
     changes = home.changes
 
     home.health.clear({"clock-skew", "timeout"})
@@ -166,9 +166,9 @@ async def test_what_is_cleared_is_gone_and_said_once(
 
     assert home.changes == changes + 1
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert not home.health.holds("clock-skew")
+    assert not home.health.is_set("clock-skew")
 
 
 async def test_a_condition_must_be_declared(home: Harness) -> None:
     with pytest.raises(KeyError):
-        home.health.report("surprise", "?")
+        home.health.set("surprise", "?")
