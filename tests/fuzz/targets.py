@@ -45,7 +45,7 @@ from collectors.network.printers.cups import parse_cups_reply
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared.http import HttpError, parse_reply
+from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -101,6 +101,12 @@ def _reply(data: bytes) -> None:
     error_of(status, headers, data[2:], NOW)
     retry_after_s(value, NOW)
     http_date(value)
+
+
+def _http(data: bytes) -> None:
+    going = HttpExchange(HttpRequest("GET", "10.0.0.9", "/"), 65536)
+    if data and going.receive(data) is None:
+        going.receive(b"")
 
 
 def _queues(data: bytes) -> None:
@@ -163,8 +169,12 @@ TARGETS: dict[str, Target] = {
         (ValueError,),
     ),
     "http-reply": Target(
-        lambda data: (parse_reply(data, is_all=True), parse_reply(data, is_all=False)),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",),
+        _http,
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+            b"HTTP/1.0 200 OK\nServer: x\n\n<title>x</title>",
+        ),
         (HttpError,),
     ),
     "device-uri": Target(
