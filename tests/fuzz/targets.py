@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from agent.adapters.collector_process import event_of
+from agent.doctor.certificate import parse_certificate as read_certificate
 from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
 from agent.rules.reports.sealing import seal_smaller
@@ -206,7 +207,12 @@ TARGETS: dict[str, Target] = {
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",),
         (ValueError,),
     ),
-    "certificate": Target(parse_certificate, (b"\x30\x03\x30\x01\x02",), (ValueError,)),
+    "certificate": Target(
+        parse_certificate, _fixture("application/certificate.der"), (ValueError,)
+    ),
+    "certificate-of-the-service": Target(
+        read_certificate, _fixture("application/certificate.der"), ()
+    ),
     "edid": Target(parse_edid, (b"\x00" + b"\xff" * 6 + b"\x00" + bytes(120),)),
     "hid-descriptor": Target(parse_usage_page, (b"\x06\x01\x02",)),
     "df": Target(parse_df, (b"F 1024-blocks Used Available Capacity M\n/dev/x 9 4 5 44% /\n",)),

@@ -18,6 +18,7 @@ from agent.doctor.probe import Head, parse_head
 from agent.doctor.processes import is_agent, other_agents, parse_ps
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
 from tests.fakes.tls_front import Authority, make_authority, server_context
+from tests.paths import FIXTURES
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -117,6 +118,13 @@ def test_reads_a_certificate(tmp_path: Path) -> None:
     assert found.is_self_signed
     assert found.issuer == "Name of it"
     assert parse_certificate(der[:-20]) is None
+
+
+def test_reads_a_certificate_with_a_negative_serial_number() -> None:
+    der = (FIXTURES / "application/certificate.der").read_bytes()
+    odd = der.replace(bytes.fromhex("020101"), bytes.fromhex("0201ff"), 1)
+    assert odd != der
+    assert parse_certificate(odd) == parse_certificate(der)
 
 
 @pytest.mark.parametrize(
