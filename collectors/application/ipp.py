@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final
 
-from collectors.application.text import decode
+from collectors.shared.text import decode
 
 Value = int | bool | str
 Attributes = dict[str, list[Value]]

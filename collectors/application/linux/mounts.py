@@ -7,7 +7,7 @@ from typing import Final
 
 from collectors.application.linux.files import read_bytes
 from collectors.application.readers.disk_space import Mount
-from collectors.application.text import decode
+from collectors.shared.text import decode
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _NETWORK: Final = frozenset(

@@ -6,8 +6,8 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.resolver import SERVERS_MAX
-from collectors.application.text import decode
 from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 _NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)

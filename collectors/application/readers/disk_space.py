@@ -16,10 +16,10 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, available, failed
-from collectors.application.text import clean, without_owner
 from collectors.contract import Field
 from collectors.programs import find_program, program_environment
 from collectors.shared.run_command import release
+from collectors.shared.text import clean_text
 
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
@@ -28,6 +28,7 @@ SPACE_S: Final = 1.5
 
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120
+_OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
 _POLL_S: Final = 0.02
 
 
@@ -131,6 +132,11 @@ def psutil_mounts() -> tuple[Mount, ...]:
     )
 
 
+def without_owner(path: str) -> str:
+    """Replace the account's name in a path below a home or media directory by ``*``."""
+    return _OWNED_PATH.sub(r"\1/*", path)
+
+
 def _start_df(path: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         (find_program("df") or "/bin/df", "-P", "-k", "--", path),
@@ -153,4 +159,4 @@ def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
 
 
 def _name(mount: Mount) -> str:
-    return clean(without_owner(mount.path), _NAME_MAX)
+    return clean_text(without_owner(mount.path), _NAME_MAX)

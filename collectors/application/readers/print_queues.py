@@ -25,8 +25,8 @@ from collectors.application.source import (
     available,
     either,
 )
-from collectors.application.text import clean
 from collectors.contract import Field
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "CUPS"
 PEER: Final = "the print spooler"
@@ -124,11 +124,11 @@ def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:
 def parse_queues(response: Response) -> tuple[Queue, ...]:
     return tuple(
         Queue(
-            name=clean(name, 128),
+            name=clean_text(name, 128),
             state=_STATES.get(_number(printer, "printer-state") or 0, "unknown"),
             accepting=_flag(printer, "printer-is-accepting-jobs"),
             reasons=tuple(
-                clean(str(reason), 64)
+                clean_text(str(reason), 64)
                 for reason in printer.get("printer-state-reasons", [])[:16]
                 if reason != "none"
             ),
@@ -178,7 +178,7 @@ def _job(job: Attributes, now: float) -> Job:
     state = _number(job, "job-state")
     created = _number(job, "time-at-creation")
     return Job(
-        queue=clean((_text(job, "job-printer-uri") or "").rpartition("/")[2], 128),
+        queue=clean_text((_text(job, "job-printer-uri") or "").rpartition("/")[2], 128),
         held=state == _HELD,
         stopped=state == _STOPPED,
         age_s=None if created is None else max(0, int(now - created)),

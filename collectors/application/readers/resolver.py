@@ -9,8 +9,8 @@ from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, either
-from collectors.application.text import decode
 from collectors.contract import Field
+from collectors.shared.text import decode
 
 SERVERS_MAX: Final = 16
 _STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"

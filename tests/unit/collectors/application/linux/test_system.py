@@ -11,7 +11,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import hardware, operating_system, pressure
 from collectors.application.linux.files import whole_number
 from collectors.application.readers import clock
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
