@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from collectors.application.deadline import Deadline
 from collectors.contract import Field, FieldStatus, FieldValue, InterfaceFields, PeripheralFields
+from collectors.shared.run_command import NotInstalled
 from collectors.shared.text import clean_text
 
 LIST_MAX = 256
@@ -96,6 +97,8 @@ def status_of(error: BaseException) -> tuple[FieldStatus, str]:
     """Class an exception of a source, and say it in words."""
     if isinstance(error, Unreadable):
         return error.status, error.reason
+    if isinstance(error, NotInstalled):
+        return "unsupported", str(error)
     if isinstance(error, PermissionError):
         return "permission-denied", f"the system denied it: {_said(error)}"
     return "collection-failed", _said(error)

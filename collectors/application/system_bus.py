@@ -118,7 +118,7 @@ def _call(deadline: Deadline, *arguments: str) -> bytes:
         "--auto-start=no",
         "--allow-interactive-authorization=no",
     )
-    output = run_command(("busctl", *options, "call", *arguments), deadline)
+    output = run_command(("busctl", *options, "call", *arguments), deadline.at)
     if output.exit_code != 0:
         raise refusal(output.exit_code, output.error)
     return output.data

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import read_line, read_text
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
+from collectors.shared.sysfs import read_line, read_text
 from collectors.shared.text import clean_text, decode
 
 _LOOPBACK: Final = "772"

@@ -23,7 +23,7 @@ _TYPES: Final = (
 
 def ask(*arguments: str, deadline: Deadline) -> str:
     """The output of a program as text. Raises ValueError when it fails."""
-    output = run_command(arguments, deadline)
+    output = run_command(arguments, deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"{arguments[0]} ended with {output.exit_code}")
     return decode(output.data)

@@ -17,8 +17,7 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, available, failed
 from collectors.contract import Field
-from collectors.programs import find_program, program_environment
-from collectors.shared.run_command import release
+from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
 
 MOUNTS_MAX: Final = 32
@@ -99,7 +98,10 @@ def parse_df(data: bytes) -> Space | None:
 
 def space_by_df(mounts: Sequence[Mount], deadline: Deadline) -> Answers:
     """Ask every mount at once, each by a process of its own; the silent ones are abandoned."""
-    running = {mount.path: _start_df(mount.path) for mount in mounts}
+    running = {
+        mount.path: start_command(("df", "-P", "-k", "--", mount.path), environ={})
+        for mount in mounts
+    }
     while deadline.remaining_s() > 0 and any(p.poll() is None for p in running.values()):
         time.sleep(_POLL_S)
     return {path: _answer(process) for path, process in running.items()}
@@ -135,16 +137,6 @@ def psutil_mounts() -> tuple[Mount, ...]:
 def without_owner(path: str) -> str:
     """Replace the account's name in a path below a home or media directory by ``*``."""
     return _OWNED_PATH.sub(r"\1/*", path)
-
-
-def _start_df(path: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        (find_program("df") or "/bin/df", "-P", "-k", "--", path),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=program_environment({}),
-    )
 
 
 def _answer(process: "subprocess.Popen[bytes]") -> Space | str:

@@ -22,7 +22,7 @@ _OFFSET_INDEX: Final = 2
 
 
 def read_clock(deadline: Deadline) -> Reading:
-    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline)
+    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
         raise Unreadable("not-applicable", "the Windows time service does not run")
     return clock_reading(decode(output.data))
