@@ -4,8 +4,9 @@ No operation here prints, changes or creates anything.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from collectors.shared.text import decode
 
@@ -38,6 +39,12 @@ _FIRST_TEXT_TAG, _LAST_TEXT_TAG = 0x40, 0x5F
 _OUT_OF_BAND = range(0x10, 0x20)
 _KEYWORD, _URI, _CHARSET, _LANGUAGE = 0x44, 0x45, 0x47, 0x48
 _SUCCESSFUL_BELOW = 0x0100
+_PRINTER_STATES: Mapping[int, Literal["idle", "processing", "stopped"]] = {
+    3: "idle",
+    4: "processing",
+    5: "stopped",
+}
+"""The values of printer-state (RFC 8011, section 5.4.11)."""
 
 
 class IppError(ValueError):
@@ -85,6 +92,10 @@ class Group:
 
     def boolean(self, name: str) -> bool | None:
         return next((value for value in self.values(name) if isinstance(value, bool)), None)
+
+    @property
+    def printer_state(self) -> Literal["idle", "processing", "stopped"] | None:
+        return _PRINTER_STATES.get(self.integer("printer-state") or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ QUEUES_MAX: Final = 32
 STUCK_AFTER_S: Final = 600
 """A receipt that waits ten minutes is stuck, whatever the spooler calls it."""
 
-_STATES: Final = {3: "idle", 4: "processing", 5: "stopped"}
 _HELD, _STOPPED = 4, 6
 _PRINTER_WANTED: Final = (
     "printer-name",
@@ -110,7 +109,7 @@ def parse_queues(response: ipp.Response) -> tuple[Queue, ...]:
     return tuple(
         Queue(
             name=clean_text(name, 128),
-            state=_STATES.get(printer.integer("printer-state") or 0, "unknown"),
+            state=printer.printer_state or "unknown",
             accepting=printer.boolean("printer-is-accepting-jobs"),
             reasons=tuple(
                 clean_text(reason, 64)

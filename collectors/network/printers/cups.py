@@ -14,7 +14,6 @@ from collectors.shared.text import clean_text
 
 QUEUES_MAX = 512
 STEP = "printers: CUPS"
-_STOPPED = 5  # printer-state, RFC 8011, section 5.4.11
 _CLASS = 0x0001  # printer-type bit CUPS_PRINTER_CLASS
 _ATTRIBUTES = (
     "printer-name",
@@ -82,7 +81,7 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
     reasons = (clean_text(reason, 255) for reason in group.texts("printer-state-reasons"))
     return replace(
         printer,
-        stopped=group.integer("printer-state") == _STOPPED,
+        stopped=group.printer_state == "stopped",
         state_reasons=tuple(r for r in reasons if r and r not in _NOT_A_FAULT),
     )
 
