@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collectors.application.text import clean
+from collectors.shared.text import clean_text
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -41,4 +41,4 @@ def _issuer_of(certificate: "Certificate") -> str:
     except (ValueError, TypeError):  # letters that its kind of string does not have
         return "unreadable"
     parts = (named.get(NameOID.ORGANIZATION_NAME), named.get(NameOID.COMMON_NAME))
-    return clean(", ".join(part for part in parts if part), 256) or "unnamed"
+    return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"

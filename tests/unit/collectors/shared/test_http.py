@@ -193,6 +193,14 @@ def test_any_bytes_parse_or_raise_http_error(rest: bytes, is_all: bool):
             read(start + rest, is_all=is_all)
 
 
+@given(st.from_regex(rb"HTTP/1\.1 200 OK\r\nContent-Length: \d{1,3}\r\n\r\n.*", fullmatch=True))
+def test_a_body_is_never_longer_than_it_was_said_to_be(raw: bytes):
+    reply = read_all(raw)
+    length = int(reply.header("content-length") or "")
+    assert len(reply.body) <= length
+    assert reply.is_whole is (len(reply.body) == length)
+
+
 @given(st.binary(max_size=200), st.integers(1, 50))
 def test_how_a_reply_is_cut_on_the_way_changes_nothing(rest: bytes, step: int):
     for start in (START, CHUNKED):
