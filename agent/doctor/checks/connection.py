@@ -14,7 +14,7 @@ from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import (
     ProxyRefused,
-    ask_for_head,
+    ask_for_date,
     ask_for_tunnel,
     connect,
     start_tls,
@@ -124,13 +124,13 @@ def clock(evidence: Context) -> Finding:
         with way_to(way) as sock:
             if way.is_tls:
                 with start_tls(sock, way.host, unverified()) as secured:
-                    head = ask_for_head(secured, way)
+                    date = ask_for_date(secured, way)
             else:
-                head = ask_for_head(sock, way)
+                date = ask_for_date(sock, way)
     except (OSError, ProxyRefused) as error:
         return skipped(f"the service told no time: {_words(error)}")
     now = datetime.now(UTC)
-    service_time = http_date(head.headers.get("date")) if head else None
+    service_time = http_date(date)
     if service_time is None:
         return skipped("the service told no time")
     evidence.service_time = service_time
