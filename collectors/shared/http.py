@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
+_PIECE_BYTES = 1024  # what h11 sees of a chunk's or a trailer's line: its patterns are quadratic
 _HEAD_END = re.compile(rb"\n\r?\n")
 _FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), and no framing that frames nothing
     rb"(?!content-length: (?!\d{1,15}$)|transfer-encoding: (?!chunked$))[\w!#$%&'*+.^`|~-]+: ",
@@ -104,7 +105,7 @@ class HttpExchange:
         self._is_whole = False
         self._unread = bytearray()
         self._body = bytearray()
-        self._connection = h11.Connection(h11.CLIENT)
+        self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_PIECE_BYTES)
         headers = [("Host", request.host), ("Connection", "close"), *request.headers]
         start = h11.Request(method=request.method, target=request.path, headers=headers)
         events = (start, h11.Data(data=request.body), h11.EndOfMessage())
@@ -143,10 +144,10 @@ class HttpExchange:
             self._connection.receive_data(_tidy(bytes(self._unread[: end.start()])))
             del self._unread[: end.end()]
             self._take_events()
-        if self._unread:
-            self._connection.receive_data(bytes(self._unread))
-            self._unread.clear()
+        for start in range(0, len(self._unread), _PIECE_BYTES):
+            self._connection.receive_data(bytes(self._unread[start : start + _PIECE_BYTES]))
             self._take_events()
+        self._unread.clear()
         if is_end:
             self._connection.receive_data(b"")
             self._take_events()
