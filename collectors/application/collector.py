@@ -25,7 +25,7 @@ def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFac
     return partial(snapshot, sources, job.max_duration_s)
 
 
-def snapshot(sources: Sequence[Source], max_duration_s: float, run: Run) -> ApplicationFacts:
+def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> ApplicationFacts:
     """Read ``sources``, tell each step, and assemble what came."""
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started = time.monotonic()
@@ -44,7 +44,7 @@ def snapshot(sources: Sequence[Source], max_duration_s: float, run: Run) -> Appl
 
 
 def assemble(
-    sources: Sequence[Source],
+    sources: Sequence[Source[[]]],
     outcomes: Outcomes,
     started_at: str,
     duration_ms: float,
@@ -67,7 +67,7 @@ def assemble(
     )
 
 
-def _reading(source: Source, outcome: Outcome | None) -> Reading:
+def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
     if outcome is not None and outcome.reading is not None:
         return _with_every_key(source, outcome.reading)
     if outcome is None or outcome.error is None:
@@ -77,11 +77,11 @@ def _reading(source: Source, outcome: Outcome | None) -> Reading:
     return Reading(browser_fields=fields) if source.in_browser else Reading(fields=fields)
 
 
-def _with_every_key(source: Source, reading: Reading) -> Reading:
+def _with_every_key(source: Source[[]], reading: Reading) -> Reading:
     return _missing(source, reading, "the source did not say")
 
 
-def _missing(source: Source, reading: Reading, reason: str) -> Reading:
+def _missing(source: Source[[]], reading: Reading, reason: str) -> Reading:
     told = reading.browser_fields if source.in_browser else reading.fields
     present = {field.key for field in told}
     owed = [key for key in source.keys if key not in present]
@@ -96,7 +96,7 @@ def _missing(source: Source, reading: Reading, reason: str) -> Reading:
     )
 
 
-def _failures(sources: Sequence[Source], outcomes: Outcomes) -> tuple[Failure, ...]:
+def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
     """One failure for each source that broke, as a whole or in part; a refusal is none."""
     return tuple(
         Failure(source.name, reason)

@@ -33,7 +33,7 @@ Outcomes = dict[str, Outcome]
 
 
 def read_all(
-    sources: Iterable[Source],
+    sources: Iterable[Source[[]]],
     deadline: Deadline,
     cancelled: Callable[[], bool],
     told: Callable[[Outcomes], None],
@@ -57,7 +57,7 @@ def read_all(
 
 
 def _start(
-    source: Source, deadline: Deadline, answers: "queue.SimpleQueue[tuple[str, Outcome]]"
+    source: Source[[]], deadline: Deadline, answers: "queue.SimpleQueue[tuple[str, Outcome]]"
 ) -> Deadline:
     own = deadline.sooner(source.deadline_s)
 
@@ -68,7 +68,7 @@ def _start(
     return own
 
 
-def _attempt(source: Source, deadline: Deadline) -> Outcome:
+def _attempt(source: Source[[]], deadline: Deadline) -> Outcome:
     try:
         return Outcome(reading=source.read(deadline))
     except Exception as error:  # noqa: BLE001 - the runner's boundary: becomes the source's fields

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import BLUETOOTH_KEYS
 from collectors.application.readers.peripherals import (
     USB_MAX,
     BluetoothDevice,
     bluetooth_fields,
     listed,
 )
-from collectors.application.source import Reading, available
+from collectors.application.source import Reading, available, source
 from collectors.application.system_bus import Objects, managed_objects
 
 SOURCE: Final = "BlueZ"
@@ -22,6 +21,7 @@ def ask_bluez(deadline: Deadline) -> Objects:
     return managed_objects("org.bluez", "/", deadline)
 
 
+@source("bluetooth", SOURCE, "peripherals.bluetoothCount", "peripherals.bluetoothPowered")
 def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
     """Raises Unreadable where BlueZ does not run."""
     objects = ask(deadline)
@@ -33,8 +33,8 @@ def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_
     )
     return Reading(
         fields=(
-            available(BLUETOOTH_KEYS[0], SOURCE, len(devices)),
-            available(BLUETOOTH_KEYS[1], SOURCE, powered),
+            available("peripherals.bluetoothCount", SOURCE, len(devices)),
+            available("peripherals.bluetoothPowered", SOURCE, powered),
         ),
         peripherals=shown,
         limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),

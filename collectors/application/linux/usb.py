@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import USB_KEYS
 from collectors.application.linux.files import children, read_bytes, read_line
 from collectors.application.readers.peripherals import USB_MAX, UsbDevice, listed, usb_fields
-from collectors.application.source import Reading, available, not_applicable
+from collectors.application.source import Reading, available, not_applicable, source
 
 SOURCE: Final = "sysfs usb"
 
@@ -18,16 +17,17 @@ _ENTRIES_MAX: Final = 2048
 _DESCRIPTOR_MAX: Final = 4096
 
 
-def read_usb(root: Path, _: Deadline) -> Reading:
+@source("usb", SOURCE, "peripherals.usbCount")
+def read_usb(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/bus/usb/devices"
     if not directory.is_dir():
         reason = "this machine has no USB"
-        return Reading((not_applicable(USB_KEYS[0], SOURCE, reason),))
+        return Reading((not_applicable("peripherals.usbCount", SOURCE, reason),))
     entries = children(directory, _ENTRIES_MAX)
     devices = [read_device(entry, entries) for entry in entries if _DEVICE.fullmatch(entry.name)]
     shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
     return Reading(
-        fields=(available(USB_KEYS[0], SOURCE, len(devices)),),
+        fields=(available("peripherals.usbCount", SOURCE, len(devices)),),
         peripherals=shown,
         limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
         truncated=cut > 0,

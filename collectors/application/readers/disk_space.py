@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed
+from collectors.application.source import Reading, available, failed, source
 from collectors.application.text import clean, without_owner
 from collectors.contract import Field
 from collectors.programs import find_program, program_environment
@@ -52,9 +52,10 @@ Answers = dict[str, Space | str]
 """By mount path: the space, or why it is not known."""
 
 
+@source("disk", SOURCE, "disk.mounts")
 def read_disk_space(
-    mounts: Callable[[], Sequence[Mount]],
     deadline: Deadline,
+    mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     every = tuple(mounts())

@@ -9,12 +9,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    absent,
-    available,
-    either,
-)
+from collectors.application.source import Reading, absent, available, either, source
 from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus, InterfaceFields
 
@@ -57,6 +52,7 @@ def no_links(_names: tuple[str, ...], _deadline: Deadline) -> Links:
     return Links({}, {})
 
 
+@source("interfaces", SOURCE, "network.interfaceCount")
 def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     stats = psutil.net_if_stats()
     addresses = psutil.net_if_addrs()

@@ -24,6 +24,7 @@ from collectors.application.source import (
     Unreadable,
     available,
     either,
+    source,
 )
 from collectors.application.text import clean
 from collectors.contract import Field
@@ -80,6 +81,14 @@ Ask = Callable[[bytes, Deadline], bytes]
 """Sends an IPP request and returns the IPP response."""
 
 
+@source(
+    "print queues",
+    SOURCE,
+    "printqueue.queues",
+    "printqueue.waitingJobs",
+    "printqueue.stuckJobs",
+    "printqueue.oldestJobSeconds",
+)
 def read_print_queues(deadline: Deadline, ask: Ask | None = None) -> Reading:
     """Raises Unreadable, OSError or ValueError when the spooler cannot be asked."""
     asked = ask or ask_cups

@@ -1,10 +1,10 @@
 """Turns what the devices script tells into peripherals and print queues."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from collectors.application import keys
+from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers.peripherals import (
     USB_MAX,
@@ -14,12 +14,26 @@ from collectors.application.readers.peripherals import (
     listed,
     usb_fields,
 )
-from collectors.application.readers.print_queues import Job, Queue, queue_reading
-from collectors.application.source import Reading, Unreadable, all_absent, available, either
+from collectors.application.readers.print_queues import (
+    Job,
+    Queue,
+    queue_reading,
+    read_print_queues,
+)
+from collectors.application.source import Reading, available, either, source
 from collectors.application.text import clean
-from collectors.application.windows.script import SOURCE, Section, Sections, section
-
-FormReading = Callable[[Sections], Reading]
+from collectors.application.windows import powershell
+from collectors.application.windows.script import (
+    SCRIPT_S,
+    SOURCE,
+    Section,
+    Sections,
+    form,
+    keys_of,
+    read_forms,
+    read_sections,
+    section,
+)
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
 _CLASS = re.compile(r"USB\\Class_([0-9A-F]{2})\b", re.IGNORECASE)
@@ -35,11 +49,12 @@ _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
+@form("peripherals.usbCount")
 def usb_reading(sections: Sections) -> Reading:
     devices = parse_usb(section(sections, "usb"))
     shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
     return Reading(
-        fields=(available(keys.USB_KEYS[0], SOURCE, len(devices)),),
+        fields=(available("peripherals.usbCount", SOURCE, len(devices)),),
         peripherals=shown,
         limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
         truncated=cut > 0,
@@ -57,6 +72,7 @@ def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
     return tuple(_usb_device(place, rows) for place, rows in whole.items())
 
 
+@form("peripherals.bluetoothCount", "peripherals.bluetoothPowered")
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
@@ -70,9 +86,9 @@ def bluetooth_reading(sections: Sections) -> Reading:
     powered = any(text(radio, "Status") == "OK" for radio in radios)
     return Reading(
         fields=(
-            available(keys.BLUETOOTH_KEYS[0], SOURCE, len(devices)),
+            available("peripherals.bluetoothCount", SOURCE, len(devices)),
             either(
-                keys.BLUETOOTH_KEYS[1],
+                "peripherals.bluetoothPowered",
                 SOURCE,
                 powered if radios else None,
                 "no Bluetooth radio was found",
@@ -85,6 +101,7 @@ def bluetooth_reading(sections: Sections) -> Reading:
     )
 
 
+@form(*read_print_queues.keys)
 def queues_reading(sections: Sections) -> Reading:
     return queue_reading(
         parse_queues(section(sections, "printers")), parse_jobs(section(sections, "jobs"))
@@ -107,19 +124,12 @@ def parse_jobs(told: Section) -> tuple[Job, ...]:
     )
 
 
-def devices_reading(sections: Sections) -> Reading:
-    """Everything the devices script told; a refused section costs its own keys only."""
-    readings = [
-        _attempt(keys.QUEUE_KEYS, queues_reading, sections),
-        _attempt(keys.USB_KEYS, usb_reading, sections),
-        _attempt(keys.BLUETOOTH_KEYS, bluetooth_reading, sections),
-    ]
-    return Reading(
-        fields=tuple(field for reading in readings for field in reading.fields),
-        peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
-        limitations=tuple(text for reading in readings for text in reading.limitations),
-        truncated=any(reading.truncated for reading in readings),
-    )
+FORMS: Final = (queues_reading, usb_reading, bluetooth_reading)
+
+
+@source("devices", SOURCE, *keys_of(FORMS), deadline_s=SCRIPT_S)
+def read_devices(deadline: Deadline) -> Reading:
+    return read_forms(FORMS, read_sections(powershell.DEVICES, deadline))
 
 
 def _usb_device(place: str, rows: Sequence[Object]) -> UsbDevice:
@@ -153,10 +163,3 @@ def _queue(row: Object, name: str) -> Queue:
         accepting=None,
         reasons=(error,) if error else (),
     )
-
-
-def _attempt(owed: tuple[str, ...], form: FormReading, sections: Sections) -> Reading:
-    try:
-        return form(sections)
-    except Unreadable as error:
-        return Reading(all_absent(owed, SOURCE, error.status, error.reason))

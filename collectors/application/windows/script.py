@@ -1,16 +1,20 @@
 """Runs a PowerShell script and reads the sections it prints."""
 
 import base64
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, load_object, objects, text
-from collectors.application.source import Unreadable
-from collectors.contract import FieldStatus
+from collectors.application.source import Reading, Unreadable, all_absent, status_of
+from collectors.contract import Field, FieldStatus
 from collectors.shared.run_command import run_command
 
 SOURCE: Final = "CIM"
+SCRIPT_S: Final = 8.0
+"""PowerShell takes a second to start, CIM several to answer on a till's processor."""
+
 ROWS_MAX: Final = 1024
 
 
@@ -27,6 +31,40 @@ class Section:
 
 
 Sections = dict[str, Section]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What becomes of some sections, and the keys it fills: a refused section costs only those."""
+
+    keys: tuple[str, ...]
+    read: Callable[[Sections], Reading | tuple[Field, ...]]
+
+    def __call__(self, sections: Sections) -> Reading:
+        try:
+            told = self.read(sections)
+        except Exception as error:  # noqa: BLE001 - told in its own keys
+            told = all_absent(self.keys, SOURCE, *status_of(error))
+        return told if isinstance(told, Reading) else Reading(told)
+
+
+def form(*keys: str) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], Form]:
+    """Declare the function below it as a form, with the keys that it fills."""
+    return lambda read: Form(keys, read)
+
+
+def keys_of(forms: Iterable[Form]) -> tuple[str, ...]:
+    return tuple(key for each in forms for key in each.keys)
+
+
+def read_forms(forms: Iterable[Form], sections: Sections) -> Reading:
+    readings = [each(sections) for each in forms]
+    return Reading(
+        fields=tuple(field for reading in readings for field in reading.fields),
+        peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
+        limitations=tuple(text for reading in readings for text in reading.limitations),
+        truncated=any(reading.truncated for reading in readings),
+    )
 
 
 def read_sections(script: str, deadline: Deadline) -> Sections:
