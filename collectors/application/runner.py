@@ -8,7 +8,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, Source
@@ -20,13 +19,8 @@ GRACE_S = 0.15
 """What a source has, past its deadline, to say itself what it was waiting for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A reading, or the error that stood in its way."""
-
-    reading: Reading | None = None
-    error: Exception | None = None
-
+Outcome = Reading | Exception
+"""A reading, or the error that stood in its way."""
 
 Outcomes = dict[str, Outcome]
 """By the name of the source; one that is missing was not read (yet)."""
@@ -70,9 +64,9 @@ def _start(
 
 def _attempt(source: Source[[]], deadline: Deadline) -> Outcome:
     try:
-        return Outcome(reading=source.read(deadline))
+        return source.read(deadline)
     except Exception as error:  # noqa: BLE001 - the runner's boundary: becomes the source's fields
-        return Outcome(error=error)
+        return error
 
 
 def _next(
@@ -91,7 +85,7 @@ def _next(
 def _overdue(waiting: dict[str, Deadline]) -> list[tuple[str, Outcome]]:
     now = time.monotonic()
     return [
-        (name, Outcome(error=TimeoutError("no answer within the time for it")))
+        (name, TimeoutError("no answer within the time for it"))
         for name, deadline in waiting.items()
         if deadline.at + GRACE_S <= now
     ]

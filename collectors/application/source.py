@@ -27,14 +27,16 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one source told."""
+    """What one source told; ``limitations`` say what was cut from it."""
 
     fields: tuple[Field, ...] = ()
     interfaces: tuple[InterfaceFields, ...] = ()
     peripherals: tuple[PeripheralFields, ...] = ()
-    browser_fields: tuple[Field, ...] = ()
     limitations: tuple[str, ...] = ()
-    truncated: bool = False
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.limitations)
 
 
 @dataclass(frozen=True, slots=True)

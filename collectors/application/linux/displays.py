@@ -39,7 +39,6 @@ def read_displays(_: Deadline, root: Path) -> Reading:
     return Reading(
         tuple(fields),
         limitations=(f"{cut} screens beyond {DISPLAYS_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -61,7 +61,6 @@ def read_drives(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -18,7 +18,12 @@ from collectors.application.macos import commands, profiler
 from collectors.application.macos.profiler import PROFILE_S
 from collectors.application.readers import clock, interfaces, resolver
 from collectors.application.readers.interfaces import Links
-from collectors.application.readers.peripherals import USB_MAX, bluetooth_fields, listed, usb_fields
+from collectors.application.readers.peripherals import (
+    BLUETOOTH_KEYS,
+    USB_KEYS,
+    bluetooth_reading,
+    usb_reading,
+)
 from collectors.application.readers.resources import memory_fitted
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
@@ -202,39 +207,19 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     return Reading(tuple(fields))
 
 
-@source("usb", profiler.SOURCE, "peripherals.usbCount", deadline_s=PROFILE_S)
+@source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
     data = profile("SPUSBHostDataType" if new else "SPUSBDataType", deadline)
-    devices = profiler.parse_usb(data)
-    shown, cut = listed(usb_fields(device, profiler.SOURCE) for device in devices)
-    return Reading(
-        fields=(available("peripherals.usbCount", profiler.SOURCE, len(devices)),),
-        peripherals=shown,
-        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 
 
-@source(
-    "bluetooth",
-    profiler.SOURCE,
-    "peripherals.bluetoothCount",
-    "peripherals.bluetoothPowered",
-    deadline_s=PROFILE_S,
-)
+@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
 def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    powered, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
-    shown, cut = listed(bluetooth_fields(device, profiler.SOURCE) for device in devices)
-    return Reading(
-        fields=(
-            available("peripherals.bluetoothCount", profiler.SOURCE, len(devices)),
-            either("peripherals.bluetoothPowered", profiler.SOURCE, powered, "it has no Bluetooth"),
-        ),
-        peripherals=shown,
-        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
+    key, reason = "peripherals.bluetoothPowered", "it has no Bluetooth"
+    powered = either(key, profiler.SOURCE, is_on, reason)
+    return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
 def _told(key: str, told: Object, *names: str) -> Field:

@@ -68,7 +68,6 @@ def read_disk_space(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

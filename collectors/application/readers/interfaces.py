@@ -77,7 +77,6 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
         fields=(available("network.interfaceCount", SOURCE, len(stats)),),
         interfaces=entries,
         limitations=_limitations(unlisted, cut),
-        truncated=unlisted + cut > 0,
     )
 
 

@@ -115,7 +115,6 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     return Reading(
         tuple(fields),
         limitations=(f"{cut} print queues beyond {QUEUES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -75,7 +75,6 @@ def read_processes(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} watched programs beyond {WATCHED_MAX} were left out",) if cut else (),
-        truncated=cut > 0,
     )
 
 

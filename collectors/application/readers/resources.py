@@ -75,7 +75,6 @@ def read_cpu(_: Deadline) -> Reading:
             *cores,
         ),
         limitations=(f"{cut} processor cores beyond {CORES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -6,21 +6,15 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.readers.peripherals import (
-    USB_MAX,
-    BluetoothDevice,
-    UsbDevice,
-    bluetooth_fields,
-    listed,
-    usb_fields,
-)
+from collectors.application.readers import peripherals
+from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.application.readers.print_queues import (
     Job,
     Queue,
     queue_reading,
     read_print_queues,
 )
-from collectors.application.source import Reading, available, either, source
+from collectors.application.source import Reading, either, source
 from collectors.application.text import clean
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
@@ -49,16 +43,9 @@ _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
-@form("peripherals.usbCount")
+@form(*peripherals.USB_KEYS)
 def usb_reading(sections: Sections) -> Reading:
-    devices = parse_usb(section(sections, "usb"))
-    shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
-    return Reading(
-        fields=(available("peripherals.usbCount", SOURCE, len(devices)),),
-        peripherals=shown,
-        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    return peripherals.usb_reading(parse_usb(section(sections, "usb")), SOURCE)
 
 
 def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
@@ -72,7 +59,7 @@ def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
     return tuple(_usb_device(place, rows) for place, rows in whole.items())
 
 
-@form("peripherals.bluetoothCount", "peripherals.bluetoothPowered")
+@form(*peripherals.BLUETOOTH_KEYS)
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
@@ -81,24 +68,15 @@ def bluetooth_reading(sections: Sections) -> Reading:
         BluetoothDevice(address=str(address), is_personal=True)
         for address in addresses
     ]
-    shown, cut = listed(bluetooth_fields(device, SOURCE) for device in devices)
     radios = sections.get("radios", Section()).rows
-    powered = any(text(radio, "Status") == "OK" for radio in radios)
-    return Reading(
-        fields=(
-            available("peripherals.bluetoothCount", SOURCE, len(devices)),
-            either(
-                "peripherals.bluetoothPowered",
-                SOURCE,
-                powered if radios else None,
-                "no Bluetooth radio was found",
-                "not-applicable",
-            ),
-        ),
-        peripherals=shown,
-        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
+    powered = either(
+        "peripherals.bluetoothPowered",
+        SOURCE,
+        any(text(radio, "Status") == "OK" for radio in radios) if radios else None,
+        "no Bluetooth radio was found",
+        "not-applicable",
     )
+    return peripherals.bluetooth_reading(devices, powered, SOURCE)
 
 
 @form(*read_print_queues.keys)

@@ -63,7 +63,6 @@ def read_forms(forms: Iterable[Form], sections: Sections) -> Reading:
         fields=tuple(field for reading in readings for field in reading.fields),
         peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
         limitations=tuple(text for reading in readings for text in reading.limitations),
-        truncated=any(reading.truncated for reading in readings),
     )
 
 

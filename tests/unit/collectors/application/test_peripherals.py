@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
-from collectors.application.readers.peripherals import UsbDevice, guess
+from collectors.application.readers.peripherals import UsbDevice, guess, usb_reading
 from tests.unit.collectors.application.fixtures import by_key, plant, values
 
 NOW = Deadline.after(3600)
@@ -136,3 +136,10 @@ def test_displays(tmp_path: Path) -> None:
 def test_a_machine_without_a_screen_output(tmp_path: Path) -> None:
     for field in displays.read_displays(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
+
+
+def test_what_is_not_listed_is_counted() -> None:
+    reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
+    assert values(reading.fields) == {"peripherals.usbCount": 130}
+    assert len(reading.peripherals) == 128
+    assert reading.limitations == ("2 USB devices beyond 128 are not listed",)
