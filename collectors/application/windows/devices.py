@@ -22,9 +22,9 @@ from collectors.application.windows.script import (
     SOURCE,
     Section,
     Sections,
-    form,
+    field_group,
     keys_of,
-    read_forms,
+    read_groups,
     read_sections,
     section,
 )
@@ -43,7 +43,7 @@ _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
-@form(*peripherals.USB_KEYS)
+@field_group(*peripherals.USB_KEYS)
 def usb_reading(sections: Sections) -> Reading:
     return peripherals.usb_reading(parse_usb(section(sections, "usb")), SOURCE)
 
@@ -59,7 +59,7 @@ def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
     return tuple(_usb_device(place, rows) for place, rows in whole.items())
 
 
-@form(*peripherals.BLUETOOTH_KEYS)
+@field_group(*peripherals.BLUETOOTH_KEYS)
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
@@ -79,7 +79,7 @@ def bluetooth_reading(sections: Sections) -> Reading:
     return peripherals.bluetooth_reading(devices, powered, SOURCE)
 
 
-@form(*read_print_queues.keys)
+@field_group(*read_print_queues.keys)
 def queues_reading(sections: Sections) -> Reading:
     return queue_reading(
         parse_queues(section(sections, "printers")), parse_jobs(section(sections, "jobs"))
@@ -102,12 +102,12 @@ def parse_jobs(told: Section) -> tuple[Job, ...]:
     )
 
 
-FORMS: Final = (queues_reading, usb_reading, bluetooth_reading)
+GROUPS: Final = (queues_reading, usb_reading, bluetooth_reading)
 
 
-@source("devices", SOURCE, *keys_of(FORMS), deadline_s=SCRIPT_S)
+@source("devices", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
 def read_devices(deadline: Deadline) -> Reading:
-    return read_forms(FORMS, read_sections(powershell.DEVICES, deadline))
+    return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
 
 def _usb_device(place: str, rows: Sequence[Object]) -> UsbDevice:

@@ -28,9 +28,9 @@ from collectors.application.windows.script import (
     SOURCE,
     Section,
     Sections,
-    form,
+    field_group,
     keys_of,
-    read_forms,
+    read_groups,
     read_sections,
     section,
 )
@@ -65,7 +65,7 @@ def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
     return Links(types, {name: Wireless() for name, kind in types.items() if kind == "wifi"})
 
 
-@form("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
+@field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def _system(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "os").first
     extra = sections.get("build", Section()).first
@@ -83,7 +83,7 @@ def _system(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-@form("os.bootTime", "os.uptimeSeconds")
+@field_group("os.bootTime", "os.uptimeSeconds")
 def _boot(sections: Sections) -> tuple[Field, ...]:
     written = text(section(sections, "os").first, "BootedAt") or ""
     booted = datetime.strptime(written, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
@@ -93,19 +93,19 @@ def _boot(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-@form("os.lastBootReason")
+@field_group("os.lastBootReason")
 def _shutdown(sections: Sections) -> tuple[Field, ...]:
     reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
     return (either("os.lastBootReason", "System log", reason, "the System log does not tell it"),)
 
 
-@form("os.pendingReboot")
+@field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> tuple[Field, ...]:
     pending = flag(section(sections, "reboot").first, "Pending")
     return (either("os.pendingReboot", "registry", pending, _UNTOLD),)
 
 
-@form("os.timeZone", "os.locale")
+@field_group("os.timeZone", "os.locale")
 def _place(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "place").first
     return (
@@ -114,7 +114,7 @@ def _place(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-@form("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
+@field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
 def _machine(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
@@ -127,7 +127,7 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-@form("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
+@field_group("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
 def _processor(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "processor").first
     return (
@@ -137,12 +137,12 @@ def _processor(sections: Sections) -> tuple[Field, ...]:
     )
 
 
-@form("hardware.memoryBytes")
+@field_group("hardware.memoryBytes")
 def _memory(_: Sections) -> tuple[Field, ...]:
     return (memory_fitted(),)
 
 
-@form("display.count", "display.connectors")
+@field_group("display.count", "display.connectors")
 def _screens(sections: Sections) -> tuple[Field, ...]:
     shown = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
     models = tuple(text(row, "Model") or "screen" for row in shown)
@@ -166,7 +166,7 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-@form("disk.drives")
+@field_group("disk.drives")
 def _drives(sections: Sections) -> tuple[Field, ...]:
     rows = section(sections, "drives").rows[:16]
     names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
@@ -185,7 +185,7 @@ def _drives(sections: Sections) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-@form(*service_keys(_SERVICES))
+@field_group(*service_keys(_SERVICES))
 def _services(sections: Sections) -> tuple[Field, ...]:
     rows = {text(row, "Name"): row for row in section(sections, "services").rows}
     fields: list[Field] = []
@@ -208,7 +208,7 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
     ]
 
 
-@form("network.dnsServers")
+@field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
     found = []
     for row in section(sections, "nameServers").rows:
@@ -224,7 +224,7 @@ def _name_servers(sections: Sections) -> tuple[Field, ...]:
     return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
 
 
-@form("network.proxy")
+@field_group("network.proxy")
 def _proxy(_: Sections) -> tuple[Field, ...]:
     return (proxy_field(getproxies()),)
 
@@ -239,7 +239,7 @@ def _link_type(medium: str, *, is_virtual: bool) -> str:
     return "ethernet" if "802.3" in medium else "other"
 
 
-FORMS: Final = (
+GROUPS: Final = (
     _system,
     _boot,
     _shutdown,
@@ -256,6 +256,6 @@ FORMS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(FORMS), deadline_s=SCRIPT_S)
+@source("machine", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
 def read_machine(deadline: Deadline) -> Reading:
-    return read_forms(FORMS, read_sections(powershell.MACHINE, deadline))
+    return read_groups(GROUPS, read_sections(powershell.MACHINE, deadline))

@@ -34,8 +34,8 @@ Sections = dict[str, Section]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What becomes of some sections, and the keys it fills: a refused section costs only those."""
+class FieldGroup:
+    """The fields made of some sections: one that Windows refused costs its own keys only."""
 
     keys: tuple[str, ...]
     read: Callable[[Sections], Reading | tuple[Field, ...]]
@@ -48,17 +48,19 @@ class Form:
         return told if isinstance(told, Reading) else Reading(told)
 
 
-def form(*keys: str) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], Form]:
-    """Declare the function below it as a form, with the keys that it fills."""
-    return lambda read: Form(keys, read)
+def field_group(
+    *keys: str,
+) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
+    """Declare the function below it as a group, with the keys that it fills."""
+    return lambda read: FieldGroup(keys, read)
 
 
-def keys_of(forms: Iterable[Form]) -> tuple[str, ...]:
-    return tuple(key for each in forms for key in each.keys)
+def keys_of(groups: Iterable[FieldGroup]) -> tuple[str, ...]:
+    return tuple(key for each in groups for key in each.keys)
 
 
-def read_forms(forms: Iterable[Form], sections: Sections) -> Reading:
-    readings = [each(sections) for each in forms]
+def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
+    readings = [each(sections) for each in groups]
     return Reading(
         fields=tuple(field for reading in readings for field in reading.fields),
         peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
