@@ -7,9 +7,9 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import children, read_line, read_number, read_text
 from collectors.application.readers.resources import memory_fitted
 from collectors.application.source import Reading, available, either, source
+from collectors.shared.sysfs import children, read_line, read_number, read_text
 
 DMI: Final = "sysfs dmi"
 HWMON: Final = "sysfs hwmon"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import read_text
 from collectors.application.source import Reading, available, source, unsupported
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 _FILES: Final = {
     "cpu.stalledFraction": "cpu",

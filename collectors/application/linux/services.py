@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import read_text
 from collectors.application.readers.processes import Restarts
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
@@ -27,6 +26,7 @@ from collectors.application.system_bus import (
     unit_states,
 )
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 SOURCE: Final = "systemd"
 ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import children, read_bytes, read_line
 from collectors.application.readers.peripherals import USB_KEYS, UsbDevice, usb_reading
 from collectors.application.source import Reading, all_absent, source
+from collectors.shared.sysfs import children, read_bytes, read_line
 
 SOURCE: Final = "sysfs usb"
 

@@ -10,8 +10,8 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, absent, available, either, source
-from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus, InterfaceFields
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
@@ -63,7 +63,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
-            clean(name, 64),
+            clean_text(name, 64),
             (
                 *_state(name, stats[name], known),
                 *address_fields(addresses.get(name, [])),

@@ -15,7 +15,6 @@ from collectors.application.readers.print_queues import (
     read_print_queues,
 )
 from collectors.application.source import Reading, either, source
-from collectors.application.text import clean
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
     SCRIPT_S,
@@ -28,6 +27,7 @@ from collectors.application.windows.script import (
     read_sections,
     section,
 )
+from collectors.shared.text import clean_text
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
 _CLASS = re.compile(r"USB\\Class_([0-9A-F]{2})\b", re.IGNORECASE)
@@ -93,7 +93,7 @@ def parse_queues(told: Section) -> tuple[Queue, ...]:
 def parse_jobs(told: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
-            queue=clean(text(row, "Queue") or "", 128),
+            queue=clean_text(text(row, "Queue") or "", 128),
             held=bool((number(row, "StatusMask") or 0) & _PAUSED),
             stopped=bool((number(row, "StatusMask") or 0) & _BROKEN),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
@@ -136,7 +136,7 @@ def _queue(row: Object, name: str) -> Queue:
     state = _STATES.get(number(row, "PrinterStatus") or 0, "unknown")
     offline = flag(row, "WorkOffline") is True
     return Queue(
-        name=clean(name, 128),
+        name=clean_text(name, 128),
         state="offline" if offline else state,
         accepting=None,
         reasons=(error,) if error else (),

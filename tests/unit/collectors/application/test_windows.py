@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
-from collectors.application.text import decode
 from collectors.application.windows import devices, machine, powershell, script, time_service
 from collectors.application.windows.script import read_groups
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
