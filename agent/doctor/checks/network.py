@@ -3,10 +3,11 @@
 import asyncio
 import ipaddress
 import socket
-import struct
 import sys
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.doctor.check import Finding, fail, ok, skipped, warn
@@ -112,9 +113,10 @@ def neighbours(evidence: Context) -> Finding:
 def multicast(evidence: Context) -> Finding:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
     able, unable = [], []
+    flags = _interface_flags()
     for interface in _facts(evidence).interfaces:
         for address in _ipv4(interface)[:1]:
-            problem = why_no_multicast(address)
+            problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
                 able.append(interface.name)
             else:
@@ -129,10 +131,17 @@ def multicast(evidence: Context) -> Finding:
     return ok(", ".join(able))
 
 
-def why_no_multicast(address: str) -> str | None:
+def _interface_flags() -> dict[str, str]:
+    """Return the flags of each interface, as "up,multicast"; empty where the system has none."""
+    try:
+        return {name: state.flags for name, state in psutil.net_if_stats().items()}
+    except (psutil.Error, OSError):
+        return {}
+
+
+def _why_no_multicast(address: str, flags: str) -> str | None:
     """Return why the interface with ``address`` cannot take part in multicast; None if it can."""
-    flags = interface_flags(address)
-    if flags is not None and not flags & _IFF_MULTICAST:
+    if flags and "multicast" not in flags.split(","):
         return "its MULTICAST flag is off"
     membership = socket.inet_aton(MDNS_GROUP) + socket.inet_aton(address)
     try:
@@ -207,30 +216,3 @@ def parse_is_silent(table: str, address: str) -> bool:
     """Read /proc/net/arp (arp(7)): flags 0x0 is an entry without an answer."""
     rows = (line.split() for line in table.splitlines()[1:])
     return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
-
-
-# netdevice(7)
-_IFF_MULTICAST: Final = 0x1000
-_SIOCGIFFLAGS: Final = 0x8913
-_SIOCGIFADDR: Final = 0x8915
-_IFREQ: Final = struct.Struct("16s24x")
-
-
-def interface_flags(address: str) -> int | None:
-    """Return the flags of the interface with ``address``, where Linux tells them."""
-    if sys.platform != "linux":
-        return None
-    import fcntl  # not on Windows
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        for _, name in socket.if_nameindex():
-            request = _IFREQ.pack(name.encode()[:15])
-            try:
-                reply = fcntl.ioctl(sock, _SIOCGIFADDR, request)
-                if socket.inet_ntoa(reply[20:24]) != address:
-                    continue
-                reply = fcntl.ioctl(sock, _SIOCGIFFLAGS, request)
-            except OSError:
-                continue  # it has no IPv4 address
-            return int(struct.unpack_from("H", reply, 16)[0])
-    return None

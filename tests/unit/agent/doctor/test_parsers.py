@@ -2,9 +2,12 @@
 
 import contextlib
 import ssl
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 from cryptography.hazmat.primitives import serialization
 from hypothesis import given
@@ -15,7 +18,7 @@ from agent.doctor.checks.application import parse_browser
 from agent.doctor.checks.connection import BREAKS_FORM, judge_clock, judge_untrusted
 from agent.doctor.checks.network import parse_is_silent
 from agent.doctor.probe import Head, parse_head
-from agent.doctor.processes import is_agent, other_agents, parse_ps
+from agent.doctor.processes import is_agent, other_agents
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
 from tests.fakes.tls_front import Authority, make_authority, server_context
 
@@ -67,17 +70,25 @@ def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
     assert is_agent((r"C:\Program Files\venue-agent\venue-agent.exe", "run"))
 
 
-def test_finds_agents_in_proc(tmp_path: Path) -> None:
-    for pid, line in ((10, "venue-agent\0run\0"), (11, "venue-agent\0run\0"), (12, "sh\0")):
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "cmdline").write_text(line)
-    (tmp_path / "meminfo").write_text("")
-    assert other_agents(10, tmp_path) == (11,)
+def test_finds_agents_among_the_processes() -> None:
+    waiting = (sys.executable, "-c", "import sys; sys.stdin.read()")
+    with (
+        subprocess.Popen((*waiting, "venue-agent", "run"), stdin=subprocess.PIPE) as agent,
+        subprocess.Popen((*waiting, "venue-agent", "status"), stdin=subprocess.PIPE) as status,
+    ):
+        found, others = other_agents(None), other_agents(agent.pid)
+        agent.communicate()
+        status.communicate()
+    assert found is not None
+    assert agent.pid in found
+    assert status.pid not in found
+    assert others is not None
+    assert agent.pid not in others
 
 
-def test_reads_ps() -> None:
-    text = "  501 /usr/local/bin/venue-agent run\n  502 (sh)\nnonsense\n"
-    assert list(parse_ps(text)) == [(501, ("/usr/local/bin/venue-agent", "run")), (502, ("(sh)",))]
+def test_where_processes_cannot_be_listed_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", "/nonexistent")
+    assert other_agents(None) is None
 
 
 def test_reads_a_units_state() -> None:
@@ -197,6 +208,5 @@ def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
 @given(st.text(max_size=400))
 def test_text_of_other_programs_raises_nothing(text: str) -> None:
     parse_systemctl(text)
-    list(parse_ps(text))
     parse_is_silent(text, "192.168.1.1")
     is_agent(tuple(text.split()))
