@@ -16,7 +16,7 @@ from agent.cli.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
-from agent.presentation.moments import ago
+from agent.presentation.humanize import ago
 from agent.redaction.known import redact
 from agent.wire.codec import to_plain
 

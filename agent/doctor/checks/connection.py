@@ -22,6 +22,7 @@ from agent.doctor.probe import (
     way_to,
 )
 from agent.doctor.route import Route, route_of
+from agent.presentation.humanize import seconds_in_words
 from agent.rules.replies import http_date
 
 CLOCK_WARN_S: Final = 30.0
@@ -140,7 +141,8 @@ def clock(evidence: Context) -> Finding:
 def judge_clock(now: datetime, service_time: datetime) -> Finding:
     """Judge the distance of two aware moments taken together."""
     ahead_s = (now - service_time).total_seconds()
-    text = f"{_duration(abs(ahead_s))} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
+    distance = seconds_in_words(round(abs(ahead_s), -1))  # a Date has whole seconds only
+    text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
     if abs(ahead_s) > CLOCK_FAIL_S:
         return fail(f"this machine's clock is {text}", _SET_CLOCK)
     if abs(ahead_s) > CLOCK_WARN_S:
@@ -268,10 +270,3 @@ def _words(error: BaseException) -> str:
         return "no answer in time"
     reason = getattr(error, "reason", None) if isinstance(error, ssl.SSLError) else None
     return str(reason or getattr(error, "strerror", None) or error or type(error).__name__)
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size or (unit == "h" and seconds >= size):
-            return f"{seconds / size:.1f} {unit}".replace(".0 ", " ")
-    return f"{seconds:.0f} s"

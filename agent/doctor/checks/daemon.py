@@ -11,7 +11,7 @@ from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.doctor.without_rights import in_words, sighting_of
-from agent.presentation.moments import age_s, ago
+from agent.presentation.humanize import age_s, ago
 
 SILENT_S: Final = 300.0
 """A running agent has had an answer of the service within this time."""
@@ -151,7 +151,7 @@ def outbox(evidence: Context) -> Finding:
         return ok("no report waits")
     text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
     oldest = status.outbox_oldest_at
-    if oldest and age_s(oldest) > SILENT_S:
+    if oldest and (age_s(oldest) or 0) > SILENT_S:
         return warn(
             f"{text}, the oldest from {ago(oldest)}",
             "nothing to do once the service is reachable",

@@ -4,6 +4,7 @@ import contextlib
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -70,20 +71,25 @@ def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
     assert is_agent((r"C:\Program Files\venue-agent\venue-agent.exe", "run"))
 
 
+@contextlib.contextmanager
+def started(*words: str) -> Iterator[int]:
+    """Start a process with ``words`` in its command line; yield its id once it runs."""
+    command = (sys.executable, "-c", "import sys; print(); sys.stdin.read()", *words)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.communicate()
+
+
 def test_finds_agents_among_the_processes() -> None:
-    waiting = (sys.executable, "-c", "import sys; sys.stdin.read()")
-    with (
-        subprocess.Popen((*waiting, "venue-agent", "run"), stdin=subprocess.PIPE) as agent,
-        subprocess.Popen((*waiting, "venue-agent", "status"), stdin=subprocess.PIPE) as status,
-    ):
-        found, others = other_agents(None), other_agents(agent.pid)
-        agent.communicate()
-        status.communicate()
+    with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
+        found, others = other_agents(None), other_agents(agent)
     assert found is not None
-    assert agent.pid in found
-    assert status.pid not in found
+    assert agent in found
+    assert status not in found
     assert others is not None
-    assert agent.pid not in others
+    assert agent not in others
 
 
 def test_where_processes_cannot_be_listed_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +140,9 @@ def test_reads_a_certificate(tmp_path: Path) -> None:
     ("ahead", "status", "words"),
     [
         (timedelta(seconds=20), "ok", "agrees"),
-        (timedelta(seconds=90), "warn", "90 s ahead"),
+        (timedelta(seconds=90), "warn", "1 min 30 s ahead"),
         (timedelta(hours=-2), "fail", "2 h behind"),
-        (timedelta(days=400), "fail", "400 days ahead"),
+        (timedelta(days=400), "fail", "400 d ahead"),
     ],
 )
 def test_judges_the_clock(ahead: timedelta, status: str, words: str) -> None:
