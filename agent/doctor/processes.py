@@ -5,7 +5,7 @@ from typing import Final
 
 import psutil
 
-WAITING: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
+WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
 """Programs that have an agent's command line among their words and only wait for it to end."""
 
 
@@ -29,7 +29,7 @@ def is_agent(words: tuple[str, ...]) -> bool:
     for index, word in enumerate(words[:-1]):
         starts = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
         if starts:
-            return words[index + 1] == "run" and _name(words[0]) not in WAITING
+            return words[index + 1] == "run" and _name(words[0]) not in WRAPPERS
     return False
 
 

@@ -18,7 +18,7 @@ ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
 
 
-def print_system(evidence: Context) -> Finding:
+def print_system(context: Context) -> Finding:
     if sys.platform == "win32":
         return _spooler()
     for path in CUPS_SOCKETS:
@@ -46,8 +46,8 @@ def judge_cups(path: Path) -> Finding:
     return ok("CUPS answers")
 
 
-def kiosk(evidence: Context) -> Finding:
-    url = evidence.local.application.kiosk_debug_url if evidence.local else ""
+def kiosk(context: Context) -> Finding:
+    url = context.local.application.kiosk_debug_url if context.local else ""
     if not url:
         return skipped("application.kiosk_debug_url is not set")
     parts = urlsplit(url)

@@ -21,7 +21,7 @@ MDNS_PORT: Final = 5353
 DISCARD_PORT: Final = 9  # RFC 863
 NUD_INCOMPLETE: Final = "0x0"
 
-_LOOK: Final = NetworkJob(
+_JOB: Final = NetworkJob(
     ports=(),
     max_hosts=1,
     max_services=1,
@@ -31,21 +31,21 @@ _LOOK: Final = NetworkJob(
 )
 
 
-def collector(evidence: Context) -> Finding:
+def collector(context: Context) -> Finding:
     """Start the collector's process as the daemon does; it looks at this machine only."""
     try:
-        collected = asyncio.run(CollectorProcess().collect(_LOOK, lambda _: None))
+        collected = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
     except CollectorError as error:
         return fail(str(error), "install the agent again; its collector does not start")
     if not isinstance(collected.facts, NetworkFacts):
         return fail("it told facts of another kind", "install the agent again")
-    evidence.facts = collected.facts
+    context.facts = collected.facts
     return ok("it starts and tells facts")
 
 
-def confinement(evidence: Context) -> Finding:
+def confinement(context: Context) -> Finding:
     """Was the collector held to what it needs to read? It told by its own facts."""
-    found = _facts(evidence).confinement
+    found = _facts(context).confinement
     match found.state:
         case "confined":
             return ok("it can read what it needs, and write nowhere")
@@ -58,8 +58,8 @@ def confinement(evidence: Context) -> Finding:
     return skipped(f"the collector runs with all rights of its account: {found.reason}")
 
 
-def interfaces(evidence: Context) -> Finding:
-    facts = _facts(evidence)
+def interfaces(context: Context) -> Finding:
+    facts = _facts(context)
     if facts.interfaces_source.state == "failed":
         return warn(
             f"they cannot be read: {facts.interfaces_source.reason}",
@@ -76,8 +76,8 @@ def interfaces(evidence: Context) -> Finding:
     return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
 
 
-def gateway(evidence: Context) -> Finding:
-    facts = _facts(evidence)
+def gateway(context: Context) -> Finding:
+    facts = _facts(context)
     found = [(g, i.name) for i in facts.interfaces for g in i.gateways]
     if not found:
         return warn(
@@ -87,7 +87,7 @@ def gateway(evidence: Context) -> Finding:
             may_cause=True,
         )
     address, name = found[0]
-    if _is_silent(address):
+    if _leaves_arp_unanswered(address):
         return warn(
             f"{address} on {name} does not answer to ARP",
             "check that the router is on and on the same network",
@@ -96,9 +96,9 @@ def gateway(evidence: Context) -> Finding:
     return ok(f"{address} on {name}")
 
 
-def neighbours(evidence: Context) -> Finding:
+def neighbours(context: Context) -> Finding:
     """Can the table of neighbours be read, which names the devices' hardware addresses?"""
-    facts = _facts(evidence)
+    facts = _facts(context)
     reason = facts.unavailable.mac_address
     if not facts.interfaces:
         return skipped("there is no network interface whose neighbours it could name")
@@ -110,11 +110,11 @@ def neighbours(evidence: Context) -> Finding:
     return ok("it can be read")
 
 
-def multicast(evidence: Context) -> Finding:
+def multicast(context: Context) -> Finding:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
     able, unable = [], []
     flags = _interface_flags()
-    for interface in _facts(evidence).interfaces:
+    for interface in _facts(context).interfaces:
         for address in _ipv4(interface)[:1]:
             problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
@@ -152,7 +152,7 @@ def _why_no_multicast(address: str, flags: str) -> str | None:
     return None
 
 
-def mdns_port(evidence: Context) -> Finding:
+def mdns_port(context: Context) -> Finding:
     """Can port 5353 be shared? Others may use it too, as long as they let us."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -169,7 +169,7 @@ def mdns_port(evidence: Context) -> Finding:
     return ok(f"UDP port {MDNS_PORT} can be shared")
 
 
-def local_network(evidence: Context) -> Finding:
+def local_network(context: Context) -> Finding:
     """macOS 15 and later ask a person whether a program may talk to the local network."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
@@ -190,10 +190,10 @@ def _ask_for_local_network() -> Finding:
     return ok("granted")
 
 
-def _facts(evidence: Context) -> NetworkFacts:
-    if evidence.facts is None:
+def _facts(context: Context) -> NetworkFacts:
+    if context.facts is None:
         raise LookupError("the collector told nothing")
-    return evidence.facts
+    return context.facts
 
 
 def _ipv4(interface: Interface) -> list[str]:
@@ -204,15 +204,15 @@ def _ipv4(interface: Interface) -> list[str]:
     ]
 
 
-def _is_silent(address: str, table: Path = Path("/proc/net/arp")) -> bool:
+def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) -> bool:
     """Tell whether the kernel asked for ``address`` and nobody answered."""
     try:
-        return parse_is_silent(table.read_text(), address)
+        return parse_unanswered_arp(table.read_text(), address)
     except OSError:
         return False
 
 
-def parse_is_silent(table: str, address: str) -> bool:
+def parse_unanswered_arp(table: str, address: str) -> bool:
     """Read /proc/net/arp (arp(7)): flags 0x0 is an entry without an answer."""
     rows = (line.split() for line in table.splitlines()[1:])
     return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)

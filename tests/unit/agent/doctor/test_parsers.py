@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from agent.doctor.certificate import Certificate, parse_certificate
 from agent.doctor.checks.application import parse_browser
-from agent.doctor.checks.connection import BREAKS_FORM, judge_clock, judge_untrusted
-from agent.doctor.checks.network import parse_is_silent
-from agent.doctor.probe import Head, parse_head
+from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_untrusted
+from agent.doctor.checks.network import parse_unanswered_arp
+from agent.doctor.probe import ResponseHead, parse_head
 from agent.doctor.processes import is_agent, other_agents
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
 from tests.fakes.tls_front import Authority, make_authority, server_context
@@ -28,7 +28,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def test_reads_the_head_of_a_reply() -> None:
     head = parse_head(b"HTTP/1.1 204 No Content\r\nDate: today\r\nX:  y \r\n\r\n")
-    assert head == Head(204, {"date": "today", "x": "y"})
+    assert head == ResponseHead(204, {"date": "today", "x": "y"})
 
 
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
@@ -123,7 +123,7 @@ ARP = """IP address       HW type     Flags       HW address            Mask    
     ("address", "silent"), [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)]
 )
 def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
-    assert parse_is_silent(ARP, address) is silent
+    assert parse_unanswered_arp(ARP, address) is silent
 
 
 def test_reads_a_certificate(tmp_path: Path) -> None:
@@ -194,13 +194,13 @@ def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> No
     incomplete = make_authority(tmp_path, says_its_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:
         shake_hands(incomplete, tmp_path)
-    assert caught.value.verify_code in BREAKS_FORM
+    assert caught.value.verify_code in STRICT_ERRORS
     why = caught.value.verify_message
-    finding = judge_untrusted(why, _certificate(-9, 9), NOW, breaks_form=True)
+    finding = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
     assert "key usage" in why
     assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
     assert "key usage keyCertSign" in finding.fix
-    assert 18 not in BREAKS_FORM, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
+    assert 18 not in STRICT_ERRORS, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
 
 
 @given(st.binary(max_size=400))
@@ -214,5 +214,5 @@ def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
 @given(st.text(max_size=400))
 def test_text_of_other_programs_raises_nothing(text: str) -> None:
     parse_systemctl(text)
-    parse_is_silent(text, "192.168.1.1")
+    parse_unanswered_arp(text, "192.168.1.1")
     is_agent(tuple(text.split()))
