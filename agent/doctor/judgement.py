@@ -1,4 +1,4 @@
-"""What follows from what: which findings only repeat another, and the verdict. Pure."""
+"""Root causes: which findings only repeat another, and what they all come to. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare question.
+"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
 
 Everything is bounded in time by the socket's timeout and in bytes here.
 """
@@ -82,8 +82,8 @@ def request_head(sock: socket.socket, route: Route) -> ResponseHead | None:
     target = route.path or "/"
     if route.proxy is not None and not route.is_tls:
         target = f"http://{route.host}:{route.port}{target}"
-    question = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
-    sock.sendall(question.encode())
+    request = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
+    sock.sendall(request.encode())
     return parse_head(_read_head(sock))
 
 

@@ -66,7 +66,7 @@ def name_resolution(context: Context) -> Finding:
         found = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return fail(
-            f"{route.first_host} cannot be resolved: {_words(error)}{_name_servers()}",
+            f"{route.first_host} cannot be resolved: {_reason(error)}{_name_servers()}",
             "check the DNS servers of this machine and the spelling of "
             + ("the proxy" if route.proxy else "service.base_url"),
             explained_by=_LOCAL_NETWORK,
@@ -91,7 +91,7 @@ def connection(context: Context) -> Finding:
     except OSError as error:
         explained_by = _LOCAL_NETWORK if error.errno in _UNREACHABLE else ("gateway",)
         return fail(
-            f"no connection to {place}: {_words(error)}",
+            f"no connection to {place}: {_reason(error)}",
             f"check the network and that no firewall drops connections to {what}",
             explained_by=explained_by,
         )
@@ -114,7 +114,7 @@ def proxy(context: Context) -> Finding:
             fix = f"have the proxy allow {route.host}:{route.port}, or correct {route.why}"
         return fail(f"the proxy {route.proxy} refuses: {error}", fix)
     except OSError as error:
-        return fail(f"the proxy {route.proxy} breaks off: {_words(error)}", f"check {route.why}")
+        return fail(f"the proxy {route.proxy} breaks off: {_reason(error)}", f"check {route.why}")
     return ok(f"{route.proxy} opens the tunnel")
 
 
@@ -129,7 +129,7 @@ def clock(context: Context) -> Finding:
             else:
                 head = request_head(sock, route)
     except (OSError, ProxyRefused) as error:
-        return skipped(f"the service told no time: {_words(error)}")
+        return skipped(f"the service told no time: {_reason(error)}")
     now = datetime.now(UTC)
     service_time = http_date(head.headers.get("date")) if head else None
     if service_time is None:
@@ -170,7 +170,7 @@ def certificate(context: Context) -> Finding:
         )
     except (OSError, ProxyRefused) as error:
         return fail(
-            f"no TLS with {route.host}:{route.port}: {_words(error)}",
+            f"no TLS with {route.host}:{route.port}: {_reason(error)}",
             "check service.base_url; a firewall or proxy may cut TLS, or the port has none",
         )
 
@@ -270,7 +270,7 @@ def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
     return f" (asked {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
 
 
-def _words(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     reason = getattr(error, "reason", None) if isinstance(error, ssl.SSLError) else None

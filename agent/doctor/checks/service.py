@@ -71,8 +71,8 @@ def write_grant(context: Context) -> Finding:
     status = context.daemon
     if status is not None and _is_recent(context) and status.binding and not status.is_revoked:
         return ok("the agent's heartbeats are taken")
-    context.permission = _ask(context, _challenge(context))
-    error = context.permission.error
+    context.challenge_answer = _ask(context, _challenge(context))
+    error = context.challenge_answer.error
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
         return ok("the service would enroll this device" if error is None else "not denied")
     if error.code in READ_ONLY:
@@ -85,7 +85,7 @@ def write_grant(context: Context) -> Finding:
 
 def location(context: Context) -> Finding:
     wanted = context.config.service.location_id if context.config else ""
-    error = context.permission.error if context.permission else None
+    error = context.challenge_answer.error if context.challenge_answer else None
     if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
         return fail(f"the service refuses the location {wanted!r}: {error}", _LOCATION_FIX)
     binding = context.record.binding if context.record else None
