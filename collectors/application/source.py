@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from collectors.application.deadline import Deadline
-from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus, FieldValue, InterfaceFields, PeripheralFields
+from collectors.shared.run_command import NotInstalled
+from collectors.shared.text import clean_text
 
 LIST_MAX = 256
 """Items kept of any list from outside."""
@@ -57,7 +58,8 @@ def available(key: str, source: str, value: FieldValue) -> Field:
 
 def absent(key: str, source: str, status: FieldStatus, reason: str) -> Field:
     """A fact that is missing, and why."""
-    return Field(key, source, status, reason=clean(reason, REASON_MAX) or "no reason was given")
+    said = clean_text(reason, REASON_MAX) or "no reason was given"
+    return Field(key, source, status, reason=said)
 
 
 def unsupported(key: str, source: str, reason: str) -> Field:
@@ -95,6 +97,8 @@ def status_of(error: BaseException) -> tuple[FieldStatus, str]:
     """Class an exception of a source, and say it in words."""
     if isinstance(error, Unreadable):
         return error.status, error.reason
+    if isinstance(error, NotInstalled):
+        return "unsupported", str(error)
     if isinstance(error, PermissionError):
         return "permission-denied", f"the system denied it: {_said(error)}"
     return "collection-failed", _said(error)
@@ -112,7 +116,7 @@ def _said(error: BaseException) -> str:
 
 def _bounded(value: FieldValue) -> FieldValue:
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     if isinstance(value, tuple):
-        return tuple(clean(item) for item in value[:LIST_MAX])
+        return tuple(clean_text(item) for item in value[:LIST_MAX])
     return value

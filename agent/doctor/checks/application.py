@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import connect
+from agent.wire.controls import without_controls
 from collectors.programs import find_program
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
@@ -85,7 +86,7 @@ def parse_browser(answer: bytes) -> str | None:
     name = document.get("Browser") if isinstance(document, dict) else None
     if not isinstance(name, str) or not name:
         return None
-    return "".join(c for c in name if c.isprintable())[:100]
+    return without_controls(name)[:100]
 
 
 def _read(sock: socket.socket) -> bytes:

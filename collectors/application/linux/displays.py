@@ -7,7 +7,6 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.keys import DISPLAY_KEYS
 from collectors.application.linux.edid import parse_edid
-from collectors.application.linux.files import children, read_bytes, read_line
 from collectors.application.source import (
     Reading,
     all_absent,
@@ -15,6 +14,7 @@ from collectors.application.source import (
     either,
 )
 from collectors.contract import Field
+from collectors.shared.sysfs import children, read_bytes, read_line
 
 SOURCE: Final = "sysfs drm"
 DISPLAYS_MAX: Final = 16

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux import smart
-from collectors.application.linux.files import children, read_line, read_number
 from collectors.application.source import (
     Reading,
     Unreadable,
@@ -23,6 +22,7 @@ from collectors.application.source import (
 )
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.contract import Field
+from collectors.shared.sysfs import children, read_line, read_number
 
 SOURCE: Final = "sysfs block"
 DRIVES_MAX: Final = 16

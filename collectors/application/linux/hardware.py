@@ -8,8 +8,8 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.keys import TEMPERATURE_KEYS
-from collectors.application.linux.files import children, read_line, read_number, read_text
 from collectors.application.source import Reading, available, either
+from collectors.shared.sysfs import children, read_line, read_number, read_text
 
 DMI: Final = "sysfs dmi"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import (
+from collectors.application.source import Reading, available, either, unsupported
+from collectors.contract import Field
+from collectors.shared.sysfs import (
     children,
     read_line,
     read_text,
     whole_number,
 )
-from collectors.application.source import Reading, available, either, unsupported
-from collectors.contract import Field
 
 OS_RELEASE: Final = "os-release"
 

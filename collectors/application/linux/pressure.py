@@ -9,9 +9,9 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.keys import PRESSURE_KEYS
-from collectors.application.linux.files import read_text
 from collectors.application.source import Reading, available, unsupported
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 _FILES: Final = ("cpu", "memory", "io")
 _SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import read_text
 from collectors.application.linux.services import Unit, read_unit
 from collectors.application.readers.processes import Restarts
 from collectors.application.source import status_of
+from collectors.shared.sysfs import read_text
 
 _SERVICE = re.compile(r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE)
 _NO_SERVICE: Final = Restarts(reason="it runs outside the system's services: restarts not counted")

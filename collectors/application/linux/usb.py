@@ -6,9 +6,9 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.keys import USB_KEYS
-from collectors.application.linux.files import children, read_bytes, read_line
 from collectors.application.readers.peripherals import USB_MAX, UsbDevice, listed, usb_fields
 from collectors.application.source import Reading, available, not_applicable
+from collectors.shared.sysfs import children, read_bytes, read_line
 
 SOURCE: Final = "sysfs usb"
 

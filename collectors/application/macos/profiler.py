@@ -38,7 +38,7 @@ _USB_NAMES: Final = {
 
 
 def read_profile(data_type: str, deadline: Deadline) -> bytes:
-    output = run_command(("system_profiler", "-json", data_type), deadline)
+    output = run_command(("system_profiler", "-json", data_type), deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"system_profiler ended with {output.exit_code}")
     return output.data

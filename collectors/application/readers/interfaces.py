@@ -15,8 +15,8 @@ from collectors.application.source import (
     available,
     either,
 )
-from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus, InterfaceFields
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
@@ -67,7 +67,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
-            clean(name, 64),
+            clean_text(name, 64),
             (
                 *_state(name, stats[name], known),
                 *address_fields(addresses.get(name, [])),

@@ -1,5 +1,6 @@
 """What a connected device most likely is, from what it says of itself."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -9,8 +10,8 @@ from collectors.application.source import (
     either,
     not_applicable,
 )
-from collectors.application.text import clean, fingerprint
 from collectors.contract import Field, PeripheralFields
+from collectors.shared.text import clean_text
 
 USB_MAX: Final = 128
 
@@ -93,7 +94,7 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
         if device.serial
         else not_applicable("usb.serialFingerprint", source, "the device has no serial number"),
     )
-    return PeripheralFields(f"usb-{clean(device.place, 64)}", "usb", fields)
+    return PeripheralFields(f"usb-{clean_text(device.place, 64)}", "usb", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,12 @@ def listed(
     """The first ``limit`` entries, and how many there are beyond."""
     every = tuple(entries)
     return every[:limit], max(0, len(every) - limit)
+
+
+def fingerprint(identifier: str) -> str:
+    """Stand in for a serial-like identifier: equal inputs stay equal, the input stays here."""
+    digest = hashlib.blake2s(identifier.strip().encode("utf-8", "replace"), person=b"venue-id")
+    return digest.hexdigest()[:16]
 
 
 def _hex(number: int | None) -> str | None:

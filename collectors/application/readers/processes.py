@@ -18,8 +18,8 @@ from collectors.application.source import (
     available,
     not_applicable,
 )
-from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "process table"
 WATCHED_MAX: Final = 32
@@ -64,7 +64,7 @@ def read_processes(
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
-    wanted_names = dict.fromkeys(filter(None, (clean(name, 64) for name in watched)))
+    wanted_names = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
     names = tuple(wanted_names)[:WATCHED_MAX]
     cut = len(wanted_names) - len(names)
     fields = [available("process.watched", "configuration", names)]

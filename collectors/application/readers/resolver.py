@@ -9,12 +9,11 @@ from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, either
-from collectors.application.text import decode
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 SERVERS_MAX: Final = 16
 _STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
-_FILE_MAX_BYTES: Final = 65536
 
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
@@ -83,7 +82,6 @@ def _address(text: str) -> list[str]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return decode(file.read(_FILE_MAX_BYTES))
+        return read_text(path)
     except FileNotFoundError:
         return ""

@@ -16,8 +16,8 @@ from collectors.application.readers.peripherals import (
 )
 from collectors.application.readers.print_queues import Job, Queue, queue_reading
 from collectors.application.source import Reading, Unreadable, all_absent, available, either
-from collectors.application.text import clean
 from collectors.application.windows.script import SOURCE, Section, Sections, section
+from collectors.shared.text import clean_text
 
 FormReading = Callable[[Sections], Reading]
 
@@ -98,7 +98,7 @@ def parse_queues(told: Section) -> tuple[Queue, ...]:
 def parse_jobs(told: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
-            queue=clean(text(row, "Queue") or "", 128),
+            queue=clean_text(text(row, "Queue") or "", 128),
             held=bool((number(row, "StatusMask") or 0) & _PAUSED),
             stopped=bool((number(row, "StatusMask") or 0) & _BROKEN),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
@@ -148,7 +148,7 @@ def _queue(row: Object, name: str) -> Queue:
     state = _STATES.get(number(row, "PrinterStatus") or 0, "unknown")
     offline = flag(row, "WorkOffline") is True
     return Queue(
-        name=clean(name, 128),
+        name=clean_text(name, 128),
         state="offline" if offline else state,
         accepting=None,
         reasons=(error,) if error else (),

@@ -34,7 +34,7 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
     # Encoded, because Windows joins arguments to one line and programs split it as they please
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
-    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline)
+    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"PowerShell ended with {output.exit_code}")
     return parse_sections(output.data)

@@ -11,8 +11,8 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.keys import CLOCK_KEYS
 from collectors.application.source import Reading, Unreadable, available, either
-from collectors.application.text import decode
 from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 SOURCE: Final = "w32tm"
 _LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\(")
@@ -22,7 +22,7 @@ _OFFSET_INDEX: Final = 2
 
 
 def read_clock(deadline: Deadline) -> Reading:
-    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline)
+    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
         raise Unreadable("not-applicable", "the Windows time service does not run")
     return clock_reading(decode(output.data))

@@ -38,7 +38,7 @@ def test_what_is_no_http_is_none(head: bytes) -> None:
 
 def test_reads_a_browsers_name() -> None:
     answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
-    assert parse_browser(answer) == "Chrome/130.0[31m"
+    assert parse_browser(answer) == "Chrome/130.0 [31m"
 
 
 @pytest.mark.parametrize(

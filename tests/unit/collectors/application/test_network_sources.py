@@ -24,7 +24,7 @@ from collectors.application.readers import interfaces, resolver, service_probe
 from collectors.application.readers.certificate import Issued, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.system_bus import parse_objects
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)

@@ -15,8 +15,8 @@ from collectors import programs
 from collectors.application import keys
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
-from collectors.application.text import decode
 from collectors.application.windows import devices, machine, powershell, script, time_service
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 

@@ -15,7 +15,7 @@ from collectors.application.readers import disk_space
 from collectors.application.readers.disk_space import Answers, Mount, Space
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, parse_objects
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)

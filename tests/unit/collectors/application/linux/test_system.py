@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux import hardware, operating_system, pressure
-from collectors.application.linux.files import whole_number
 from collectors.application.readers import clock
-from collectors.application.text import decode
+from collectors.shared.sysfs import whole_number
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
