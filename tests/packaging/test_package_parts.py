@@ -92,7 +92,7 @@ def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: P
 
 def test_the_windows_package_holds_what_is_imported_by_name() -> None:
     named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
-    sources = (ROOT / "agent/adapters/service_manager").glob("windows*.py")
+    sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
     wanted = {name for source in sources for name in named.findall(source.read_text())}
     assert "servicemanager" in wanted
     spec = (PACKAGING / "venue-agent.spec").read_text()
