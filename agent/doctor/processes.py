@@ -3,8 +3,6 @@
 import os
 from typing import Final
 
-import psutil
-
 WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
 """Programs that have an agent's command line among their words and only wait for it to end."""
 
@@ -14,6 +12,8 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
 
     Command lines of other users' processes may be hidden.
     """
+    import psutil  # `status` asks only where the configuration is wrong or closed
+
     mine = {holder, os.getpid(), os.getppid()}
     try:
         found = [
