@@ -1,4 +1,4 @@
-"""What a question to the service came to: a record, nothing, or an error."""
+"""The service's answer to one request: a record, nothing, or an error."""
 
 from dataclasses import dataclass
 

@@ -54,6 +54,6 @@ class Context:
     service_time: datetime | None = None  # clock
     skew_s: float | None = None  # clock; the service's time minus ours
     answer: "Answer | None" = None  # service
-    permission: "Answer | None" = None  # write-grant
+    challenge_answer: "Answer | None" = None  # write-grant
     contact_age_s: float | None = None  # daemon; since the service last answered it
     unit: "UnitFacts | None" = None  # boot

@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 from agent import __version__
 from agent.doctor.check import Outcome, Status
-from agent.doctor.judgement import is_well
+from agent.doctor.judgement import none_failed
 
 VERSION: Final = 1
 _STATUSES: Final = get_args(Status)
@@ -20,7 +20,7 @@ def document_of(outcomes: Sequence[Outcome], *, made_at: str, duration_s: float)
         "agent": __version__,
         "madeAt": made_at,
         "durationSeconds": round(duration_s, 3),
-        "ok": is_well(outcomes),
+        "ok": none_failed(outcomes),
         "counts": {status: counts[status] for status in _STATUSES},
         "checks": [_entry(outcome) for outcome in outcomes],
     }

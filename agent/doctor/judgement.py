@@ -1,4 +1,4 @@
-"""What follows from what: which findings only repeat another, and the verdict. Pure."""
+"""Root causes: which findings only repeat another, and what they all come to. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -51,11 +51,11 @@ def _blamed(outcome: Outcome, effect: Outcome, cause: str) -> Outcome:
     return outcome
 
 
-def is_whole(outcomes: Iterable[Outcome]) -> bool:
+def all_visible(outcomes: Iterable[Outcome]) -> bool:
     """Tell whether this user was shown everything."""
     return all(outcome.status != "unseen" for outcome in outcomes)
 
 
-def is_well(outcomes: Iterable[Outcome]) -> bool:
+def none_failed(outcomes: Iterable[Outcome]) -> bool:
     """Tell whether nothing failed; warnings are no failure."""
     return all(outcome.status != "fail" for outcome in outcomes)

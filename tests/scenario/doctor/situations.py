@@ -347,7 +347,7 @@ async def a_clock_two_hours_behind(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("clock", says="days behind", fix="timedatectl")
+@situation("clock", says="40 d behind", fix="timedatectl")
 async def a_clock_before_the_certificate(world: World) -> Outcomes:
     async with (
         clock_shifted(world, timedelta(days=40)),

@@ -30,7 +30,7 @@ from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, Stat
 from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.context import Context
-from agent.doctor.runner import examine
+from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import parse_systemctl
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
@@ -71,15 +71,15 @@ class World:
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
         self._settle()
-        evidence = self.evidence()
+        context = self.context()
         with contextlib.ExitStack() as stack:
             if self.is_running:
                 self.state.prepare()
                 stack.enter_context(self.state.hold())
                 StatusFile(self.state).write(self._status())
-            return await asyncio.to_thread(examine, CHECKS, evidence)
+            return await asyncio.to_thread(run_checks, CHECKS, context)
 
-    def evidence(self) -> Context:
+    def context(self) -> Context:
         return Context(
             config_path=self.config,
             environment=self.environment,

@@ -4,11 +4,11 @@ import pytest
 
 from agent.doctor.check import Check, Finding, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
-from agent.doctor.judgement import is_well, is_whole
+from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
-from agent.doctor.runner import examine
+from agent.doctor.public_status import in_words, judge_public_status
+from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
-from agent.doctor.without_rights import in_words, sighting_of
 
 RUNNING = UnitFacts("systemd", is_installed=True, is_enabled=True, is_running=True, pid=7)
 STOPPED = UnitFacts("systemd", is_installed=True, is_enabled=True)
@@ -31,9 +31,9 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 def test_the_managers_word_goes_before_the_list_of_processes(
     unit: UnitFacts | None, processes: tuple[int, ...] | None, is_running: bool | None, says: str
 ) -> None:
-    sighting = sighting_of(unit, processes)
-    assert sighting.is_running is is_running
-    assert in_words(sighting) == says
+    status = judge_public_status(unit, processes)
+    assert status.is_running is is_running
+    assert in_words(status) == says
 
 
 def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = False) -> Check:
@@ -41,7 +41,7 @@ def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = F
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[Outcome, ...]]:
-    outcomes = examine(checks, Context(environment={}))
+    outcomes = run_checks(checks, Context(environment={}))
     return {outcome.name: outcome.status for outcome in outcomes}, outcomes
 
 
@@ -54,8 +54,8 @@ def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> No
     )
     assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
     assert [outcome.because for outcome in outcomes] == [None, "state", "state", None]
-    assert is_well(outcomes)
-    assert not is_whole(outcomes)
+    assert none_failed(outcomes)
+    assert not all_visible(outcomes)
 
 
 def test_what_failed_is_named_before_what_was_not_seen() -> None:
