@@ -15,11 +15,11 @@ from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.config.rights import as_root
-from agent.doctor.catalogue import AS_CALLER, CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.doctor.judgement import all_visible, none_failed
+from agent.doctor.registry import AS_CALLER, CHECKS
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
 
 HEALTHY, UNHEALTHY, NOT_VISIBLE = 0, 1, 3

@@ -16,9 +16,8 @@ from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.config.model import Config
-from agent.doctor.answer import Answer
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Context
+from agent.doctor.context import Answer, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
 from agent.rules.binding import Verdict, judge
 from agent.rules.health import CONDITIONS

@@ -27,9 +27,9 @@ from agent.adapters.machine import fingerprint
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
-from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.context import Context
+from agent.doctor.registry import CHECKS
 from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import parse_systemctl
 from agent.wire.codec import decode
