@@ -15,7 +15,7 @@ from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.config.rights import as_root
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.doctor.judgement import all_visible, none_failed
@@ -45,29 +45,29 @@ def run(options: argparse.Namespace) -> int:
     began = time.monotonic()
     known = _check_as_caller(context, for_bundle=options.bundle is not None)
     left_s = TOTAL_S - (time.monotonic() - began)
-    outcomes = run_checks(CHECKS, context, total_s=left_s, known=known)
+    results = run_checks(CHECKS, context, total_s=left_s, known=known)
     duration_s = time.monotonic() - began
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    document = document_of(outcomes, made_at=made_at, duration_s=duration_s)
+    document = document_of(results, made_at=made_at, duration_s=duration_s)
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        show(outcomes, duration_s, Screen(), everything=options.all)
-        if not all_visible(outcomes):
+        show(results, duration_s, Screen(), everything=options.all)
+        if not all_visible(results):
             sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
         from agent.doctor.bundle import write_bundle
 
         members = write_bundle(options.bundle, context, document, write)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
-    code = _code_of(outcomes)
+    code = _code_of(results)
     _exit_if_threads_hang(code)
     return code
 
 
-def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[Outcome, ...]:
+def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
     """Look at the configuration and the key, then go on as the owner of the state directory."""
-    outcomes = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
+    results = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
     if for_bundle:
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
@@ -75,13 +75,13 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[Outcome, ..
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:
         step_down(context.state.path)
-    return outcomes
+    return results
 
 
-def _code_of(outcomes: Sequence[Outcome]) -> int:
-    if not none_failed(outcomes):
+def _code_of(results: Sequence[CheckResult]) -> int:
+    if not none_failed(results):
         return UNHEALTHY
-    return HEALTHY if all_visible(outcomes) else NOT_VISIBLE
+    return HEALTHY if all_visible(results) else NOT_VISIBLE
 
 
 def _exit_if_threads_hang(code: int) -> None:

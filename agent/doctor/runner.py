@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agent.doctor.check import Check, Finding, Outcome, fail, unseen
+from agent.doctor.check import Check, CheckResult, Finding, fail, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
@@ -20,7 +20,7 @@ TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
 _FIX_NAMED: Final = "do what is named, then run doctor again"
 
-OnOutcome = Callable[[Outcome], None]
+OnResult = Callable[[CheckResult], None]
 
 
 def run_checks(
@@ -28,15 +28,15 @@ def run_checks(
     context: Context,
     *,
     total_s: float = TOTAL_S,
-    on_outcome: OnOutcome = lambda _: None,
-    known: Sequence[Outcome] = (),
-) -> tuple[Outcome, ...]:
+    on_outcome: OnResult = lambda _: None,
+    known: Sequence[CheckResult] = (),
+) -> tuple[CheckResult, ...]:
     """Return the outcome of each check, in the order of ``checks``, after ``total_s`` at most.
 
     What is ``known`` from an earlier call is not looked at again.
     """
-    outcomes = _Runner(checks, context, total_s, on_outcome, known).run()
-    return explained(tuple(outcomes[check.name] for check in checks))
+    results = _Runner(checks, context, total_s, on_outcome, known).run()
+    return explained(tuple(results[check.name] for check in checks))
 
 
 class _Runner:
@@ -45,10 +45,10 @@ class _Runner:
         checks: Sequence[Check],
         context: Context,
         total_s: float,
-        on_outcome: OnOutcome,
-        known: Sequence[Outcome],
+        on_outcome: OnResult,
+        known: Sequence[CheckResult],
     ) -> None:
-        self._done: dict[str, Outcome] = {outcome.name: outcome for outcome in known}
+        self._done: dict[str, CheckResult] = {result.name: result for result in known}
         self._waiting = [check for check in checks if check.name not in self._done]
         self._running: dict[str, tuple[Check, float]] = {}
         self._context = context
@@ -56,7 +56,7 @@ class _Runner:
         self._on_outcome = on_outcome
         self._findings: queue.SimpleQueue[tuple[str, Finding]] = queue.SimpleQueue()
 
-    def run(self) -> dict[str, Outcome]:
+    def run(self) -> dict[str, CheckResult]:
         while self._waiting or self._running:
             self._start_ready()
             if self._running:
@@ -113,10 +113,10 @@ class _Runner:
     def _end(
         self, check: Check, finding: Finding, duration_s: float, because: str | None = None
     ) -> None:
-        outcome = Outcome(
+        result = CheckResult(
             check.name, check.group, finding.status,
             redact(finding.detail), redactor().without_known(finding.fix),
             because, duration_s, finding.explained_by, finding.may_cause,
         )  # fmt: skip
-        self._done[check.name] = outcome
-        self._on_outcome(outcome)
+        self._done[check.name] = result
+        self._on_outcome(result)

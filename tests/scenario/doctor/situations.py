@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from tests.fakes.http_server import HttpServer, Reply
 from tests.scenario.agent_process import running_agent, write_config
 from tests.scenario.doctor.breakage import (
@@ -23,7 +23,7 @@ from tests.scenario.doctor.breakage import (
 )
 from tests.scenario.doctor.world import NOBODY, World, run
 
-Outcomes = tuple[Outcome, ...]
+Outcomes = tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,9 @@ async def a_second_agent(world: World) -> Outcomes:
     config = write_config(other, "http://127.0.0.1:9")
     async with running_agent(config) as agent:
         await agent.until_logged("state in")
-        outcomes = await world.doctor()
+        results = await world.doctor()
         await agent.stop()
-    return outcomes
+    return results
 
 
 # ------------------------------------------------------------------------------ the network

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.doctor.check import Check, Finding, Outcome, fail, ok, unseen
+from agent.doctor.check import Check, CheckResult, Finding, fail, ok, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
@@ -40,32 +40,32 @@ def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = F
     return Check(name, "the agent", lambda _: finding, needs, looks_from_outside=looks_from_outside)
 
 
-def statuses(*checks: Check) -> tuple[dict[str, str], tuple[Outcome, ...]]:
-    outcomes = run_checks(checks, Context(environment={}))
-    return {outcome.name: outcome.status for outcome in outcomes}, outcomes
+def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
+    results = run_checks(checks, Context(environment={}))
+    return {result.name: result.status for result in results}, results
 
 
 def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> None:
-    found, outcomes = statuses(
+    found, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
         check("rows", ok("many"), "journal"),
         check("disk", ok("roomy"), "state", looks_from_outside=True),
     )
     assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
-    assert [outcome.because for outcome in outcomes] == [None, "state", "state", None]
-    assert none_failed(outcomes)
-    assert not all_visible(outcomes)
+    assert [result.because for result in results] == [None, "state", "state", None]
+    assert none_failed(results)
+    assert not all_visible(results)
 
 
 def test_what_failed_is_named_before_what_was_not_seen() -> None:
-    found, outcomes = statuses(
+    found, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
         check("outbox", ok("empty"), "state", "daemon"),
     )
     assert found["outbox"] == "skipped"
-    assert outcomes[2].because == "daemon"
+    assert results[2].because == "daemon"
 
 
 @pytest.mark.parametrize("waiting", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])
