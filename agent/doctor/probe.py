@@ -1,4 +1,4 @@
-"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare question.
+"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
 
 Each step is bounded in time by the socket's timeout, and all of them by the runner.
 """
@@ -29,7 +29,7 @@ def connect(host: str, port: int, timeout_s: float = STEP_S) -> socket.socket:
 
 
 @contextmanager
-def ask(
+def request(
     sock: socket.socket, host: str, port: int, method: str, target: str, **headers: str
 ) -> Iterator[HTTPResponse]:
     """Ask over an open connection, which stays open, and read the head of the reply.
@@ -45,24 +45,24 @@ def ask(
 
 
 @contextmanager
-def way_to(route: Route) -> Iterator[socket.socket]:
+def connect_to_service(route: Route) -> Iterator[socket.socket]:
     """Connect to the service itself, through the proxy's tunnel where TLS goes through one.
 
     Raises OSError and ProxyRefused.
     """
     with connect(route.first_host, route.first_port) as sock:
         if route.proxy is not None and route.is_tls:
-            ask_for_tunnel(sock, route.proxy, route)
+            open_tunnel(sock, route.proxy, route)
         yield sock
 
 
-def ask_for_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
+def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
     target = f"{route.host}:{route.port}"
     headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
     try:
         # Nothing behind the head is lost with it: in TLS it is we who speak first.
-        with ask(sock, route.host, route.port, "CONNECT", target, **headers) as reply:
+        with request(sock, route.host, route.port, "CONNECT", target, **headers) as reply:
             status = reply.status
     except HTTPException as error:
         raise ProxyRefused(0, "its answer is no HTTP") from error
@@ -75,7 +75,7 @@ def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SS
     return context.wrap_socket(sock, server_hostname=host)
 
 
-def unverified() -> ssl.SSLContext:
+def unverified_tls() -> ssl.SSLContext:
     """For looking at a certificate or a Date that is not trusted; no secret is sent over it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -83,7 +83,7 @@ def unverified() -> ssl.SSLContext:
     return context
 
 
-def ask_for_date(sock: socket.socket, route: Route) -> str:
+def request_date(sock: socket.socket, route: Route) -> str:
     """Ask for the Date of the service's first page, without a credential; "" where it has none.
 
     Raises OSError.
@@ -92,7 +92,7 @@ def ask_for_date(sock: socket.socket, route: Route) -> str:
     if route.proxy is not None and not route.is_tls:
         target = f"http://{route.host}:{route.port}{target}"
     try:
-        with ask(sock, route.host, route.port, "HEAD", target, Connection="close") as reply:
+        with request(sock, route.host, route.port, "HEAD", target, Connection="close") as reply:
             return reply.headers.get("Date", "").strip()
     except HTTPException:
         return ""

@@ -2,25 +2,25 @@
 
 import json
 import socket
-import subprocess
 import sys
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.probe import ask, connect
+from agent.doctor.probe import connect, request
 from agent.wire.controls import without_controls
-from collectors.programs import find_program
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
 ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
 
 
-def print_system(evidence: Context) -> Finding:
+def print_system(context: Context) -> Finding:
     if sys.platform == "win32":
         return _spooler()
     for path in CUPS_SOCKETS:
@@ -35,7 +35,7 @@ def judge_cups(path: Path) -> Finding:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(STEP_S)
             sock.connect(str(path))
-            with ask(sock, "localhost", 80, "HEAD", "/", Connection="close"):
+            with request(sock, "localhost", 80, "HEAD", "/", Connection="close"):
                 return ok("CUPS answers")
     except HTTPException:
         return warn("CUPS gives no HTTP answer", "systemctl restart cups")
@@ -48,15 +48,15 @@ def judge_cups(path: Path) -> Finding:
         )
 
 
-def kiosk(evidence: Context) -> Finding:
-    url = evidence.local.application.kiosk_debug_url if evidence.local else ""
+def kiosk(context: Context) -> Finding:
+    url = context.local.application.kiosk_debug_url if context.local else ""
     if not url:
         return skipped("application.kiosk_debug_url is not set")
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 80
     try:
         with connect(host, port, STEP_S) as sock:
-            name = ask_browser(sock, host, port)
+            name = request_browser(sock, host, port)
     except OSError as error:
         return fail(
             f"the kiosk browser does not answer on {host}:{port} ({error.strerror or error})",
@@ -70,10 +70,10 @@ def kiosk(evidence: Context) -> Finding:
     return ok(name)
 
 
-def ask_browser(sock: socket.socket, host: str, port: int) -> str | None:
+def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
     """Ask DevTools for the browser's name; None when it is not DevTools. Raises OSError."""
     try:
-        with ask(sock, host, port, "GET", "/json/version", Connection="close") as reply:
+        with request(sock, host, port, "GET", "/json/version", Connection="close") as reply:
             document = json.loads(reply.read(ANSWER_MAX))
     except (HTTPException, ValueError, RecursionError):
         return None
@@ -85,16 +85,10 @@ def ask_browser(sock: socket.socket, host: str, port: int) -> str | None:
 
 def _spooler() -> Finding:
     try:
-        done = subprocess.run(
-            [find_program("sc") or r"C:\Windows\System32\sc.exe", "query", "Spooler"],
-            capture_output=True,
-            text=True,
-            timeout=STEP_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        output = SystemCommands(STEP_S).run("sc", "query", "Spooler")
+    except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")
     # The state's number is not localised, its name is: 4 is running (sc.exe query).
-    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in done.stdout.splitlines()):
+    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
         return ok("the print spooler runs")
     return fail("the print spooler does not run", "start it: `sc start Spooler`")

@@ -18,6 +18,7 @@ from collectors.application.source import (
     available,
     either,
     not_applicable,
+    source,
     status_of,
 )
 from collectors.application.system_bus import Objects, managed_objects
@@ -42,9 +43,10 @@ def ask_udisks(deadline: Deadline) -> Objects:
     return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
 
 
+@source("drives", SOURCE, "disk.drives")
 def read_drives(
-    root: Path,
     deadline: Deadline,
+    root: Path,
     ask: Callable[[Deadline], Objects] = ask_udisks,
     ask_drive: smart.AskDrive = smart.read_health,
 ) -> Reading:
@@ -59,7 +61,6 @@ def read_drives(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -21,6 +21,9 @@ from collectors.application.readers.peripherals import BluetoothDevice, UsbDevic
 from collectors.shared.run_command import run_command
 
 SOURCE: Final = "system_profiler"
+PROFILE_S: Final = 8.0
+"""system_profiler takes seconds for USB and Wi-Fi on a cold start."""
+
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
 

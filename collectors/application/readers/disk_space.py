@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed
+from collectors.application.source import Reading, available, failed, source
 from collectors.contract import Field
 from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
@@ -52,9 +52,10 @@ Answers = dict[str, Space | str]
 """By mount path: the space, or why it is not known."""
 
 
+@source("disk", SOURCE, "disk.mounts")
 def read_disk_space(
-    mounts: Callable[[], Sequence[Mount]],
     deadline: Deadline,
+    mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     every = tuple(mounts())
@@ -67,7 +68,6 @@ def read_disk_space(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

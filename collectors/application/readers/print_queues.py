@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, either
+from collectors.application.source import Reading, Unreadable, available, either, source
 from collectors.contract import Field
 from collectors.shared import ipp
 from collectors.shared.cups import NotRunning, ask_cups
@@ -58,6 +58,14 @@ Ask = Callable[[bytes, float], ipp.Response]
 """Sends an IPP request until a moment of the monotonic clock, and returns the response."""
 
 
+@source(
+    "print queues",
+    SOURCE,
+    "printqueue.queues",
+    "printqueue.waitingJobs",
+    "printqueue.stuckJobs",
+    "printqueue.oldestJobSeconds",
+)
 def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
     """Raises Unreadable or OSError when the spooler cannot be asked."""
     printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_PRINTER_WANTED)
@@ -90,7 +98,6 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     return Reading(
         tuple(fields),
         limitations=(f"{cut} print queues beyond {QUEUES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -12,12 +12,7 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    absent,
-    available,
-    not_applicable,
-)
+from collectors.application.source import Reading, absent, available, not_applicable, source
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -56,9 +51,10 @@ def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
     return Restarts()
 
 
+@source("processes", SOURCE, "process.watched")
 def read_processes(
-    watched: Sequence[str],
     deadline: Deadline,
+    watched: Sequence[str],
     count_restarts: CountRestarts = nobody_counts,
     *,
     table: Table | None = None,
@@ -79,7 +75,6 @@ def read_processes(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} watched programs beyond {WATCHED_MAX} were left out",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, either
+from collectors.application.source import Reading, either, source
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
@@ -18,12 +18,13 @@ _STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 
-def read_resolver(servers: ReadServers, source: str, deadline: Deadline) -> Reading:
+@source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
+def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Reading:
     return Reading(
         (
             either(
                 "network.dnsServers",
-                source,
+                origin,
                 servers(deadline) or None,
                 "no name server is set",
                 "not-applicable",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application import system_bus
 from collectors.application.deadline import Deadline
-from collectors.application.linux import bluetooth, links, restarts, services
+from collectors.application.linux import bluetooth, links, services
 from collectors.application.system_bus import Properties, UnitState
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 from tests.unit.collectors.application.linux.test_disks import json_values
@@ -148,14 +148,14 @@ def test_restarts_of_a_service(tmp_path: Path) -> None:
         assert name == "pos.service"
         return {"NRestarts": 4}
 
-    assert restarts.count_restarts(root, 7, NOW, unit).count == 4
-    assert restarts.count_restarts(root, 8, NOW, unit).count is None
-    assert restarts.count_restarts(root, 9, NOW, unit).status == "collection-failed"
+    assert services.count_restarts(root, 7, NOW, unit).count == 4
+    assert services.count_restarts(root, 8, NOW, unit).count is None
+    assert services.count_restarts(root, 9, NOW, unit).status == "collection-failed"
 
 
 @given(st.text())
 def test_cgroups_take_any_text(text: str) -> None:
-    restarts.parse_service(text)
+    services.parse_service(text)
 
 
 def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
