@@ -70,11 +70,11 @@ async def exchange(
 
     The caller bounds the time. Raises HttpError, OSError.
     """
-    going = HttpExchange(request, body_max)
-    writer.write(going.request)
+    pending = HttpExchange(request, body_max)
+    writer.write(pending.request)
     await writer.drain()
     while True:
-        reply = going.receive(await reader.read(_READ_BYTES))
+        reply = pending.receive(await reader.read(_READ_BYTES))
         if reply is not None:
             return reply
 
@@ -86,12 +86,12 @@ def exchange_blocking(
     require_s: Callable[[], float],
 ) -> HttpReply:
     """Do the same over a socket. ``require_s`` gives the seconds left or raises TimeoutError."""
-    going = HttpExchange(request, body_max)
+    pending = HttpExchange(request, body_max)
     connection.settimeout(require_s())
-    connection.sendall(going.request)
+    connection.sendall(pending.request)
     while True:
         connection.settimeout(require_s())
-        reply = going.receive(connection.recv(_READ_BYTES))
+        reply = pending.receive(connection.recv(_READ_BYTES))
         if reply is not None:
             return reply
 

@@ -104,9 +104,9 @@ def _reply(data: bytes) -> None:
 
 
 def _http(data: bytes) -> None:
-    going = HttpExchange(HttpRequest("GET", "10.0.0.9", "/"), 65536)
-    if data and going.receive(data) is None:
-        going.receive(b"")
+    pending = HttpExchange(HttpRequest("GET", "10.0.0.9", "/"), 65536)
+    if data and pending.receive(data) is None:
+        pending.receive(b"")
 
 
 def _queues(data: bytes) -> None:

@@ -25,11 +25,11 @@ CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 
 def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
     """Read ``raw``, in pieces of ``step`` bytes; with ``is_all`` the connection ends there."""
-    going = HttpExchange(GET, BODY_MAX)
+    pending = HttpExchange(GET, BODY_MAX)
     step = step or len(raw)
     pieces = [raw[at : at + step] for at in range(0, len(raw), max(1, step))]
     for piece in [*pieces, b""] if is_all else pieces:
-        reply = going.receive(piece)
+        reply = pending.receive(piece)
         if reply is not None:
             return reply
     return None
@@ -160,12 +160,12 @@ def test_no_head_without_end_is_read_for_ever(start: bytes, piece: bytes):
 
 @pytest.mark.parametrize("start", [START + b"\r\n", CHUNKED])
 def test_an_endless_body_is_cut(start: bytes):
-    going = HttpExchange(GET, BODY_MAX)
-    assert going.receive(start) is None
+    pending = HttpExchange(GET, BODY_MAX)
+    assert pending.receive(start) is None
     chunk = b"1000\r\n" + bytes(0x1000) + b"\r\n"
     sent, reply = len(start), None
     while reply is None:
-        reply, sent = going.receive(chunk), sent + len(chunk)
+        reply, sent = pending.receive(chunk), sent + len(chunk)
     assert sent < HEAD_MAX_BYTES + BODY_MAX + len(chunk)
     assert not reply.is_whole
     assert len(reply.body) >= BODY_MAX
