@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agent.config.model import is_loopback_host
+from agent.wire.addresses import is_loopback
 
 _PORTS = {"https": 443, "http": 80}
 
@@ -73,7 +73,7 @@ def _proxy_of(
     system: Mapping[str, str],
 ) -> tuple[str, str]:
     """Return (proxy URL or "", who says so)."""
-    if is_loopback_host(host):
+    if is_loopback(host):
         return "", "this machine itself, which no proxy is asked for"
     if configured:
         return configured, "service.proxy"

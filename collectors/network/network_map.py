@@ -16,9 +16,9 @@ from collectors.network.observations import (
     MdnsService,
     PrinterMatches,
 )
-from collectors.network.scan.host_probes import PRINT_PORTS
 from collectors.network.scan.port_names import port_name
 from collectors.network.scan.scan import ScannedHost
+from collectors.shared.addresses import PRINT_PORTS, is_loopback
 
 ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""
@@ -198,15 +198,8 @@ def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:
             place.sources.add("gateway")
             place.interface_name = place.interface_name or local.interface.name
     for place in places.values():
-        if _is_loopback(place.address):
+        if is_loopback(place.address):
             place.sources.add("local")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _place_order(place: _Place) -> tuple[int, int, int]:

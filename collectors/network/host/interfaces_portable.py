@@ -16,6 +16,7 @@ import psutil
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
 from collectors.network.matching.identity import normal_mac
+from collectors.shared.addresses import is_loopback
 
 _NO_MAC = "00:00:00:00:00:00"  # what loopback has
 _IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
@@ -116,7 +117,7 @@ def _interface_addresses(interface: SystemInterface) -> tuple[InterfaceAddress, 
 
 def _is_loopback(interface: SystemInterface, addresses: Sequence[InterfaceAddress]) -> bool:
     return "loopback" in interface.flags or any(
-        ipaddress.ip_address(address.address).is_loopback for address in addresses
+        is_loopback(address.address) for address in addresses
     )
 
 

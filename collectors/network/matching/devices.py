@@ -21,9 +21,6 @@ from collectors.network.observations import (
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
 
-PRINT_PORTS = (631, 9100, 515, 9101, 9102)
-"""Ports for printing, the most telling first."""
-
 IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number", "DNS-SD name", "name")
 """Evidence that goes with a device wherever it moves."""
 

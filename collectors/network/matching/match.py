@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from collectors.contract import Printer
 from collectors.network.matching.devices import (
     IDENTITIES,
-    PRINT_PORTS,
     By,
     Device,
     DeviceIndex,
@@ -19,7 +18,7 @@ from collectors.network.matching.devices import (
     has_model,
     service_names,
 )
-from collectors.network.matching.reasons import endpoint, listed, sentence
+from collectors.network.matching.reasons import listed, sentence
 from collectors.network.matching.verdicts import (
     Contact,
     Status,
@@ -37,6 +36,7 @@ from collectors.network.observations import (
     PrinterMatches,
     PrinterObservation,
 )
+from collectors.shared.addresses import PRINT_PORTS, join_host_port
 
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
@@ -114,7 +114,7 @@ class _Matcher:
 
     def _judge_silent(self, address: str, port: int | None) -> tuple[Status, str]:
         """Judge an address at which no device was seen."""
-        where = endpoint(address, port) if port else address
+        where = join_host_port(address, port) if port else address
         contact = self._contacts.get((address, port or 0))
         if contact == "refused":
             return "unreachable", f"{where} refuses the connection"
@@ -147,7 +147,7 @@ class _Matcher:
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
-        place = endpoint(*key) if key else device.address
+        place = join_host_port(*key) if key else device.address
         reason = (
             f"moved to {place} (same {by}); {self._what_is_at(old, device)}: set the printer up"
             " with the new address, or give it a fixed one"
@@ -245,7 +245,7 @@ def _other_device(printer: KnownPrinter, seen: PrinterObservation | None, by: By
 
 
 def _told(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Printer:
-    matched = endpoint(*verdict.endpoint) if verdict.endpoint else None
+    matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,
         name=printer.name,

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.devices import PRINT_PORTS, Device
+from collectors.network.matching.devices import Device
 from collectors.network.matching.reasons import listed, sentence, state_words
 from collectors.network.observations import KnownPrinter, PrinterObservation
+from collectors.shared.addresses import PRINT_PORTS
 
 Status = Literal["reachable", "unreachable", "unknown"]
 

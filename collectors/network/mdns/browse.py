@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from collectors.contract import Interface, Run, SourceState
 from collectors.network.host.neighbours import read_neighbour_table
@@ -12,6 +11,7 @@ from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import Link, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
+from collectors.shared.addresses import parse_networks
 
 SERVICE_TYPES = (
     "_ipp._tcp",
@@ -104,7 +104,7 @@ class _Hosts:
     ) -> None:
         self._read_neighbours = read_neighbours
         self._wanted = wanted
-        self._excluded = [ipaddress.ip_network(each, strict=False) for each in _networks(exclude)]
+        self._excluded = parse_networks(exclude)
 
     def of(self, link: Link) -> list[str]:
         """Return IPv4 addresses, those of known printers first."""
@@ -119,13 +119,6 @@ class _Hosts:
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)
-
-
-def _networks(exclude: Sequence[str]) -> Iterator[str]:
-    for each in exclude:
-        with suppress(ValueError):
-            ipaddress.ip_network(each, strict=False)
-            yield each
 
 
 def _ask_hosts(

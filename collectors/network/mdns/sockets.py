@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from collectors.contract import Interface
 from collectors.network.mdns.wire import MESSAGE_MAX_BYTES
+from collectors.shared.addresses import is_loopback
 
 GROUP_V4 = "224.0.0.251"
 GROUP_V6 = "ff02::fb"
@@ -121,7 +122,7 @@ def open_link(interface: Interface, port: int = PORT) -> Link | None:
     networks = tuple(
         ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.prefix_length}").network
         for each in interface.addresses
-        if not ipaddress.ip_address(each.address.partition("%")[0]).is_loopback
+        if not is_loopback(each.address)
     )
     if not networks:
         return None

@@ -12,6 +12,7 @@ from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 from collectors.network.printers.lpstat import read_lpstat
 from collectors.shared import ipp
+from collectors.shared.addresses import is_loopback, join_host_port, split_host_port
 from collectors.shared.http import HttpError, HttpReply, exchange, post_request
 from collectors.shared.text import clean_text
 
@@ -20,7 +21,6 @@ STEP = "printers: CUPS"
 _SOCKETS = {"darwin": "/private/var/run/cupsd"}
 _DEFAULT_SOCKET = "/run/cups/cups.sock"
 _PORT = 631
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _OK = 200
 _STOPPED = 5  # printer-state, RFC 8011, section 5.4.11
 _CLASS = 0x0001  # printer-type bit CUPS_PRINTER_CLASS
@@ -70,9 +70,9 @@ def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer,
     named = environ.get("CUPS_SERVER", "").partition("/version=")[0]
     if named.startswith("/"):
         return (CupsServer(path=named),)
-    host, _, port = named.partition(":")
-    if host in _LOCAL_HOSTS and (not port or port.isdecimal()):
-        return (CupsServer(host=host, port=int(port or _PORT)),)
+    host, port = split_host_port(named)
+    if host and is_loopback(host):
+        return (CupsServer(host=host, port=port or _PORT),)
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
 
 
@@ -131,8 +131,7 @@ def _address(device: DeviceUri) -> str | None:
     if device.path:
         return device.path
     if device.kind == "network" and device.host:
-        host = f"[{device.host}]" if ":" in device.host else device.host
-        return f"{host}:{device.port}" if device.port else host
+        return join_host_port(device.host, device.port)
     return None
 
 

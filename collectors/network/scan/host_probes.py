@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
+from collectors.shared.addresses import PRINT_PORTS
+
 IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
 WAIT_MIN_S = 0.15

@@ -7,11 +7,12 @@ from functools import partial
 from collectors.contract import Run, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import read_neighbours
-from collectors.network.scan.host_probes import PRINT_PORTS, TRIES
+from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
+from collectors.shared.addresses import PRINT_PORTS
 
 THIRD_REQUEST_S = 2.25
 """When the kernel's third request (after 2 s) has had its answer."""
@@ -211,7 +212,7 @@ def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
 def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
     if not (host.open_ports or host.refused_ports):
         return ()
-    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else frozenset[int]()
+    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else ()
     return tuple(port for port in host.silent_ports if port not in left_out)
 
 

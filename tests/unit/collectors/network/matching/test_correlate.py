@@ -1,6 +1,6 @@
 from collectors.network.matching.correlate import correlate, identify, txt_model
 from collectors.network.matching.devices import is_same_model, plain_model
-from collectors.network.matching.reasons import endpoint, listed, state_words
+from collectors.network.matching.reasons import listed, state_words
 from collectors.network.observations import (
     Evidence,
     HostName,
@@ -84,4 +84,3 @@ def test_words_of_reasons():
     assert state_words(("toner-low", "com.vendor-thing")) == ("low on toner", "com.vendor thing")
     assert listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
     assert (listed(["a"]), listed([])) == ("a", "")
-    assert endpoint("fd00::1", 631) == "[fd00::1]:631"

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
-    PRINT_PORTS,
     WAIT_MIN_S,
     WAIT_S,
     HostProbes,
     Outcome,
     Step,
 )
+from collectors.shared.addresses import PRINT_PORTS
 
 PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 
