@@ -1,6 +1,5 @@
 """This machine's own place in the network: its interfaces, their addresses and default routes."""
 
-import sys
 from dataclasses import dataclass, field
 
 from collectors.contract import Interface, Unavailable
@@ -54,20 +53,3 @@ def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, 
     return tuple(
         sorted(interfaces, key=lambda local: (local.metric is None, local.metric or 0, local.index))
     )
-
-
-def read_local_network() -> LocalNetwork:
-    """Read the interfaces of this machine. Raises OSError where even their list is denied."""
-    # Imported here so that a child on Linux does not load what only the others need.
-    if sys.platform == "linux":
-        from collectors.network.host.interfaces_linux import read_interfaces
-
-        try:
-            return read_interfaces()
-        except OSError:  # a sandbox without AF_NETLINK: libc's getifaddrs may have its own way
-            pass
-    from collectors.network.host.interfaces_portable import (
-        read_interfaces_portable,
-    )
-
-    return read_interfaces_portable()
