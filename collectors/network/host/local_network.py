@@ -21,6 +21,10 @@ class LocalInterface:
     has_arp: bool = True
     metric: int | None = None
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(each.address for each in self.interface.addresses)
+
 
 @dataclass(frozen=True, slots=True)
 class LocalNetwork:
@@ -43,9 +47,9 @@ class LocalNetwork:
         return frozenset(g for local in self.in_use for g in local.interface.gateways)
 
     @property
-    def own_addresses(self) -> tuple[str, ...]:
-        """Every address of this machine that is in use, loopback excluded."""
-        return tuple(a.address for local in self.in_use for a in local.interface.addresses)
+    def own_addresses(self) -> frozenset[str]:
+        """Every address of this machine, loopback too."""
+        return frozenset(a for local in self.interfaces for a in local.addresses)
 
 
 def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, ...]:

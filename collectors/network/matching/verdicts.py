@@ -5,7 +5,8 @@ from typing import Literal
 
 from collectors.network.matching.devices import Device
 from collectors.network.matching.reasons import listed, sentence, state_words
-from collectors.network.observations import KnownPrinter, PrinterObservation
+from collectors.network.observations import KnownPrinter, PortObservation
+from collectors.network.scan.scan import PortContact
 from collectors.shared.addresses import PRINT_PORTS
 
 Status = Literal["reachable", "unreachable", "unknown"]
@@ -32,7 +33,7 @@ class Contact:
 
     address: str
     port: int
-    outcome: Literal["open", "refused", "no-answer"] | None
+    outcome: PortContact | None
     is_announced: bool
     answers_elsewhere: bool
     matched_by: str
@@ -77,7 +78,7 @@ def what_was_missing(printer: KnownPrinter) -> str | None:
 
 
 def printer_state(
-    printer: KnownPrinter, seen: PrinterObservation | None, device: Device
+    printer: KnownPrinter, seen: PortObservation | None, device: Device
 ) -> str | None:
     """Say what the printer itself complains of, and what the machine's spooler does."""
     observations = (*((seen,) if seen is not None else ()), *device.observations)
@@ -96,8 +97,8 @@ def spooler_state(printer: KnownPrinter) -> str | None:
     return "; ".join(part for part in (said, _stopped(printer)) if part) or None
 
 
-def _speaks_for(observation: PrinterObservation, printer: KnownPrinter) -> bool:
-    """Tell whether a sighting has a printer's state and may be this one's."""
+def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
+    """Tell whether a port has a printer's state and may be this one's."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
