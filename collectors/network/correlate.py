@@ -4,7 +4,7 @@ Printer matching, the list of endpoints and the list of hosts all read this one 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from collectors.contract import HostSource
@@ -27,6 +27,8 @@ PRINT_SERVICES = frozenset(
 _NO_MODELS = frozenset({"", "printer", "(printer)", "unknown"})
 _THIS_MACHINE_UNKNOWN = LocalNetwork()
 
+Key = tuple[str, int]  # an address and a port
+
 
 def correlate(
     *,
@@ -42,13 +44,10 @@ def correlate(
     """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
     ``announcers`` tells who announced an address. The first to be given is the first in the table.
     """
-    convincing = _without_borrowed_uuids(services, evidence, local.own_addresses)
-    return Observations(
-        hosts=_hosts(local, scanned, services, hostnames, macs),
-        ports=_ports(scanned, convincing, evidence, hostnames),
-        announcers=announcers,
-        scanned_networks=tuple(scanned_networks),
-    )
+    join = _Join(local, scanned, macs)
+    join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
+    join.add_answers(evidence, hostnames)
+    return Observations(join.hosts(), join.ports(), announcers, tuple(scanned_networks))
 
 
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
@@ -92,133 +91,123 @@ def _uuid(service: MdnsService) -> str | None:
     return normal_uuid(dict(service.txt).get("uuid"))
 
 
-# ---------------------------------------------------------------------------- ports
+class _Join:
+    """The findings of every source, by address and by port."""
 
+    def __init__(
+        self, local: LocalNetwork, scanned: Sequence[ScannedHost], macs: Mapping[str, str]
+    ) -> None:
+        self._scanned = {host.address: host for host in scanned}
+        self._macs = macs
+        self._services_of: defaultdict[str, list[MdnsService]] = defaultdict(list)
+        self._services_at: defaultdict[Key, list[MdnsService]] = defaultdict(list)
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
+        self._answered_names: dict[str, str] = {}
+        # The first interface with a gateway has the better route to it.
+        self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
+        self._own = {address: i for i in local.in_use for address in i.addresses}
 
-def _ports(
-    scanned: Sequence[ScannedHost],
-    services: Sequence[MdnsService],
-    evidence: Sequence[Evidence],
-    hostnames: Sequence[HostName],
-) -> dict[tuple[str, int], PortObservation]:
-    hosts = {host.address: host for host in scanned}
-    announced: defaultdict[tuple[str, int], list[MdnsService]] = defaultdict(list)
-    answers: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
-    names: defaultdict[str, list[str]] = defaultdict(list)
-    for service in services:
-        for address in service.addresses:
-            names[address].append(service.hostname)
-            if service.port:
-                announced[address, service.port].append(service)
-    for each in evidence:
-        answers[each.address, each.port].append(each)
-    for name in hostnames:
-        names[name.address].append(name.hostname)
-    opened = ((host.address, port) for host in scanned for port in host.open_ports)
-    return {
-        (address, port): _port(
-            (address, port),
-            hosts.get(address),
-            announced.get((address, port), ()),
-            answers.get((address, port), ()),
-            names.get(address, ()),
+    def add_services(
+        self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
+    ) -> None:
+        """Add all that is listed, and what of it is evidence."""
+        for service in services:
+            for address in announced_addresses(service):
+                self._services_of[address].append(service)
+        for service in convincing:
+            for address in service.addresses:
+                self._names[address].append(service.hostname)
+                if service.port:
+                    self._services_at[address, service.port].append(service)
+
+    def add_answers(self, evidence: Sequence[Evidence], hostnames: Sequence[HostName]) -> None:
+        for each in evidence:
+            self._answers[each.address, each.port].append(each)
+        for name in hostnames:
+            self._names[name.address].append(name.hostname)
+            self._answered_names.setdefault(name.address, name.hostname)
+
+    def hosts(self) -> dict[str, HostObservation]:
+        own = (address for address in self._own if ":" not in address)
+        found = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
+        return {address: self._host(address) for address in found}
+
+    def ports(self) -> dict[Key, PortObservation]:
+        opened = ((host.address, n) for host in self._scanned.values() for n in host.open_ports)
+        keys = dict.fromkeys((*opened, *self._services_at, *self._answers))
+        return {key: self._port(*key) for key in keys}
+
+    def _host(self, address: str) -> HostObservation:
+        scanned, services = self._scanned.get(address), self._services_of.get(address, [])
+        own, route = self._own.get(address), self._routes.get(address)
+        mac_address = scanned.mac_address if scanned else None
+        if own is not None:
+            mac_address = own.interface.mac_address
+        return HostObservation(
+            address=address,
+            sources=tuple(self._sources(address)),
+            services=tuple(services),
+            scanned=scanned,
+            interface_name=_first(
+                own.interface.name if own else None,
+                scanned.interface_name if scanned else None,
+                *(service.interface_name for service in services),
+                route.interface.name if route else None,
+            ),
+            hostname=_first(
+                *(service.hostname for service in services if not service.is_hearsay),
+                self._answered_names.get(address),
+                *(service.hostname for service in services),
+            ),
+            mac_address=mac_address or (None if scanned else self._macs.get(address)),
         )
-        for address, port in dict.fromkeys((*opened, *announced, *answers))
-    }
+
+    def _sources(self, address: str) -> Iterator[HostSource]:
+        if address in self._own or is_loopback(address):
+            yield "local"
+        if address in self._routes:
+            yield "gateway"
+        if address in self._services_of:
+            yield "mdns"
+        if address in self._scanned:
+            yield "tcp"
+
+    def _port(self, address: str, port: int) -> PortObservation:
+        scanned, answers = self._scanned.get(address), self._answers.get((address, port), [])
+        services = self._services_at.get((address, port), [])
+        txts = [(service.type, dict(service.txt)) for service in services]
+        instances = [service.instance for service in services]
+        uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
+        states = [each for each in answers if each.state is not None or each.state_reasons]
+        if len(uuids) > 1:
+            states = []  # several printers behind one port
+        return PortObservation(
+            address=address,
+            port=port,
+            contact=scanned.contact(port) if scanned else None,
+            hostnames=_distinct(*self._names.get(address, ())),
+            instances=_distinct(*instances),
+            labels=_distinct(*instances, *(text for e in answers for text in (e.name, e.title))),
+            queues=_distinct(
+                *(txt.get("rp", "").strip("/") for kind, txt in txts if kind in PRINT_SERVICES)
+            ),
+            uuids=uuids,
+            answered_uuids=_distinct(*(each.uuid for each in answers)),
+            serials=_distinct(
+                *(txt.get("serial") or txt.get("usb_ser") for _, txt in txts),
+                *(each.serial for each in answers),
+            ),
+            models=_distinct(*(each.make_model for each in answers), *map(txt_model, services)),
+            is_announced=bool(services),
+            state=states[-1].state if states else None,
+            state_reasons=states[-1].state_reasons if states else (),
+        )
 
 
-def _port(
-    key: tuple[str, int],
-    host: ScannedHost | None,
-    services: Sequence[MdnsService],
-    answers: Sequence[Evidence],
-    hostnames: Sequence[str],
-) -> PortObservation:
-    address, port = key
-    txts = [dict(service.txt) for service in services]
-    instances = [service.instance for service in services]
-    uuids = _distinct((*map(_uuid, services), *(each.uuid for each in answers)))
-    states = [each for each in answers if each.state is not None or each.state_reasons]
-    if len(uuids) > 1:
-        states = []  # several printers behind one port
-    return PortObservation(
-        address=address,
-        port=port,
-        contact=host.contact(port) if host else None,
-        hostnames=_distinct(hostnames),
-        instances=_distinct(instances),
-        labels=_distinct((*instances, *(text for e in answers for text in (e.name, e.title)))),
-        queues=_distinct(
-            txt.get("rp", "").strip("/")
-            for txt, service in zip(txts, services, strict=True)
-            if service.type in PRINT_SERVICES
-        ),
-        uuids=uuids,
-        answered_uuids=_distinct(each.uuid for each in answers),
-        serials=_distinct(
-            (*(t.get("serial") or t.get("usb_ser") for t in txts), *(e.serial for e in answers))
-        ),
-        models=_distinct((*(each.make_model for each in answers), *map(txt_model, services))),
-        is_announced=bool(services),
-        state=states[-1].state if states else None,
-        state_reasons=states[-1].state_reasons if states else (),
-    )
-
-
-def _distinct(texts: Iterable[str | None]) -> tuple[str, ...]:
+def _distinct(*texts: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-# ---------------------------------------------------------------------------- hosts
-
-
-def _hosts(
-    local: LocalNetwork,
-    scanned: Sequence[ScannedHost],
-    services: Sequence[MdnsService],
-    hostnames: Sequence[HostName],
-    macs: Mapping[str, str],
-) -> dict[str, HostObservation]:
-    found = {host.address: host for host in scanned}
-    announced: defaultdict[str, list[MdnsService]] = defaultdict(list)
-    for service in services:
-        for address in announced_addresses(service):
-            announced[address].append(service)
-    asked = {name.address: name.hostname for name in reversed(hostnames)}
-    seen = {*found, *announced, *local.gateways}
-    own = {a: each for each in local.in_use for a in each.addresses if ":" not in a or a in seen}
-    routes = {a: each for each in reversed(local.in_use) for a in each.interface.gateways}
-
-    def observe(address: str) -> HostObservation:
-        host, heard = found.get(address), announced.get(address, [])
-        names = [s.hostname for s in heard if not s.is_hearsay]
-        names += [asked.get(address, ""), *(s.hostname for s in heard)]
-        machine, route = own.get(address), routes.get(address)
-        interfaces = [machine.interface.name if machine else None]
-        interfaces += [host.interface_name if host else None, *(s.interface_name for s in heard)]
-        interfaces += [route.interface.name if route else None]
-        if machine is not None:
-            mac_address = machine.interface.mac_address
-        else:
-            mac_address = host.mac_address if host else None
-        return HostObservation(
-            address=address,
-            sources=tuple(sources(address)),
-            services=tuple(heard),
-            scanned=host,
-            interface_name=next(iter(_distinct(interfaces)), None),
-            hostname=next(iter(_distinct(names)), None),
-            mac_address=mac_address or (None if host else macs.get(address)),
-        )
-
-    def sources(address: str) -> Iterator[HostSource]:
-        if address in own or is_loopback(address):
-            yield "local"
-        if address in routes:
-            yield "gateway"
-        if address in announced:
-            yield "mdns"
-        if address in found:
-            yield "tcp"
-
-    return {each: observe(each) for each in dict.fromkeys((*found, *announced, *own, *routes))}
+def _first(*texts: str | None) -> str | None:
+    return next((text for text in texts if text), None)

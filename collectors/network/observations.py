@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import Failure, HostSource, Printer, SourceState, Transport
-from collectors.network.scan.scan import PortContact, ScannedHost
+from collectors.network.scan.scan import PortState, ScannedHost
 
 # ---------------------------------------------------------------------------- mDNS
 
@@ -176,7 +176,7 @@ class PortObservation:
 
     address: str
     port: int
-    contact: PortContact | None = None
+    contact: PortState | None = None
     hostnames: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()

@@ -1,6 +1,5 @@
 """What a run has gathered so far, and the facts that follow from it. Pure."""
 
-import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,7 +14,7 @@ from collectors.contract import (
 from collectors.network.correlate import correlate
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.matching.match import match
-from collectors.network.mdns.announced import Announced, Link, announced, wanted_by
+from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import (
     assemble_endpoints,
     assemble_hosts,
@@ -31,6 +30,7 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.scan import ScanFindings
 from collectors.network.scan.targets import TargetSelection
+from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
 NO_NETWORK = "no network interface is up"
@@ -59,12 +59,12 @@ class Gathered:
         """Return what is listed of the announcements, by what is known of the announcers now."""
         macs = {**self.macs, **{h.address: h.mac_address for h in self.scan.hosts if h.mac_address}}
         networks = tuple(
-            ipaddress.ip_network(f"{a.address.partition('%')[0]}/{a.prefix_length}", strict=False)
+            network_of(address)
             for local in self.local.in_use
-            for a in local.interface.addresses
+            for address in local.interface.addresses
         )
         unanswered = frozenset(target.address for target in self.scan.unanswered)
-        link = Link(macs, unanswered, networks)
+        link = LinkLayer(macs, unanswered, networks)
         return announced(self.mdns.services, link, wanted_by(self.known or ()))
 
     def observations(self, announced: Announced) -> Observations:

@@ -4,6 +4,8 @@ import ipaddress
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
+from collectors.contract import InterfaceAddress
+
 Network = IPv4Network | IPv6Network
 
 OWN_RANGES = (
@@ -65,6 +67,11 @@ def is_private(address: str) -> bool:
     if isinstance(parsed, IPv4Address):
         return not parsed.is_loopback and any(parsed in known for known in SCANNABLE_RANGES)
     return parsed.is_link_local or parsed in _UNIQUE_LOCAL
+
+
+def network_of(address: InterfaceAddress) -> Network:
+    """Return the network that an interface's address is in."""
+    return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:

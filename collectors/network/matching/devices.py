@@ -74,7 +74,6 @@ class DeviceIndex:
     """Devices by each kind of evidence, strongest first."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
-        self.devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
             for model in {plain_model(m) for each in device.observations for m in each.models}:
@@ -87,11 +86,9 @@ class DeviceIndex:
                     store[key].append(device)
             self._stores[by] = store
 
-    def find(self, printer: KnownPrinter, among: Sequence[By] | None = None) -> Found | None:
+    def find(self, printer: KnownPrinter) -> Found | None:
         """Return the devices the first kind of evidence that fits any points to."""
         for by, keys in _PRINTER_KEYS:
-            if among is not None and by not in among:
-                continue
             store = self._stores[by]
             hits = [device for key in dict.fromkeys(keys(printer)) for device in store.get(key, ())]
             if hits:

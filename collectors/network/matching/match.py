@@ -20,11 +20,11 @@ from collectors.network.matching.devices import (
 )
 from collectors.network.matching.reasons import listed, sentence
 from collectors.network.matching.verdicts import (
-    Contact,
+    NeededPort,
     Status,
     Verdict,
-    judge_contact,
     judge_local,
+    judge_port,
     printer_state,
     spooler_state,
     what_was_missing,
@@ -35,7 +35,7 @@ from collectors.network.observations import (
     PortObservation,
     PrinterMatches,
 )
-from collectors.network.scan.scan import PortContact
+from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS, join_host_port
 
 HINTS_MAX = 4
@@ -127,7 +127,7 @@ class _Matcher:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
             return Verdict("unreachable", reason, device=device)
         address = seen.address if seen is not None else _own_address(printer, device)
-        contact = Contact(
+        contact = NeededPort(
             address=address,
             port=port,
             outcome=self._contact(address, port),
@@ -135,12 +135,12 @@ class _Matcher:
             answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
         )
-        status, reason = judge_contact(contact, device)
+        status, reason = judge_port(contact, device)
         key = (address, port) if seen is not None else None
-        told = sentence(
+        said = sentence(
             reason, _other_device(printer, seen, by), printer_state(printer, seen, device)
         )
-        return Verdict(status, told, key, _marked(printer, device, key), device)
+        return Verdict(status, said, key, _marked(printer, device, key), device)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         seen = _choose_port(printer, device)
@@ -150,8 +150,8 @@ class _Matcher:
             f"moved to {place} (same {by}); {self._what_is_at(old, device)}: set the printer up"
             " with the new address, or give it a fixed one"
         )
-        told = sentence(reason, printer_state(printer, seen, device))
-        return Verdict("unreachable", told, key, _marked(printer, device, key), device)
+        said = sentence(reason, printer_state(printer, seen, device))
+        return Verdict("unreachable", said, key, _marked(printer, device, key), device)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
@@ -161,7 +161,7 @@ class _Matcher:
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
 
-    def _contact(self, address: str, port: int) -> PortContact | None:
+    def _contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)
         return host.contact(port) if host else None
 

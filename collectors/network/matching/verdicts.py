@@ -6,7 +6,7 @@ from typing import Literal
 from collectors.network.matching.devices import Device
 from collectors.network.matching.reasons import listed, sentence, state_words
 from collectors.network.observations import KnownPrinter, PortObservation
-from collectors.network.scan.scan import PortContact
+from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS
 
 Status = Literal["reachable", "unreachable", "unknown"]
@@ -25,7 +25,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class NeededPort:
     """How the port a printer needs was found; ``outcome`` is None when it was not tried.
 
     ``answers_elsewhere`` tells whether any port of the address accepted or refused.
@@ -33,13 +33,13 @@ class Contact:
 
     address: str
     port: int
-    outcome: PortContact | None
+    outcome: PortState | None
     is_announced: bool
     answers_elsewhere: bool
     matched_by: str
 
 
-def judge_contact(contact: Contact, device: Device) -> tuple[Status, str]:
+def judge_port(contact: NeededPort, device: Device) -> tuple[Status, str]:
     """Judge a device that was found by what its port did."""
     address, port, matched = contact.address, contact.port, f"matched by {contact.matched_by}"
     if contact.outcome == "open":
@@ -103,7 +103,7 @@ def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def _silence(contact: Contact, device: Device) -> str:
+def _silence(contact: NeededPort, device: Device) -> str:
     address, port = contact.address, contact.port
     if contact.answers_elsewhere:
         reason = f"{address} is there, but port {port} does not answer"

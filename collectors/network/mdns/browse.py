@@ -9,7 +9,7 @@ from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
 from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
-from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
 from collectors.shared.addresses import parse_networks
 
@@ -48,7 +48,7 @@ SERVICE_TYPES = (
 INTERFACES_MAX = 16
 ANNOUNCERS_NAMED_MAX = 4
 
-OpenLink = Callable[[Interface], Link | None]
+OpenLink = Callable[[Interface], LinkSockets | None]
 
 
 def browse(
@@ -106,7 +106,7 @@ class _Hosts:
         self._wanted = wanted
         self._excluded = parse_networks(exclude)
 
-    def of(self, link: Link) -> list[str]:
+    def of(self, link: LinkSockets) -> list[str]:
         """Return IPv4 addresses, those of known printers first."""
         try:
             table = self._read_neighbours()

@@ -22,7 +22,7 @@ _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _SECOND_LOOK_PORTS = 4
 
-Outcome = Literal["open", "refused", "unreachable"]
+ConnectOutcome = Literal["open", "refused", "unreachable"]
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class HostProbes:
         due = [probe for probe in self._flying.values() if probe.due <= now]
         return [self._time_out(probe, now) for probe in due]
 
-    def answered(self, port: int, outcome: Outcome, now: float) -> bool:
+    def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
         """Take the outcome of a port; False when the port is not waited for (any more).
 
         The port's sockets are to be closed.

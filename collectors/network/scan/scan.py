@@ -20,7 +20,7 @@ THIRD_REQUEST_S = 2.25
 IPP_PORT = 631
 _SPARE_FILES = 64
 
-PortContact = Literal["open", "refused", "no-answer"]
+PortState = Literal["open", "refused", "no-answer"]
 """How the connection to a port ended; "no-answer" also for a filtered port."""
 
 
@@ -51,7 +51,7 @@ class ScannedHost:
         """Whether any port accepted or refused a connection."""
         return bool(self.open_ports or self.refused_ports)
 
-    def contact(self, port: int) -> PortContact | None:
+    def contact(self, port: int) -> PortState | None:
         """Return how the connection to a port ended; None when it was not tried."""
         if port in self.open_ports:
             return "open"

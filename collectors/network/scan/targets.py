@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Literal
 
 from collectors.network.host.local_network import LocalInterface
-from collectors.shared.addresses import OWN_RANGES, SCANNABLE_RANGES
+from collectors.shared.addresses import OWN_RANGES, SCANNABLE_RANGES, network_of
 
 _BLOCK_PREFIX, _BLOCK_ADDRESSES = 24, 256
 _POINT_TO_POINT_PREFIX = 31  # RFC 3021: both addresses are hosts
@@ -177,9 +177,9 @@ def _own_ranges(interfaces: Sequence[LocalInterface], limitations: list[str]) ->
 def _ranges_of(local: LocalInterface, limitations: list[str]) -> Iterator[_Range]:
     name = local.interface.name
     for address in local.interface.addresses:
-        if address.family != "ipv4":
+        network = network_of(address)
+        if not isinstance(network, IPv4Network):
             continue
-        network = IPv4Network(f"{address.address}/{address.prefix_length}", strict=False)
         if any(network.subnet_of(known) for known in OWN_RANGES):
             way: Way = "arp" if local.has_arp else "routed"
             yield _Range(network, IPv4Address(address.address), way, name)
