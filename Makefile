@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 environment: $(STAMP) ## create the environment
 
 demo: $(STAMP) ## run the whole loop on loopback: service, agent, two reports
-	@$(BIN)/venue-agent demo $(ARGS)
+	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
 PARALLEL := -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder

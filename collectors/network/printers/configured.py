@@ -3,9 +3,9 @@
 from collectors.contract import ConfiguredPrinter
 from collectors.network.matching.identity import normal_mac
 from collectors.network.observations import KnownPrinter
+from collectors.network.printers.userinfo import without_userinfo
 from collectors.shared.addresses import split_host_port
 from collectors.shared.text import clean_text
-from collectors.userinfo import without_userinfo
 
 
 def configured_printer(entry: ConfiguredPrinter) -> KnownPrinter:
