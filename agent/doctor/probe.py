@@ -52,8 +52,7 @@ def connect_to_service(route: Route) -> Iterator[socket.socket]:
 
 def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
-    target = f"{route.host}:{route.port}"
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+    lines = [f"CONNECT {route.authority} HTTP/1.1", f"Host: {route.authority}"]
     if proxy.authorization:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     sock.sendall("\r\n".join([*lines, "", ""]).encode())
@@ -61,7 +60,7 @@ def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     if head is None:
         raise ProxyRefused(0, "its answer is no HTTP")
     if not 200 <= head.status < 300:
-        raise ProxyRefused(head.status, f"it answers {head.status} to CONNECT {target}")
+        raise ProxyRefused(head.status, f"it answers {head.status} to CONNECT {route.authority}")
 
 
 def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SSLSocket:
@@ -81,7 +80,7 @@ def request_head(sock: socket.socket, route: Route) -> ResponseHead | None:
     """Ask for the head of the service's first page, without a credential. Raises OSError."""
     target = route.path or "/"
     if route.proxy is not None and not route.is_tls:
-        target = f"http://{route.host}:{route.port}{target}"
+        target = f"http://{route.authority}{target}"
     request = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
     sock.sendall(request.encode())
     return parse_head(_read_head(sock))
