@@ -201,6 +201,9 @@ def _configured_ranges(
 
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
     """Yield the part of a configured subnet that is on a link of ours, else all as routed."""
+    if network.is_loopback:
+        yield _Range(network, network.network_address, "local", None)
+        return
     for own in _own_ranges(interfaces, []):
         if network.subnet_of(own.network):
             near = own.near if own.near in network else network.network_address

@@ -363,6 +363,8 @@ def test_the_best_port_is_chosen_where_none_is_given():
     observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
     assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
+    raw = correlate(scanned=opened("192.168.1.50", 80, 9103))
+    assert judged(printer, raw).matched_endpoint == "192.168.1.50:9103"
     only_web = correlate(scanned=opened("192.168.1.50", 80))
     told = judged(printer, only_web)
     assert (told.status, told.matched_endpoint) == ("unreachable", None)

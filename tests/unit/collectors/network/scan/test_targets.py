@@ -164,6 +164,14 @@ def test_device_only_selects_this_machine() -> None:
     ]
 
 
+def test_a_configured_loopback_subnet_is_this_machine() -> None:
+    found = select(local("192.168.1.20/24"), subnets=("127.0.0.0/29",))
+    assert {t.way for t in found.targets} == {"local"}
+    assert addresses(found)[:2] == ["192.168.1.20", "127.0.0.1"]
+    assert len(found.targets) == 7
+    assert found.networks == ("127.0.0.0/29",)
+
+
 @pytest.mark.parametrize(
     ("subnet", "is_accepted"),
     [
