@@ -127,7 +127,7 @@ class _Matcher:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
             return Verdict("unreachable", reason, device=device)
         address = seen.address if seen is not None else _own_address(printer, device)
-        contact = NeededPort(
+        needed = NeededPort(
             address=address,
             port=port,
             outcome=self._contact(address, port),
@@ -135,7 +135,7 @@ class _Matcher:
             answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
         )
-        status, reason = judge_port(contact, device)
+        status, reason = judge_port(needed, device)
         key = (address, port) if seen is not None else None
         said = sentence(
             reason, _other_device(printer, seen, by), printer_state(printer, seen, device)

@@ -39,17 +39,17 @@ class NeededPort:
     matched_by: str
 
 
-def judge_port(contact: NeededPort, device: Device) -> tuple[Status, str]:
+def judge_port(needed: NeededPort, device: Device) -> tuple[Status, str]:
     """Judge a device that was found by what its port did."""
-    address, port, matched = contact.address, contact.port, f"matched by {contact.matched_by}"
-    if contact.outcome == "open":
+    address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
+    if needed.outcome == "open":
         return "reachable", f"reachable on port {port}, {matched}"
-    if contact.outcome == "refused":
+    if needed.outcome == "refused":
         reason = f"{address} refuses connections on port {port} ({matched})"
         return "unreachable", sentence(reason, _open_instead(device, port))
-    if contact.outcome == "no-answer":
-        return "unreachable", _silence(contact, device)
-    if contact.is_announced:
+    if needed.outcome == "no-answer":
+        return "unreachable", _silence(needed, device)
+    if needed.is_announced:
         return "unknown", f"announced by mDNS on port {port} of {address}, {matched}; not contacted"
     reason = f"{address} is there ({matched}), but port {port} was not tried"
     return "unknown", sentence(reason, _open_instead(device, port))
@@ -103,11 +103,11 @@ def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def _silence(contact: NeededPort, device: Device) -> str:
-    address, port = contact.address, contact.port
-    if contact.answers_elsewhere:
+def _silence(needed: NeededPort, device: Device) -> str:
+    address, port = needed.address, needed.port
+    if needed.answers_elsewhere:
         reason = f"{address} is there, but port {port} does not answer"
-        return sentence(f"{reason} (matched by {contact.matched_by})", _open_instead(device, port))
+        return sentence(f"{reason} (matched by {needed.matched_by})", _open_instead(device, port))
     return (
         f"no answer from {address} on port {port} or any other, only its MAC was seen lately:"
         " is it switched on and connected?"
