@@ -87,11 +87,12 @@ class Gathered:
 
         This machine's own spooler is not among them: its queues are read as what they are.
         """
+        own = self.local.own_addresses
         return tuple(
             OpenPort(each.address, each.port, each.queues)
             for each in self.observations(self.announced()).ports.values()
             if each.contact == "open"
-            and not (each.port == _SPOOLER_PORT and each.address in self.local.own_addresses)
+            and not (each.port == _SPOOLER_PORT and each.address in own)
         )
 
     def nameless(self) -> tuple[str, ...]:
