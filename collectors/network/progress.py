@@ -91,8 +91,7 @@ class Gathered:
         return tuple(
             OpenPort(each.address, each.port, each.queues)
             for each in self.observations(self.announced()).ports.values()
-            if each.contact == "open"
-            and not (each.port == _SPOOLER_PORT and each.address in own)
+            if each.contact == "open" and not (each.port == _SPOOLER_PORT and each.address in own)
         )
 
     def nameless(self) -> tuple[str, ...]:
