@@ -7,6 +7,7 @@ from types import FrameType
 
 import uvicorn
 
+from agent.wire.addresses import join_host_port
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
@@ -59,7 +60,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://{join_host_port(host, port)}"
 
 
 def serve(database_url: str, listener: socket.socket, settings: Settings, log_level: str) -> None:

@@ -16,9 +16,10 @@ import httpx2
 
 from agent import __version__
 from agent.adapters.read_rate_limit import ReadRateLimit
-from agent.config.model import Service, is_loopback_url
+from agent.config.model import Service
 from agent.errors import ConfigError, Unavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
+from agent.wire.addresses import is_loopback_url
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict, Field
 
 from agent.wire import limits
+from agent.wire.addresses import is_loopback
 from agent.wire.base import MaxItems, Model, Port
 from agent.wire.text import LocationId, PayloadId, PayloadText, Utf16Length
 
@@ -33,20 +34,6 @@ PRIVATE_NETWORKS = tuple(
 SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
 
 
-def is_loopback_host(host: str) -> bool:
-    """Tell whether a URL's host never leaves this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_loopback_url(url: str) -> bool:
-    return is_loopback_host(urlsplit(url).hostname or "")
-
-
 def _service_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or not _is_one_word(text):
@@ -55,7 +42,7 @@ def _service_url(text: str) -> str:
         raise ValueError("must have a port from 1 to 65535, or none")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must not hold a user, a password, a query or a fragment")
-    if parts.scheme == "http" and not is_loopback_host(parts.hostname):
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("must be https: plain http is accepted for loopback only")
     return text.rstrip("/")
 
@@ -82,7 +69,7 @@ def _kiosk_url(text: str) -> str:
     if not text:
         return text
     parts = urlsplit(text)
-    if parts.scheme != "http" or not parts.hostname or not is_loopback_host(parts.hostname):
+    if parts.scheme != "http" or not parts.hostname or not is_loopback(parts.hostname):
         raise ValueError("must be an http URL on loopback, such as http://127.0.0.1:9222")
     return text.rstrip("/")
 

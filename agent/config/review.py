@@ -12,6 +12,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from agent.wire.addresses import split_host_port
 from agent.wire.validation import Issue, Path
 
 _LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
@@ -90,17 +91,10 @@ def _why_no_address(address: str | None, transport: object) -> str | None:
 def _why_no_host_and_port(address: str) -> str | None:
     """Judge ``host``, ``host:port``, a bare IPv6 address or ``[v6]:port``."""
     form = "must be host:port, a host, [IPv6]:port or a hardware address"
-    if address.startswith("["):
-        host, bracket, rest = address[1:].partition("]")
-        if not bracket or not _is_ip(host, 6) or (rest and not rest.startswith(":")):
-            return form
-        return _why_no_port(rest[1:]) if rest else None
-    if _is_ip(address, 6):
-        return None
-    host, colon, port = address.partition(":")
-    if not _is_host(host):
+    host, port = split_host_port(address)
+    if not (_is_ip(host, 6) if ":" in host else _is_host(host)):
         return form
-    return _why_no_port(port) if colon else None
+    return None if port is None else _why_no_port(port)
 
 
 def _why_no_port(text: str) -> str | None:

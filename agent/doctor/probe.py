@@ -58,16 +58,15 @@ def connect_to_service(route: Route) -> Iterator[socket.socket]:
 
 def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
-    target = f"{route.host}:{route.port}"
     headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
     try:
         # Nothing behind the head is lost with it: in TLS it is we who speak first.
-        with request(sock, route.host, route.port, "CONNECT", target, **headers) as reply:
+        with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
             status = reply.status
     except HTTPException as error:
         raise ProxyRefused(0, "its answer is no HTTP") from error
     if not 200 <= status < 300:
-        raise ProxyRefused(status, f"it answers {status} to CONNECT {target}")
+        raise ProxyRefused(status, f"it answers {status} to CONNECT {route.authority}")
 
 
 def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SSLSocket:
@@ -90,7 +89,7 @@ def request_date(sock: socket.socket, route: Route) -> str:
     """
     target = route.path or "/"
     if route.proxy is not None and not route.is_tls:
-        target = f"http://{route.host}:{route.port}{target}"
+        target = f"http://{route.authority}{target}"
     try:
         with request(sock, route.host, route.port, "HEAD", target, Connection="close") as reply:
             return reply.headers.get("Date", "").strip()

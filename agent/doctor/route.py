@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agent.config.model import is_loopback_host
+from agent.wire.addresses import is_loopback, join_host_port
 
 _PORTS = {"https": 443, "http": 80}
 
@@ -27,7 +27,7 @@ class Proxy:
     authorization: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.host}:{self.port}"
+        return f"{self.scheme}://{join_host_port(self.host, self.port)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class Route:
     path: str
     proxy: Proxy | None
     why: str
+
+    @property
+    def authority(self) -> str:
+        """The service's host and port (RFC 3986, section 3.2)."""
+        return join_host_port(self.host, self.port)
 
     @property
     def first_host(self) -> str:
@@ -73,7 +78,7 @@ def _proxy_of(
     system: Mapping[str, str],
 ) -> tuple[str, str]:
     """Return (proxy URL or "", who says so)."""
-    if is_loopback_host(host):
+    if is_loopback(host):
         return "", "this machine itself, which no proxy is asked for"
     if configured:
         return configured, "service.proxy"

@@ -13,10 +13,10 @@ from agent.presentation.printer_status import (
     STATUS_ORDER,
     STATUS_TONES,
     StatusWord,
-    host_of,
     status_of,
 )
 from agent.presentation.tone import Tone
+from agent.wire.addresses import join_host_port, split_host_port
 from agent.wire.payloads.network import (
     Endpoint,
     MapHost,
@@ -188,7 +188,7 @@ def _endpoint_row(endpoint: Endpoint, names: dict[str, str]) -> EndpointRow:
     host = shorten(endpoint.host, NAME_LENGTH)
     address = shorten(endpoint.address, NAME_LENGTH)
     return EndpointRow(
-        address=f"[{address}]:{endpoint.port}" if ":" in address else f"{address}:{endpoint.port}",
+        address=join_host_port(address, endpoint.port),
         host="" if host == address else host,
         label=shorten(endpoint.label, NAME_LENGTH),
         model=shorten(endpoint.model or "", NAME_LENGTH),
@@ -209,7 +209,7 @@ def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
             found.setdefault(endpoint.address, {})[name] = None
     for printer in payload.printers or ():
         if printer.matched_endpoint:
-            address = host_of(printer.matched_endpoint)
+            address = split_host_port(printer.matched_endpoint)[0]
             found.setdefault(address, {})[_name(printer)] = None
     return {address: tuple(names) for address, names in found.items()}
 
@@ -219,7 +219,7 @@ def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for printer in payload.printers or ():
         if printer.address and not printer.matched_endpoint:
-            address = host_of(printer.address)
+            address = split_host_port(printer.address)[0]
             found[address] = (*found.get(address, ()), _name(printer))
     return found
 

@@ -4,6 +4,7 @@ import ipaddress
 from typing import Final, Literal
 
 from agent.presentation.tone import Tone
+from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import Printer
 
 StatusWord = Literal["unreachable", "moved", "unknown", "reachable"]
@@ -31,13 +32,6 @@ def status_of(printer: Printer) -> StatusWord:
     if expected is None or found is None or expected.version != found.version:
         return "unreachable"
     return "unreachable" if expected == found else "moved"
-
-
-def host_of(address: str) -> str:
-    """Return the host of ``host:port``, ``[v6]:port`` or a bare host or IPv6 address."""
-    if address.startswith("["):
-        return address[1:].partition("]")[0]
-    return address.partition(":")[0] if address.count(":") == 1 else address
 
 
 def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Tone]:
@@ -68,6 +62,6 @@ def _plural(total: int) -> tuple[str, str, str]:
 
 def _ip_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host_of(address))
+        return ipaddress.ip_address(split_host_port(address)[0])
     except ValueError:
         return None

@@ -144,7 +144,9 @@ class _Collection:
             "enrichment", lambda: self._taken(asking), lambda _reason: Enrichment()
         )
         gathered.enrichment = first
-        if new := tuple(port for port in gathered.open_ports() if port not in asked):
+        known = {(port.address, port.port) for port in asked}
+        found = gathered.open_ports()
+        if new := tuple(port for port in found if (port.address, port.port) not in known):
             gathered.enrichment = self._guarded(
                 "enrichment", lambda: join(first, self._ask(new, ())), lambda _reason: first
             )
@@ -220,8 +222,8 @@ class _Collection:
             return gathered.scan
         targets, limitations = printer_targets(
             gathered.known,
-            tried={(contact.address, contact.port) for contact in gathered.contacts()},
-            own=gathered.own_addresses,
+            tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
+            own=gathered.local.own_addresses,
             exclude=self._job.exclude,
         )
         gathered.limitations += limitations

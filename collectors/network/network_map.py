@@ -1,24 +1,22 @@
-"""Hosts and endpoints out of everything that was seen. Pure."""
+"""The lists of hosts and endpoints, out of everything that was seen. Pure."""
 
 import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from collectors.contract import Endpoint, Host, HostSource, Service
+from collectors.contract import Endpoint, Host, Service
+from collectors.network.correlate import PRINT_SERVICES, txt_model
 from collectors.network.fair_share import in_turns
-from collectors.network.host.local_network import LocalInterface
-from collectors.network.matching.correlate import PRINT_SERVICES
 from collectors.network.observations import (
-    HostName,
-    Identification,
+    HostObservation,
     MdnsService,
+    Observations,
+    PortObservation,
     PrinterMatches,
 )
-from collectors.network.scan.host_probes import PRINT_PORTS
 from collectors.network.scan.port_names import port_name
-from collectors.network.scan.scan import ScannedHost
+from collectors.shared.addresses import PRINT_PORTS
 
 ENDPOINTS_AT_ONCE = 32
 """Endpoints of one device that come before those of others that are worth less."""
@@ -26,80 +24,46 @@ ENDPOINTS_AT_ONCE = 32
 LONG_LIST = 256
 """A list that is longer will be cut: what was seen then comes before what was only told."""
 
-_SOURCES: tuple[HostSource, ...] = ("local", "gateway", "mdns", "tcp")
+_NO_MATCHES = PrinterMatches()
 
 
-@dataclass(frozen=True, slots=True)
-class Sighted:
-    """All that the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try,
-    ``announcers`` tells who announced an address.
-    """
-
-    interfaces: Sequence[LocalInterface] = ()
-    scanned: Sequence[ScannedHost] = ()
-    services: Sequence[MdnsService] = ()
-    hostnames: Sequence[HostName] = ()
-    identifications: Sequence[Identification] = ()
-    macs: Mapping[str, str] = field(default_factory=dict)
-    matches: PrinterMatches = field(default_factory=PrinterMatches)
-    announcers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Place:
-    """What is known of one address while it is put together."""
-
-    address: str
-    sources: set[HostSource] = field(default_factory=set)
-    services: list[MdnsService] = field(default_factory=list)
-    scanned: ScannedHost | None = None
-    interface_name: str | None = None
-    hostname: str | None = None
-    mac_address: str | None = None
-
-
-def announced_addresses(service: MdnsService) -> tuple[str, ...]:
-    """Return the addresses under which a service is listed: IPv4, else the best IPv6 one."""
-    if ipv4 := tuple(address for address in service.addresses if ":" not in address):
-        return ipv4
-    ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
-    return tuple(ranked[:1])
-
-
-def assemble_hosts(sighted: Sighted) -> tuple[Host, ...]:
+def assemble_hosts(observed: Observations) -> tuple[Host, ...]:
     """Return one host per address: this machine, the gateways, then by address."""
-    return tuple(map(_host, _places(sighted)))
+    return tuple(map(_host, sorted(observed.hosts.values(), key=_order)))
 
 
-def assemble_endpoints(sighted: Sighted) -> tuple[Endpoint, ...]:
+def assemble_endpoints(
+    observed: Observations, matches: PrinterMatches = _NO_MATCHES
+) -> tuple[Endpoint, ...]:
     """Return one endpoint per address and port, the most worth keeping first."""
-    known = {(i.address, i.port): i for i in sighted.identifications}
-    matched = {(m.address, m.port): m.printer_ids for m in sighted.matches.endpoints}
     endpoints: list[Endpoint] = []
     announced_printers: set[tuple[str, int]] = set()
-    for place in _places(sighted):
-        for port, services in _ports(place).items():
-            key = (place.address, port)
+    for host in observed.hosts.values():
+        for port, services in _services_by_port(host).items():
+            key = (host.address, port)
             if any(service.type in PRINT_SERVICES for service in services):
                 announced_printers.add(key)
-            endpoints.append(_endpoint(place, port, services, known.get(key), matched.get(key)))
-    return by_worth(endpoints, announced_printers, sighted.announcers)
+            known, ids = observed.ports.get(key), matches.printer_ids.get(key, ())
+            endpoints.append(_endpoint(host, port, services, known, ids))
+    return by_worth(endpoints, announced_printers, observed.announcers)
 
 
-def worth_keeping(hosts: Sequence[Host], sighted: Sighted, most: int) -> tuple[Host, ...]:
+def worth_keeping(
+    hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
+) -> tuple[Host, ...]:
     """Return the hosts that are kept where there are too many, in the order given: those that
     were seen before those that somebody told of, and of the latter as many of each announcer."""
     if len(hosts) <= most:
         return tuple(hosts)
-    matched = {match.address for match in sighted.matches.endpoints}
+    matched = {address for address, _port in matches.printer_ids}
 
     def rank(host: Host) -> int:
         if {"local", "gateway"} & set(host.sources) or host.address in matched:
             return 0
         return 1 if "tcp" in host.sources else 2
 
-    told = in_turns((sighted.announcers.get(h.address, h.address), h.address) for h in hosts)
-    turns = {address: turn for turn, address in enumerate(told)}
+    announced = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
+    turns = {address: turn for turn, address in enumerate(announced)}
     best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
     kept = {host.address for host in best[:most]}
     return tuple(host for host in hosts if host.address in kept)
@@ -147,71 +111,9 @@ def by_worth(
     return tuple(sorted(sorted(endpoints, key=worth), key=turn))
 
 
-def _places(sighted: Sighted) -> list[_Place]:
-    places: dict[str, _Place] = {}
-
-    def at(address: str) -> _Place:
-        return places.setdefault(address, _Place(address))
-
-    for host in sighted.scanned:
-        place = at(host.address)
-        place.scanned, place.interface_name = host, host.interface_name
-        place.mac_address = host.mac_address
-        place.sources.add("tcp")
-    for service in sighted.services:
-        for address in announced_addresses(service):
-            place = at(address)
-            place.services.append(service)
-            place.sources.add("mdns")
-            place.interface_name = place.interface_name or service.interface_name or None
-            if not service.is_hearsay:
-                place.hostname = place.hostname or service.hostname or None
-    _add_machine(sighted, places)
-    _add_names(sighted, places)
-    for place in places.values():
-        if place.scanned is None and place.mac_address is None:
-            place.mac_address = sighted.macs.get(place.address)
-    return sorted(places.values(), key=_place_order)
-
-
-def _add_names(sighted: Sighted, places: dict[str, _Place]) -> None:
-    """Add the names that hosts did not announce themselves: told when asked, or by others."""
-    for name in sighted.hostnames:
-        if name.address in places:
-            places[name.address].hostname = places[name.address].hostname or name.hostname
-    for service in sighted.services:
-        for address in announced_addresses(service):
-            places[address].hostname = places[address].hostname or service.hostname or None
-
-
-def _add_machine(sighted: Sighted, places: dict[str, _Place]) -> None:
-    """Add what the machine knows of itself: its own addresses and its gateways."""
-    for local in sighted.interfaces:
-        for address in local.interface.addresses:
-            if address.family == "ipv4" or address.address in places:
-                place = places.setdefault(address.address, _Place(address.address))
-                place.sources.add("local")
-                place.interface_name = local.interface.name
-                place.mac_address = local.interface.mac_address
-        for gateway in local.interface.gateways:
-            place = places.setdefault(gateway, _Place(gateway))
-            place.sources.add("gateway")
-            place.interface_name = place.interface_name or local.interface.name
-    for place in places.values():
-        if _is_loopback(place.address):
-            place.sources.add("local")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-def _place_order(place: _Place) -> tuple[int, int, int]:
-    rank = 0 if "local" in place.sources else 1 if "gateway" in place.sources else 2
-    return (rank, *_numeric(place.address))
+def _order(host: HostObservation) -> tuple[int, int, int]:
+    rank = 0 if "local" in host.sources else 1 if "gateway" in host.sources else 2
+    return (rank, *_numeric(host.address))
 
 
 def _numeric(address: str) -> tuple[int, int]:
@@ -222,74 +124,71 @@ def _numeric(address: str) -> tuple[int, int]:
     return (parsed.version, int(parsed))
 
 
-def _host(place: _Place) -> Host:
-    scanned = place.scanned
-    is_reachable = "local" in place.sources or (scanned is not None and scanned.is_confirmed)
+def _host(host: HostObservation) -> Host:
+    scanned = host.scanned
+    is_reachable = "local" in host.sources or (scanned is not None and scanned.is_confirmed)
     return Host(
-        address=place.address,
-        services=_services(place),
+        address=host.address,
+        services=_services(host),
         reachability="reachable" if is_reachable else "unknown",
-        sources=tuple(source for source in _SOURCES if source in place.sources),
-        interface_name=place.interface_name,
-        hostname=place.hostname,
-        mac_address=place.mac_address,
+        sources=host.sources,
+        interface_name=host.interface_name,
+        hostname=host.hostname,
+        mac_address=host.mac_address,
         latency_ms=scanned.latency_ms if scanned is not None else None,
     )
 
 
-def _services(place: _Place) -> tuple[Service, ...]:
+def _services(host: HostObservation) -> tuple[Service, ...]:
     """Return announced services, then open ports nobody announced."""
+    by_port = sorted(_services_by_port(host).items())
     announced = [
-        Service(service.port, "mdns", service.instance or None, service.type, reachable)
-        for service in place.services
-        for reachable in (_was_reached(place, service.port),)
-        if service.port
+        Service(port, "mdns", each.instance or None, each.type, _was_reached(host, port))
+        for port, services in by_port
+        for each in services
     ]
-    known = {service.port for service in announced}
     found = [
         Service(port, "tcp", port_name(port), reachable=True)
-        for port in (place.scanned.open_ports if place.scanned else ())
-        if port not in known
+        for port, services in by_port
+        if not services
     ]
-    return tuple(dict.fromkeys((*sorted(announced, key=lambda s: s.port), *found)))
+    return tuple(dict.fromkeys((*announced, *found)))
 
 
-def _was_reached(place: _Place, port: int) -> bool | None:
-    if place.scanned is None:
-        return None
-    if port in place.scanned.open_ports:
-        return True
-    tried = (*place.scanned.refused_ports, *place.scanned.silent_ports)
-    return False if port in tried else None
+def _was_reached(host: HostObservation, port: int) -> bool | None:
+    contact = host.scanned.contact(port) if host.scanned else None
+    return None if contact is None else contact == "open"
 
 
-def _ports(place: _Place) -> dict[int, list[MdnsService]]:
+def _services_by_port(host: HostObservation) -> dict[int, list[MdnsService]]:
+    """Return the announced services of each announced or open port."""
     ports: dict[int, list[MdnsService]] = {}
-    for service in place.services:
+    for service in host.services:
         if service.port:
             ports.setdefault(service.port, []).append(service)
-    for port in place.scanned.open_ports if place.scanned else ():
+    for port in host.scanned.open_ports if host.scanned else ():
         ports.setdefault(port, [])
     return ports
 
 
 def _endpoint(
-    place: _Place,
+    host: HostObservation,
     port: int,
     services: Sequence[MdnsService],
-    known: Identification | None,
-    printer_ids: tuple[str, ...] | None,
+    known: PortObservation | None,
+    printer_ids: tuple[str, ...],
 ) -> Endpoint:
-    is_open = place.scanned is not None and port in place.scanned.open_ports
+    is_open = _was_reached(host, port) is True
     instance = next((service.instance for service in services if service.instance), None)
+    labels, models = (known.labels, known.models) if known else ((), ())
     return Endpoint(
-        address=place.address,
-        host=place.hostname or place.address,
+        address=host.address,
+        host=host.hostname or host.address,
         port=port,
-        label=instance or (known.label if known else None) or port_name(port),
+        label=instance or next(iter(labels), port_name(port)),
         discovered_by=(*(("mdns",) if services else ()), *(("scan",) if is_open else ())),
         status="reachable" if is_open else "discovered",
-        model=known.model if known else None,
-        mac_address=place.mac_address,
-        matched_printer_ids=printer_ids or (),
+        model=next(filter(None, (*models, *map(txt_model, services))), None),
+        mac_address=host.mac_address,
+        matched_printer_ids=printer_ids,
     )

@@ -1,35 +1,16 @@
-"""What the sources of the network collector tell each other: sightings, evidence, printers known.
+"""What the sources of the network collector tell each other, and the table of all they saw.
 
 Plain frozen values. Every string in them was bounded and freed of control characters by the
 source that made them (see ``text.py``). Addresses are printable IPv4 or IPv6 without scope ids,
 MACs lower-case ``aa:bb:cc:dd:ee:ff``, UUIDs lower-case with dashes, times of the monotonic clock.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from collectors.contract import ConfiguredPrinter, Failure, Printer, SourceState, Transport
-
-__all__ = [
-    "NOTHING_WANTED",
-    "ConfiguredPrinter",
-    "EndpointMatch",
-    "Enrichment",
-    "Evidence",
-    "HostName",
-    "Identification",
-    "KnownPrinter",
-    "KnownPrinters",
-    "MdnsFindings",
-    "MdnsService",
-    "Observations",
-    "OpenPort",
-    "PortContact",
-    "PrinterMatches",
-    "PrinterObservation",
-    "SeenHost",
-    "Wanted",
-]
+from collectors.contract import Failure, HostSource, Printer, SourceState, Transport
+from collectors.network.scan.scan import PortState, ScannedHost
 
 # ---------------------------------------------------------------------------- mDNS
 
@@ -81,25 +62,7 @@ class Wanted:
 
 NOTHING_WANTED = Wanted()
 
-# ---------------------------------------------------------------------------- the scan's side
-
-
-@dataclass(frozen=True, slots=True)
-class SeenHost:
-    """A host that answered anything, ARP included."""
-
-    address: str
-    mac_address: str | None = None
-    hostname: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PortContact:
-    """How the connection to one port of a host ended. ``no-answer`` also for a filtered port."""
-
-    address: str
-    port: int
-    outcome: Literal["open", "refused", "no-answer"]
+# ---------------------------------------------------------------------------- questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +74,7 @@ class OpenPort:
 
     address: str
     port: int
-    hostname: str | None = None
     queues: tuple[str, ...] = ()
-
-
-# ---------------------------------------------------------------------------- enrichment
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +111,6 @@ class Enrichment:
     hostnames: tuple[HostName, ...] = ()
     failures: tuple[Failure, ...] = ()
     limitations: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Identification:
-    """The best label and model known for one address and port; None where nothing says one."""
-
-    address: str
-    port: int
-    label: str | None = None
-    model: str | None = None
 
 
 # ---------------------------------------------------------------------------- printers
@@ -205,19 +154,32 @@ class KnownPrinters:
 
 
 @dataclass(frozen=True, slots=True)
-class PrinterObservation:
-    """One address and port of the network with all the evidence gathered about it.
+class PrinterMatches:
+    """``printer_ids`` are the printers matched to an address and port."""
 
-    ``contact`` is None when the port was only announced and never tried. ``is_announced`` tells
-    of mDNS. ``answered_uuids`` are those of ``uuids`` that the port itself gave when asked.
+    printers: tuple[Printer, ...] = ()
+    printer_ids: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------------- all of it, joined
+
+
+@dataclass(frozen=True, slots=True)
+class PortObservation:
+    """An open or announced port of an address, with all the evidence of what it is.
+
+    ``contact`` is None when the port was only announced and never tried. ``hostnames`` are the
+    names of its address, ``labels`` what the port is called: by DNS-SD, by itself, by its page.
+    ``models`` begin with what it says when asked, ``answered_uuids`` are those of ``uuids`` that
+    it gave then. ``is_announced`` tells of mDNS.
     """
 
     address: str
     port: int
-    contact: Literal["open", "refused", "no-answer"] | None = None
-    mac_address: str | None = None
+    contact: PortState | None = None
     hostnames: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     uuids: tuple[str, ...] = ()
     answered_uuids: tuple[str, ...] = ()
@@ -229,34 +191,39 @@ class PrinterObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Observations:
-    """All the network showed, as matching wants it.
+class HostObservation:
+    """An address of which anything is known: this machine's, a gateway's, announced or scanned.
 
-    ``contacts`` are all ports tried, ``scanned_networks`` (``192.168.1.0/24``) the ranges in which
-    every address was tried, so that silence there means something.
+    ``services`` are those announced under it, ``scanned`` is None where the scan saw nobody,
+    ``mac_address`` may be the neighbour table's.
     """
 
-    observations: tuple[PrinterObservation, ...] = ()
-    hosts: tuple[SeenHost, ...] = ()
-    contacts: tuple[PortContact, ...] = ()
+    address: str
+    sources: tuple[HostSource, ...] = ()
+    services: tuple[MdnsService, ...] = ()
+    scanned: ScannedHost | None = None
+    interface_name: str | None = None
+    hostname: str | None = None
+    mac_address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """All that was seen, by address and by port.
+
+    ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
+    are the ranges in which every address was tried, so that silence there means something.
+    """
+
+    hosts: Mapping[str, HostObservation] = field(default_factory=dict)
+    ports: Mapping[tuple[str, int], PortObservation] = field(default_factory=dict)
+    announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class EndpointMatch:
-    address: str
-    port: int
-    printer_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PrinterMatches:
-    printers: tuple[Printer, ...] = ()
-    endpoints: tuple[EndpointMatch, ...] = ()
-
-    def ids_at(self, address: str, port: int) -> tuple[str, ...]:
-        """Return the ids of the printers matched to this endpoint."""
-        for match in self.endpoints:
-            if (match.address, match.port) == (address, port):
-                return match.printer_ids
-        return ()
+    def without(self, addresses: Collection[str]) -> "Observations":
+        """Return what was seen of all other addresses."""
+        return replace(
+            self,
+            hosts={a: host for a, host in self.hosts.items() if a not in addresses},
+            ports={key: port for key, port in self.ports.items() if key[0] not in addresses},
+        )

@@ -1,7 +1,6 @@
 """What a run has gathered so far, and the facts that follow from it. Pure."""
 
-import ipaddress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from collectors.contract import (
@@ -12,12 +11,11 @@ from collectors.contract import (
     SourceState,
     Unavailable,
 )
+from collectors.network.correlate import correlate
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.matching.correlate import PRINT_SERVICES, correlate, identify
 from collectors.network.matching.match import match
-from collectors.network.mdns.announced import Announced, Link, announced, wanted_by
+from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import (
-    Sighted,
     assemble_endpoints,
     assemble_hosts,
     worth_keeping,
@@ -28,12 +26,11 @@ from collectors.network.observations import (
     MdnsFindings,
     Observations,
     OpenPort,
-    PortContact,
     PrinterMatches,
-    SeenHost,
 )
 from collectors.network.scan.scan import ScanFindings
 from collectors.network.scan.targets import TargetSelection
+from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
 NO_NETWORK = "no network interface is up"
@@ -58,76 +55,50 @@ class Gathered:
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
 
-    @property
-    def own_addresses(self) -> frozenset[str]:
-        """All addresses of this machine, loopback too."""
-        return frozenset(
-            address.address
-            for local in self.local.interfaces
-            for address in local.interface.addresses
-        )
-
     def announced(self) -> Announced:
         """Return what is listed of the announcements, by what is known of the announcers now."""
         macs = {**self.macs, **{h.address: h.mac_address for h in self.scan.hosts if h.mac_address}}
         networks = tuple(
-            ipaddress.ip_network(f"{a.address.partition('%')[0]}/{a.prefix_length}", strict=False)
+            network_of(address)
             for local in self.local.in_use
-            for a in local.interface.addresses
+            for address in local.interface.addresses
         )
         unanswered = frozenset(target.address for target in self.scan.unanswered)
-        link = Link(macs, unanswered, networks)
+        link = LinkLayer(macs, unanswered, networks)
         return announced(self.mdns.services, link, wanted_by(self.known or ()))
 
-    def hostnames(self) -> dict[str, str]:
-        """Return the mDNS name of each address that has one."""
-        services = self.announced().services
-        named = ((address, s.hostname) for s in reversed(services) for address in s.addresses)
-        return {address: hostname for address, hostname in named if hostname}
-
-    def announced_queues(self) -> dict[tuple[str, int], tuple[str, ...]]:
-        """Return the print queues that mDNS announced for each address and port (``rp`` in TXT,
-        Bonjour Printing Specification 1.2.1, section 9.2)."""
-        queues: dict[tuple[str, int], dict[str, None]] = {}
-        for service in self.announced().services:
-            queue = dict(service.txt).get("rp", "").strip("/")
-            if queue and service.type in PRINT_SERVICES and service.port:
-                for address in service.addresses:
-                    queues.setdefault((address, service.port), {})[queue] = None
-        return {place: tuple(found) for place, found in queues.items()}
+    def observations(self, announced: Announced) -> Observations:
+        """Return the table of all that was seen so far."""
+        is_whole = self.scan.state.state == "succeeded"
+        return correlate(
+            local=self.local,
+            scanned=self.scan.hosts,
+            services=announced.services,
+            evidence=self.enrichment.evidence,
+            hostnames=self.enrichment.hostnames,
+            macs=self.macs,
+            announcers=announced.announcers,
+            scanned_networks=self.selection.networks if is_whole else (),
+        )
 
     def open_ports(self) -> tuple[OpenPort, ...]:
-        """Return the open ports that may be asked what they are.
+        """Return the open ports that may be asked what they are, with their announced queues
+        (``rp`` in TXT, Bonjour Printing Specification 1.2.1, section 9.2).
 
         This machine's own spooler is not among them: its queues are read as what they are.
         """
-        names, own, queues = self.hostnames(), self.own_addresses, self.announced_queues()
+        own = self.local.own_addresses
         return tuple(
-            OpenPort(
-                host.address, port, names.get(host.address), queues.get((host.address, port), ())
-            )
-            for host in self.scan.hosts
-            for port in host.open_ports
-            if not (port == _SPOOLER_PORT and host.address in own)
+            OpenPort(each.address, each.port, each.queues)
+            for each in self.observations(self.announced()).ports.values()
+            if each.contact == "open" and not (each.port == _SPOOLER_PORT and each.address in own)
         )
 
     def nameless(self) -> tuple[str, ...]:
         """Return the addresses of hosts that have not told a name."""
         told = (a for s in self.announced().services if not s.is_hearsay for a in s.addresses)
-        known = {*told, *self.own_addresses}
+        known = {*told, *self.local.own_addresses}
         return tuple(host.address for host in self.scan.hosts if host.address not in known)
-
-    def contacts(self) -> tuple[PortContact, ...]:
-        """Return how each port that was tried ended, this machine's own left out."""
-        own = self.own_addresses
-        contacts: list[PortContact] = []
-        for host in self.scan.hosts:
-            if host.address in own:
-                continue
-            contacts += (PortContact(host.address, port, "open") for port in host.open_ports)
-            contacts += (PortContact(host.address, port, "refused") for port in host.refused_ports)
-            contacts += (PortContact(host.address, port, "no-answer") for port in host.silent_ports)
-        return tuple(contacts)
 
 
 _SPOOLER_PORT = 631
@@ -135,21 +106,13 @@ _SPOOLER_PORT = 631
 
 def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
     """Return all facts so far; in ``final`` ones no source is running any more."""
-    told = gathered.announced()
-    observed = _sight(gathered, told)
-    matches = match(gathered.known, observed) if gathered.known else PrinterMatches()
-    sighted = Sighted(
-        interfaces=gathered.local.in_use,
-        scanned=gathered.scan.hosts,
-        services=told.services,
-        announcers=told.announcers,
-        hostnames=gathered.enrichment.hostnames,
-        identifications=identify(told.services, gathered.enrichment.evidence),
-        macs=gathered.macs,
-        matches=matches,
-    )
-    hosts = assemble_hosts(sighted)
-    kept = worth_keeping(hosts, sighted, job.max_hosts)
+    announced = gathered.announced()
+    observed = gathered.observations(announced)
+    others = observed.without(gathered.local.own_addresses)
+    # This machine's own queues are no printers of the network.
+    matches = match(gathered.known, others) if gathered.known else PrinterMatches()
+    hosts = assemble_hosts(observed)
+    kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
         scope=_scope(gathered, job),
         os_platform=gathered.os_platform,
@@ -157,15 +120,15 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         started_at=gathered.started_at,
         interfaces=tuple(each.interface for each in gathered.local.in_use),
         hosts=kept,
-        endpoints=assemble_endpoints(sighted),
+        endpoints=assemble_endpoints(observed, matches),
         printers=None if gathered.known is None else matches.printers,
         interfaces_source=_state(gathered.interfaces_state, final),
         mdns_source=_state(gathered.mdns.state, final),
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=_limitations(gathered, told, hosts, job),
-        truncated=_is_truncated(gathered) or told.is_cut or len(kept) < len(hosts),
+        limitations=_limitations(gathered, announced, hosts, job),
+        truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )
 
@@ -177,28 +140,6 @@ def join(first: Enrichment, second: Enrichment) -> Enrichment:
         hostnames=(*first.hostnames, *second.hostnames),
         failures=(*first.failures, *second.failures),
         limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
-    )
-
-
-def _sight(gathered: Gathered, told: Announced) -> Observations:
-    """Return the network without this machine: its own queues are no printers of the network."""
-    own = gathered.own_addresses
-    is_whole = gathered.scan.state.state == "succeeded"
-    return correlate(
-        hosts=tuple(
-            SeenHost(host.address, host.mac_address)
-            for host in gathered.scan.hosts
-            if host.address not in own
-        ),
-        contacts=gathered.contacts(),
-        services=tuple(
-            replace(service, addresses=others)
-            for service in told.services
-            if (others := tuple(a for a in service.addresses if a not in own))
-        ),
-        evidence=tuple(e for e in gathered.enrichment.evidence if e.address not in own),
-        hostnames=gathered.enrichment.hostnames,
-        scanned_networks=gathered.selection.networks if is_whole else (),
     )
 
 
@@ -239,14 +180,14 @@ def _is_truncated(gathered: Gathered) -> bool:
 
 
 def _limitations(
-    gathered: Gathered, told: Announced, hosts: tuple[Host, ...], job: NetworkJob
+    gathered: Gathered, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
 ) -> tuple[str, ...]:
     said = [
         *gathered.limitations,
         *gathered.selection.limitations,
         *gathered.scan.limitations,
         *gathered.mdns.limitations,
-        *told.limitations,
+        *announced.limitations,
         *gathered.enrichment.limitations,
     ]
     if len(hosts) > job.max_hosts:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from collectors.contract import ConfiguredPrinter, Interface, Run
-from collectors.network.host.local_network import LocalNetwork, read_local_network
+from collectors.network.host.interfaces import read_local_network
+from collectors.network.host.local_network import LocalNetwork
 from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.host.operating_system import read_os_version
 from collectors.network.host.rtnetlink import LinkNeighbour

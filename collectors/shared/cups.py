@@ -10,12 +10,12 @@ from functools import partial
 from http import HTTPStatus
 
 from collectors.shared import ipp
+from collectors.shared.addresses import is_loopback, split_host_port
 from collectors.shared.http import HttpError, exchange_blocking, post_request
 
 _SOCKETS = {"darwin": "/private/var/run/cupsd"}
 _DEFAULT_SOCKET = "/run/cups/cups.sock"
 _PORT = 631
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class CupsError(OSError):
@@ -67,9 +67,9 @@ def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer,
     named = environ.get("CUPS_SERVER", "").partition("/version=")[0]
     if named.startswith("/"):
         return (CupsServer(path=named),)
-    host, _, port = named.partition(":")
-    if host in _LOCAL_HOSTS and (not port or port.isdecimal()):
-        return (CupsServer(host=host, port=int(port or _PORT)),)
+    host, port = split_host_port(named)
+    if host and is_loopback(host):
+        return (CupsServer(host=host, port=port or _PORT),)
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
 
 

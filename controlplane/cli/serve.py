@@ -1,13 +1,13 @@
 """``venue-control serve``: run the service until it is told to stop."""
 
 import argparse
-import ipaddress
 import os
 import sys
 from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from agent.wire.addresses import is_loopback
 from controlplane.cli.errors import ClosedError, CommandError, UsageError
 from controlplane.server import bind, serve, url_of
 from controlplane.settings import Settings
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, OverflowError) as error:
         raise UsageError(f"cannot listen on {options.host} port {options.port}: {error}") from error
     with listener:
-        if not _is_loopback(listener.getsockname()[0]):
+        if not is_loopback(listener.getsockname()[0]):
             sys.stderr.write(
                 f"warning: {url_of(listener)} is plain HTTP beyond this machine: "
                 "API keys travel in the clear unless TLS is put in front of it\n"
@@ -65,7 +65,3 @@ def database_error(error: Exception) -> CommandError:
         )
     reason = str(getattr(error, "orig", None) or error).splitlines()[0]
     return UsageError(f"cannot use the database: {reason}", "--database takes a URL or a file")
-
-
-def _is_loopback(host: str) -> bool:
-    return ipaddress.ip_address(host.split("%", maxsplit=1)[0]).is_loopback

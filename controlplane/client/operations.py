@@ -1,6 +1,5 @@
 """The public facade as the command line speaks it: this service, or any other of the contract."""
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import httpx2
 
 from agent.presentation.plain_text import plain
 from agent.wire import routes
+from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import (
@@ -140,14 +140,6 @@ def read_key(path: str | None, environment: Mapping[str, str]) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(f"what is in {source} is not an API key")
     return key
-
-
-def is_loopback_url(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def refusal(status: int, body: bytes) -> CommandError:

@@ -6,19 +6,18 @@ What is sent names the report and does not hold it; who wants it calls `reportDe
 """
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx2
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
@@ -56,12 +55,11 @@ class Claim:
 
 @asynccontextmanager
 async def tracker_client(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    host = urlsplit(settings.tracker_url or "").hostname or ""
     async with httpx2.AsyncClient(
         timeout=settings.tracker_timeout_s,
         follow_redirects=False,
         # The environment's proxy could not reach this machine's own loopback.
-        trust_env=not _is_loopback(host),
+        trust_env=not is_loopback_url(settings.tracker_url or ""),
     ) as client:
         yield client
 
@@ -167,10 +165,3 @@ def _settle(report: Report, status: TrackerStatus, now: datetime) -> None:
     report.tracker_status = status
     report.tracker_due_at = None
     report.updated_at = now
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

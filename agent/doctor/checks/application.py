@@ -13,6 +13,7 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import connect, request
+from agent.wire.addresses import join_host_port
 from agent.wire.controls import without_controls
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
@@ -54,17 +55,18 @@ def kiosk(context: Context) -> Finding:
         return skipped("application.kiosk_debug_url is not set")
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 80
+    place = join_host_port(host, port)
     try:
         with connect(host, port, STEP_S) as sock:
             name = request_browser(sock, host, port)
     except OSError as error:
         return fail(
-            f"the kiosk browser does not answer on {host}:{port} ({error.strerror or error})",
+            f"the kiosk browser does not answer on {place} ({error.strerror or error})",
             f"start it with --remote-debugging-port={port}, or correct application.kiosk_debug_url",
         )
     if name is None:
         return fail(
-            f"what answers on {host}:{port} is no browser's DevTools",
+            f"what answers on {place} is no browser's DevTools",
             "correct application.kiosk_debug_url",
         )
     return ok(name)

@@ -24,6 +24,7 @@ from agent.doctor.probe import (
 from agent.doctor.route import Route, route_of
 from agent.presentation.humanize import seconds_in_words
 from agent.rules.replies import http_date
+from agent.wire.addresses import join_host_port
 
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
@@ -50,8 +51,8 @@ def route(context: Context) -> Finding:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
     context.route = found
     if found.proxy is None:
-        return ok(f"straight to {found.host}:{found.port}: {found.why}")
-    return ok(f"to {found.host}:{found.port} by the proxy {found.proxy} ({found.why})")
+        return ok(f"straight to {found.authority}: {found.why}")
+    return ok(f"to {found.authority} by the proxy {found.proxy} ({found.why})")
 
 
 def name_resolution(context: Context) -> Finding:
@@ -77,7 +78,7 @@ def name_resolution(context: Context) -> Finding:
 
 def connection(context: Context) -> Finding:
     route = _route(context)
-    place = f"{route.first_host}:{route.first_port}"
+    place = join_host_port(route.first_host, route.first_port)
     what = "the proxy" if route.proxy else "the service"
     try:
         with connect(route.first_host, route.first_port) as sock:
@@ -111,7 +112,7 @@ def proxy(context: Context) -> Finding:
         if error.status == PROXY_AUTHENTICATION:
             fix = "put user and password into the proxy's URL: http://user:password@host:port"
         else:
-            fix = f"have the proxy allow {route.host}:{route.port}, or correct {route.why}"
+            fix = f"have the proxy allow {route.authority}, or correct {route.why}"
         return fail(f"the proxy {route.proxy} refuses: {error}", fix)
     except OSError as error:
         return fail(f"the proxy {route.proxy} breaks off: {_reason(error)}", f"check {route.why}")
@@ -170,7 +171,7 @@ def certificate(context: Context) -> Finding:
         )
     except (OSError, ProxyRefused) as error:
         return fail(
-            f"no TLS with {route.host}:{route.port}: {_reason(error)}",
+            f"no TLS with {route.authority}: {_reason(error)}",
             "check service.base_url; a firewall or proxy may cut TLS, or the port has none",
         )
 

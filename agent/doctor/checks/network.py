@@ -1,7 +1,6 @@
 """Checks of this machine's network, seen through a collector's eyes and a few sockets."""
 
 import asyncio
-import ipaddress
 import socket
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from agent.adapters.collector_process import CollectorProcess
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.errors import CollectorError
+from agent.wire.addresses import is_loopback
 from collectors.contract import Interface, NetworkFacts, NetworkJob
 
 COLLECT_WITHIN_S: Final = 1.0
@@ -198,9 +198,7 @@ def _facts(context: Context) -> NetworkFacts:
 
 def _ipv4(interface: Interface) -> list[str]:
     return [
-        a.address
-        for a in interface.addresses
-        if a.family == "ipv4" and not ipaddress.ip_address(a.address).is_loopback
+        a.address for a in interface.addresses if a.family == "ipv4" and not is_loopback(a.address)
     ]
 
 

@@ -1,9 +1,10 @@
 """Where the kiosk browser listens: a loopback address, and nothing else."""
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+
+from collectors.shared.addresses import is_loopback, join_host_port
 
 _FORM: Final = "kiosk_debug_url is not of the form http://127.0.0.1:PORT"
 
@@ -17,7 +18,7 @@ class DebugAddress:
 
     @property
     def authority(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return join_host_port(self.host, self.port)
 
 
 def parse_debug_url(url: str) -> DebugAddress:
@@ -33,13 +34,6 @@ def parse_debug_url(url: str) -> DebugAddress:
     if scheme != "http" or not host or port is None or user is not None:
         raise ValueError(_FORM)
     address = "127.0.0.1" if host == "localhost" else host
-    if not _is_loopback(address):
+    if not is_loopback(address):
         raise ValueError("kiosk_debug_url is not a loopback address, so it was not asked")
     return DebugAddress(address, port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -10,6 +10,7 @@ from urllib.request import getproxies
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, either, source
 from collectors.contract import Field
+from collectors.shared.addresses import is_loopback
 from collectors.shared.sysfs import read_text
 
 SERVERS_MAX: Final = 16
@@ -60,7 +61,7 @@ def host_and_port(url: str) -> str | None:
 def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
     """The name servers of resolv.conf(5), and those behind systemd-resolved's local stub."""
     servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
-    if servers and all(ipaddress.ip_address(server).is_loopback for server in servers):
+    if servers and all(is_loopback(server) for server in servers):
         return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
     return servers
 

@@ -3,7 +3,6 @@
 One name look-up, one connection and one TLS handshake; no request is sent.
 """
 
-import ipaddress
 import queue
 import socket
 import ssl
@@ -28,6 +27,7 @@ from collectors.application.source import (
     source,
 )
 from collectors.contract import Field
+from collectors.shared.addresses import is_loopback
 
 SOURCE: Final = "connection to the service"
 TLS_KEYS: Final = (
@@ -69,19 +69,12 @@ def read_service(deadline: Deadline, url: str) -> Reading:
     if not host or scheme not in _PORTS:
         return _nothing("no service is configured")
     # The agent asks a service on this machine without a proxy, whatever is set.
-    if getproxies().get(scheme) and not proxy_bypass(host) and not _is_loopback(host):
+    if getproxies().get(scheme) and not proxy_bypass(host) and not is_loopback(host):
         return _nothing("the service is reached through a proxy, which was not asked")
     try:
         return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
         return Reading(_unreached(error))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:

@@ -1,4 +1,4 @@
-"""Interfaces by psutil and gateways by netifaces (macOS, Windows, Linux without netlink).
+"""Interfaces by psutil and gateways by netifaces (macOS, Windows).
 
 netifaces names Windows interfaces by GUID and psutil by their friendly name, so a gateway finds
 its interface by the addresses that both report.
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import netifaces
 import psutil
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
 from collectors.network.matching.identity import normal_mac
+from collectors.shared.addresses import is_loopback
 
 _NO_MAC = "00:00:00:00:00:00"  # what loopback has
 _IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
@@ -46,7 +46,7 @@ class SystemGateway:
     reached_from: frozenset[str]
 
 
-def read_interfaces_portable() -> LocalNetwork:
+def read_interfaces() -> LocalNetwork:
     """Ask psutil and netifaces. Raises OSError where the list of interfaces is denied."""
     interfaces = _read_system_interfaces()
     try:
@@ -116,7 +116,7 @@ def _interface_addresses(interface: SystemInterface) -> tuple[InterfaceAddress, 
 
 def _is_loopback(interface: SystemInterface, addresses: Sequence[InterfaceAddress]) -> bool:
     return "loopback" in interface.flags or any(
-        ipaddress.ip_address(address.address).is_loopback for address in addresses
+        is_loopback(address.address) for address in addresses
     )
 
 
@@ -145,24 +145,20 @@ def _read_system_interfaces() -> tuple[SystemInterface, ...]:
 
 
 def _read_gateways() -> tuple[SystemGateway, ...]:
+    import netifaces  # not installed on Linux, where rtnetlink tells
+
     table = netifaces.gateways()
+    families = (netifaces.AF_INET, netifaces.AF_INET6)
     found: list[SystemGateway] = []
-    for family in (netifaces.AF_INET, netifaces.AF_INET6):
+    for family in families:
         # Each entry is (gateway, interface, is default); the default comes first.
         entries = [tuple(entry) for entry in _listed(table.get(family))]
         for gateway, interface, *_ in sorted(entries, key=lambda entry: not entry[-1]):
-            found.append(SystemGateway(str(gateway).split("%")[0], _addresses_of(str(interface))))
+            own = netifaces.ifaddresses(str(interface))
+            listed = (entry for each in families for entry in own.get(each, ()))
+            addresses = frozenset(str(e["addr"]).split("%")[0] for e in listed if "addr" in e)
+            found.append(SystemGateway(str(gateway).split("%")[0], addresses))
     return tuple(found)
-
-
-def _addresses_of(interface: str) -> frozenset[str]:
-    by_family = netifaces.ifaddresses(interface)
-    return frozenset(
-        str(entry["addr"]).split("%")[0]
-        for family in (netifaces.AF_INET, netifaces.AF_INET6)
-        for entry in by_family.get(family, ())
-        if "addr" in entry
-    )
 
 
 def _listed(value: object) -> Sequence[Sequence[object]]:

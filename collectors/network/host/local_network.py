@@ -1,6 +1,5 @@
 """This machine's own place in the network: its interfaces, their addresses and default routes."""
 
-import sys
 from dataclasses import dataclass, field
 
 from collectors.contract import Interface, Unavailable
@@ -21,6 +20,10 @@ class LocalInterface:
     is_point_to_point: bool = False
     has_arp: bool = True
     metric: int | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(each.address for each in self.interface.addresses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ class LocalNetwork:
         return frozenset(g for local in self.in_use for g in local.interface.gateways)
 
     @property
-    def own_addresses(self) -> tuple[str, ...]:
-        """Every address of this machine that is in use, loopback excluded."""
-        return tuple(a.address for local in self.in_use for a in local.interface.addresses)
+    def own_addresses(self) -> frozenset[str]:
+        """Every address of this machine, loopback too."""
+        return frozenset(a for local in self.interfaces for a in local.addresses)
 
 
 def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, ...]:
@@ -54,20 +57,3 @@ def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, 
     return tuple(
         sorted(interfaces, key=lambda local: (local.metric is None, local.metric or 0, local.index))
     )
-
-
-def read_local_network() -> LocalNetwork:
-    """Read the interfaces of this machine. Raises OSError where even their list is denied."""
-    # Imported here so that a child on Linux does not load what only the others need.
-    if sys.platform == "linux":
-        from collectors.network.host.interfaces_linux import read_interfaces
-
-        try:
-            return read_interfaces()
-        except OSError:  # a sandbox without AF_NETLINK: libc's getifaddrs may have its own way
-            pass
-    from collectors.network.host.interfaces_portable import (
-        read_interfaces_portable,
-    )
-
-    return read_interfaces_portable()

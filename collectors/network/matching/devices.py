@@ -1,4 +1,4 @@
-"""Sightings grouped into devices, and devices found again by what is known of a printer."""
+"""Observations grouped into devices, and devices found again by what is known of a printer."""
 
 import ipaddress
 import re
@@ -15,14 +15,10 @@ from collectors.network.matching.identity import (
 from collectors.network.observations import (
     KnownPrinter,
     Observations,
-    PrinterObservation,
-    SeenHost,
+    PortObservation,
 )
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
-
-PRINT_PORTS = (631, 9100, 515, 9101, 9102)
-"""Ports for printing, the most telling first."""
 
 IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number", "DNS-SD name", "name")
 """Evidence that goes with a device wherever it moves."""
@@ -35,7 +31,7 @@ class Device:
     addresses: tuple[str, ...]
     mac_address: str | None
     hostnames: tuple[str, ...]
-    observations: tuple[PrinterObservation, ...]
+    observations: tuple[PortObservation, ...]
 
     @property
     def address(self) -> str:
@@ -53,17 +49,23 @@ class Found:
 def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group by address, and an IPv6 address with the one IPv4 address of its MAC or host name.
 
-    Several IPv4 addresses of one MAC stay apart: they may be proxy ARP.
+    Several IPv4 addresses of one MAC stay apart: they may be proxy ARP. Only the MAC that answered
+    the scan counts: the neighbour table remembers who had an address before.
     """
-    observations: dict[str, list[PrinterObservation]] = defaultdict(list)
-    hosts = {host.address: host for host in observed.hosts}
-    for each in observed.observations:
+    observations: dict[str, list[PortObservation]] = defaultdict(list)
+    for each in observed.ports.values():
         observations[each.address].append(each)
-    addresses = tuple(dict.fromkeys((*hosts, *observations)))
-    marks = {each: _marks(hosts.get(each), observations[each]) for each in addresses}
-    owners = _owners(addresses, marks)
+    macs = {a: h.scanned.mac_address for a, h in observed.hosts.items() if h.scanned}
+    marks = {
+        address: _Marks(
+            mac_address=macs.get(address),
+            hostnames=next((each.hostnames for each in observations[address]), ()),
+        )
+        for address in (*macs, *observations)
+    }
+    owners = _owners(marks)
     members: dict[str, list[str]] = {}
-    for address in sorted(addresses, key=_is_ipv6):
+    for address in sorted(marks, key=_is_ipv6):
         members.setdefault(owners.get(address, address), []).append(address)
     return tuple(_device(group, marks, observations) for group in members.values())
 
@@ -72,7 +74,6 @@ class DeviceIndex:
     """Devices by each kind of evidence, strongest first."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
-        self.devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
             for model in {plain_model(m) for each in device.observations for m in each.models}:
@@ -85,11 +86,9 @@ class DeviceIndex:
                     store[key].append(device)
             self._stores[by] = store
 
-    def find(self, printer: KnownPrinter, among: Sequence[By] | None = None) -> Found | None:
+    def find(self, printer: KnownPrinter) -> Found | None:
         """Return the devices the first kind of evidence that fits any points to."""
         for by, keys in _PRINTER_KEYS:
-            if among is not None and by not in among:
-                continue
             store = self._stores[by]
             hits = [device for key in dict.fromkeys(keys(printer)) for device in store.get(key, ())]
             if hits:
@@ -212,26 +211,17 @@ class _Marks:
     hostnames: tuple[str, ...]
 
 
-def _marks(host: SeenHost | None, observations: Sequence[PrinterObservation]) -> _Marks:
-    macs = [host.mac_address if host else None, *(each.mac_address for each in observations)]
-    names = [host.hostname if host else None, *(n for each in observations for n in each.hostnames)]
-    return _Marks(
-        mac_address=next((mac for mac in macs if mac), None),
-        hostnames=tuple(dict.fromkeys(name for name in names if name)),
-    )
-
-
-def _owners(addresses: Sequence[str], marks: dict[str, _Marks]) -> dict[str, str]:
+def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
     """Map an IPv6 address to the only IPv4 address with its MAC, or else its host name."""
     by_mark: dict[str, list[str]] = defaultdict(list)
-    for address in addresses:
+    for address, own in marks.items():
         if not _is_ipv6(address):
-            for mark in _mark_keys(marks[address]):
+            for mark in _mark_keys(own):
                 by_mark[mark].append(address)
     owners: dict[str, str] = {}
-    for address in addresses:
+    for address, own in marks.items():
         if _is_ipv6(address):
-            candidates = (by_mark.get(mark, []) for mark in _mark_keys(marks[address]))
+            candidates = (by_mark.get(mark, []) for mark in _mark_keys(own))
             only = next((found[0] for found in candidates if len(found) == 1), None)
             if only is not None:
                 owners[address] = only
@@ -246,7 +236,7 @@ def _mark_keys(marks: _Marks) -> tuple[str, ...]:
 def _device(
     addresses: Sequence[str],
     marks: dict[str, _Marks],
-    observations: dict[str, list[PrinterObservation]],
+    observations: dict[str, list[PortObservation]],
 ) -> Device:
     own = [marks[address] for address in addresses]
     return Device(

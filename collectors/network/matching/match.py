@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from collectors.contract import Printer
 from collectors.network.matching.devices import (
     IDENTITIES,
-    PRINT_PORTS,
     By,
     Device,
     DeviceIndex,
@@ -19,24 +18,25 @@ from collectors.network.matching.devices import (
     has_model,
     service_names,
 )
-from collectors.network.matching.reasons import endpoint, listed, sentence
+from collectors.network.matching.reasons import listed, sentence
 from collectors.network.matching.verdicts import (
-    Contact,
+    NeededPort,
     Status,
     Verdict,
-    judge_contact,
     judge_local,
+    judge_port,
     printer_state,
     spooler_state,
     what_was_missing,
 )
 from collectors.network.observations import (
-    EndpointMatch,
     KnownPrinter,
     Observations,
+    PortObservation,
     PrinterMatches,
-    PrinterObservation,
 )
+from collectors.network.scan.scan import PortState
+from collectors.shared.addresses import PRINT_PORTS, join_host_port
 
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
@@ -48,24 +48,22 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     verdicts = [matcher.judge(printer) for printer in known]
     taken = {verdict.device.address for verdict in verdicts if verdict.device is not None}
     printers = tuple(
-        _told(printer, verdict, matcher.hint(printer, verdict, taken))
+        _printer(printer, verdict, matcher.hint(printer, verdict, taken))
         for printer, verdict in zip(known, verdicts, strict=True)
     )
     ids: dict[tuple[str, int], dict[str, None]] = {}
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    matches = tuple(EndpointMatch(*key, tuple(found)) for key, found in ids.items())
-    return PrinterMatches(printers, matches)
+    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
 
 
 class _Matcher:
     def __init__(self, observed: Observations) -> None:
         self._index = DeviceIndex(group_devices(observed))
-        self._contacts = {(each.address, each.port): each.outcome for each in observed.contacts}
-        self._answering = {e.address for e in observed.contacts if e.outcome != "no-answer"}
+        self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = tuple(ipaddress.ip_network(each) for each in observed.scanned_networks)
-        self._is_blind = not (observed.observations or observed.hosts or observed.scanned_networks)
+        self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
 
     def judge(self, printer: KnownPrinter) -> Verdict:
         if printer.transport != "network":
@@ -114,8 +112,8 @@ class _Matcher:
 
     def _judge_silent(self, address: str, port: int | None) -> tuple[Status, str]:
         """Judge an address at which no device was seen."""
-        where = endpoint(address, port) if port else address
-        contact = self._contacts.get((address, port or 0))
+        where = join_host_port(address, port) if port else address
+        contact = self._contact(address, port or 0)
         if contact == "refused":
             return "unreachable", f"{where} refuses the connection"
         if contact is not None or self._is_scanned(address):
@@ -129,39 +127,47 @@ class _Matcher:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
             return Verdict("unreachable", reason, device=device)
         address = seen.address if seen is not None else _own_address(printer, device)
-        contact = Contact(
+        needed = NeededPort(
             address=address,
             port=port,
-            outcome=self._contacts.get((address, port), seen.contact if seen else None),
+            outcome=self._contact(address, port),
             is_announced=seen is not None and seen.is_announced,
-            answers_elsewhere=address in self._answering,
+            answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
         )
-        status, reason = judge_contact(contact, device)
+        status, reason = judge_port(needed, device)
         key = (address, port) if seen is not None else None
-        told = sentence(
+        said = sentence(
             reason, _other_device(printer, seen, by), printer_state(printer, seen, device)
         )
-        return Verdict(status, told, key, _marked(printer, device, key), device)
+        return Verdict(status, said, key, _marked(printer, device, key), device)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
-        place = endpoint(*key) if key else device.address
+        place = join_host_port(*key) if key else device.address
         reason = (
             f"moved to {place} (same {by}); {self._what_is_at(old, device)}: set the printer up"
             " with the new address, or give it a fixed one"
         )
-        told = sentence(reason, printer_state(printer, seen, device))
-        return Verdict("unreachable", told, key, _marked(printer, device, key), device)
+        said = sentence(reason, printer_state(printer, seen, device))
+        return Verdict("unreachable", said, key, _marked(printer, device, key), device)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
         there = self._index.at(old)
         is_remembered = there is not None and there.mac_address in (None, moved.mac_address)
-        if there is None or (is_remembered and old not in self._answering):
+        if there is None or (is_remembered and not self._is_answering(old)):
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
+
+    def _contact(self, address: str, port: int) -> PortState | None:
+        host = self._scanned.get(address)
+        return host.contact(port) if host else None
+
+    def _is_answering(self, address: str) -> bool:
+        host = self._scanned.get(address)
+        return host is not None and host.is_answering
 
     def _is_scanned(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
@@ -198,8 +204,8 @@ def _own_address(printer: KnownPrinter, device: Device) -> str:
     return next((each for each in printer.addresses if each in device.addresses), device.address)
 
 
-def _choose_port(printer: KnownPrinter, device: Device) -> PrinterObservation | None:
-    """Return the sighting of the port the printer is set up with, else the best for printing."""
+def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | None:
+    """Return what was seen of the port the printer is set up with, else the best for printing."""
     if printer.port is not None:
         return next((each for each in device.observations if each.port == printer.port), None)
     own = [each for each in device.observations if _is_own(printer, each)]
@@ -207,7 +213,7 @@ def _choose_port(printer: KnownPrinter, device: Device) -> PrinterObservation | 
     return best if best is not None and (own or best.port in PRINT_PORTS) else None
 
 
-def _is_own(printer: KnownPrinter, observation: PrinterObservation) -> bool:
+def _is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
     """Tell whether this very port gives the printer's UUID or DNS-SD name."""
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
@@ -215,7 +221,7 @@ def _is_own(printer: KnownPrinter, observation: PrinterObservation) -> bool:
     return bool(name) and any(name in service_names(each) for each in observation.instances)
 
 
-def _rank(observation: PrinterObservation) -> tuple[bool, int, int]:
+def _rank(observation: PortObservation) -> tuple[bool, int, int]:
     port = observation.port
     position = PRINT_PORTS.index(port) if port in PRINT_PORTS else len(PRINT_PORTS)
     return (observation.contact != "open", position, port)
@@ -229,7 +235,7 @@ def _marked(
     return tuple(dict.fromkeys((*((key,) if key else ()), *own)))
 
 
-def _matched_by(printer: KnownPrinter, by: By, seen: PrinterObservation | None) -> str:
+def _matched_by(printer: KnownPrinter, by: By, seen: PortObservation | None) -> str:
     if by != "address":
         return by
     if printer.port is None:
@@ -238,14 +244,14 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PrinterObservation | None) 
     return "address, port and queue" if has_queue else "address and port"
 
 
-def _other_device(printer: KnownPrinter, seen: PrinterObservation | None, by: By) -> str | None:
+def _other_device(printer: KnownPrinter, seen: PortObservation | None, by: By) -> str | None:
     if by in IDENTITIES or not printer.uuid or seen is None or not seen.uuids:
         return None
     return "it gives another UUID than the printer that was set up, so it may be another one"
 
 
-def _told(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Printer:
-    matched = endpoint(*verdict.endpoint) if verdict.endpoint else None
+def _printer(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Printer:
+    matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,
         name=printer.name,

@@ -1,6 +1,5 @@
 """The sentences of a report about printers: what was found, and what to do about it."""
 
-import ipaddress
 from collections.abc import Iterable, Sequence
 
 STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
@@ -40,12 +39,6 @@ STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
 _SEVERITIES = ("-error", "-warning", "-report")
 _LISTED_MAX = 4
 _REASONS_MAX = 8
-
-
-def endpoint(address: str, port: int) -> str:
-    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``."""
-    is_v6 = ipaddress.ip_address(address.partition("%")[0]).version == 6
-    return f"[{address}]:{port}" if is_v6 else f"{address}:{port}"
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:

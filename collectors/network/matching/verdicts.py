@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.devices import PRINT_PORTS, Device
+from collectors.network.matching.devices import Device
 from collectors.network.matching.reasons import listed, sentence, state_words
-from collectors.network.observations import KnownPrinter, PrinterObservation
+from collectors.network.observations import KnownPrinter, PortObservation
+from collectors.network.scan.scan import PortState
+from collectors.shared.addresses import PRINT_PORTS
 
 Status = Literal["reachable", "unreachable", "unknown"]
 
@@ -23,7 +25,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class NeededPort:
     """How the port a printer needs was found; ``outcome`` is None when it was not tried.
 
     ``answers_elsewhere`` tells whether any port of the address accepted or refused.
@@ -31,23 +33,23 @@ class Contact:
 
     address: str
     port: int
-    outcome: Literal["open", "refused", "no-answer"] | None
+    outcome: PortState | None
     is_announced: bool
     answers_elsewhere: bool
     matched_by: str
 
 
-def judge_contact(contact: Contact, device: Device) -> tuple[Status, str]:
+def judge_port(needed: NeededPort, device: Device) -> tuple[Status, str]:
     """Judge a device that was found by what its port did."""
-    address, port, matched = contact.address, contact.port, f"matched by {contact.matched_by}"
-    if contact.outcome == "open":
+    address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
+    if needed.outcome == "open":
         return "reachable", f"reachable on port {port}, {matched}"
-    if contact.outcome == "refused":
+    if needed.outcome == "refused":
         reason = f"{address} refuses connections on port {port} ({matched})"
         return "unreachable", sentence(reason, _open_instead(device, port))
-    if contact.outcome == "no-answer":
-        return "unreachable", _silence(contact, device)
-    if contact.is_announced:
+    if needed.outcome == "no-answer":
+        return "unreachable", _silence(needed, device)
+    if needed.is_announced:
         return "unknown", f"announced by mDNS on port {port} of {address}, {matched}; not contacted"
     reason = f"{address} is there ({matched}), but port {port} was not tried"
     return "unknown", sentence(reason, _open_instead(device, port))
@@ -76,7 +78,7 @@ def what_was_missing(printer: KnownPrinter) -> str | None:
 
 
 def printer_state(
-    printer: KnownPrinter, seen: PrinterObservation | None, device: Device
+    printer: KnownPrinter, seen: PortObservation | None, device: Device
 ) -> str | None:
     """Say what the printer itself complains of, and what the machine's spooler does."""
     observations = (*((seen,) if seen is not None else ()), *device.observations)
@@ -95,17 +97,17 @@ def spooler_state(printer: KnownPrinter) -> str | None:
     return "; ".join(part for part in (said, _stopped(printer)) if part) or None
 
 
-def _speaks_for(observation: PrinterObservation, printer: KnownPrinter) -> bool:
-    """Tell whether a sighting has a printer's state and may be this one's."""
+def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
+    """Tell whether a port has a printer's state and may be this one's."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def _silence(contact: Contact, device: Device) -> str:
-    address, port = contact.address, contact.port
-    if contact.answers_elsewhere:
+def _silence(needed: NeededPort, device: Device) -> str:
+    address, port = needed.address, needed.port
+    if needed.answers_elsewhere:
         reason = f"{address} is there, but port {port} does not answer"
-        return sentence(f"{reason} (matched by {contact.matched_by})", _open_instead(device, port))
+        return sentence(f"{reason} (matched by {needed.matched_by})", _open_instead(device, port))
     return (
         f"no answer from {address} on port {port} or any other, only its MAC was seen lately:"
         " is it switched on and connected?"

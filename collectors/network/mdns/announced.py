@@ -19,6 +19,7 @@ from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, MdnsService, Wanted
 from collectors.network.scan.proxy_arp import MacCensus
+from collectors.shared.addresses import Network
 
 SERVICES_PER_HOST_MAX = 64
 SERVICES_PER_ANNOUNCER_MAX = 256
@@ -30,12 +31,11 @@ LISTED_MAX = 4096
 ANNOUNCERS_NAMED_MAX = 8
 NOBODY = "nobody"
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Pair = tuple[int, str]  # the number of a service, and an address of it
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkLayer:
     """What the link layer tells of addresses.
 
     ``macs`` are those that answered, ``unanswered`` the addresses that were asked for by ARP
@@ -71,11 +71,11 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     )
 
 
-def announced(services: Sequence[MdnsService], link: Link, wanted: Wanted) -> Announced:
+def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> Announced:
     """Choose what is listed."""
-    who = _Who(link)
+    who = _Devices(link)
     believed, disputed = _believed(services, who, link.networks)
-    listing = _List(believed, who, wanted)
+    listing = _Listing(believed, who, wanted)
     kept = [
         replace(service, addresses=addresses) if addresses != service.addresses else service
         for number, service in enumerate(believed)
@@ -95,10 +95,10 @@ def announced(services: Sequence[MdnsService], link: Link, wanted: Wanted) -> An
     )
 
 
-class _Who:
-    """Tells which addresses are one device, and who answers for the announcements of one."""
+class _Devices:
+    """Which addresses are one device, and who answers for what is announced from one."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: LinkLayer) -> None:
         self._link = link
         self._census = MacCensus()
         for address, mac in link.macs.items():
@@ -120,7 +120,7 @@ class _Who:
 
 
 def _believed(
-    services: Sequence[MdnsService], who: _Who, networks: Sequence[Network]
+    services: Sequence[MdnsService], who: _Devices, networks: Sequence[Network]
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return the services without what others know better, and how many that was, by address."""
     own_ports: set[tuple[str, int]] = set()
@@ -144,12 +144,12 @@ def _believed(
     return believed, disputed
 
 
-def _own(service: MdnsService, who: _Who) -> tuple[str, ...]:
+def _own(service: MdnsService, who: _Devices) -> tuple[str, ...]:
     device = who.device(service.announcer)
     return tuple(a for a in service.addresses if who.device(a) == device)
 
 
-def _parts(service: MdnsService, who: _Who) -> Iterator[MdnsService]:
+def _parts(service: MdnsService, who: _Devices) -> Iterator[MdnsService]:
     """Yield a service at its announcer's own addresses and at those of others."""
     own = _own(service, who) if service.announcer else service.addresses
     if own or not service.addresses:
@@ -177,10 +177,10 @@ def _elsewhere(
     return {each for each in far if ":" not in each} if is_reachable else set()
 
 
-class _List:
+class _Listing:
     """Who is listed where; what is wanted comes first, hearsay last, everybody in turn."""
 
-    def __init__(self, services: Sequence[MdnsService], who: _Who, wanted: Wanted) -> None:
+    def __init__(self, services: Sequence[MdnsService], who: _Devices, wanted: Wanted) -> None:
         self._services = services
         self._who = who
         self._addresses: defaultdict[int, list[str]] = defaultdict(list)
@@ -256,7 +256,7 @@ class _List:
         self._addresses[number].append(address)
 
 
-def _is_wanted(service: MdnsService, address: str, who: _Who, wanted: Wanted) -> bool:
+def _is_wanted(service: MdnsService, address: str, who: _Devices, wanted: Wanted) -> bool:
     return (
         address in wanted.addresses
         or any(form in wanted.names for form in service_names(service.instance))
@@ -265,7 +265,7 @@ def _is_wanted(service: MdnsService, address: str, who: _Who, wanted: Wanted) ->
     )
 
 
-def _disputes(disputed: Counter[str], who: _Who) -> Iterator[str]:
+def _disputes(disputed: Counter[str], who: _Devices) -> Iterator[str]:
     by_announcer: defaultdict[str, list[str]] = defaultdict(list)
     for source, count in disputed.items():
         if count:
@@ -278,7 +278,7 @@ def _disputes(disputed: Counter[str], who: _Who) -> Iterator[str]:
         )
 
 
-def _named(sources: Sequence[str], who: _Who) -> str:
+def _named(sources: Sequence[str], who: _Devices) -> str:
     """Return ``192.168.1.66 (MAC 02:…)``, or the number of addresses of whoever has many."""
     if who.announcer(sources[0]) == NOBODY:
         if len(sources) == 1:

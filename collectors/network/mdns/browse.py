@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from collectors.contract import Interface, Run, SourceState
 from collectors.network.host.neighbours import read_neighbour_table
@@ -10,8 +9,9 @@ from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
 from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
-from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, MdnsService, Wanted
+from collectors.shared.addresses import parse_networks
 
 SERVICE_TYPES = (
     "_ipp._tcp",
@@ -48,7 +48,7 @@ SERVICE_TYPES = (
 INTERFACES_MAX = 16
 ANNOUNCERS_NAMED_MAX = 4
 
-OpenLink = Callable[[Interface], Link | None]
+OpenLink = Callable[[Interface], LinkSockets | None]
 
 
 def browse(
@@ -104,9 +104,9 @@ class _Hosts:
     ) -> None:
         self._read_neighbours = read_neighbours
         self._wanted = wanted
-        self._excluded = [ipaddress.ip_network(each, strict=False) for each in _networks(exclude)]
+        self._excluded = parse_networks(exclude)
 
-    def of(self, link: Link) -> list[str]:
+    def of(self, link: LinkSockets) -> list[str]:
         """Return IPv4 addresses, those of known printers first."""
         try:
             table = self._read_neighbours()
@@ -119,13 +119,6 @@ class _Hosts:
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)
-
-
-def _networks(exclude: Sequence[str]) -> Iterator[str]:
-    for each in exclude:
-        with suppress(ValueError):
-            ipaddress.ip_network(each, strict=False)
-            yield each
 
 
 def _ask_hosts(

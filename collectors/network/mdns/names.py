@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from collectors.contract import Interface, Run
 from collectors.network.mdns.records import NAME_MAX
-from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import (
     PointerRecord,
     Question,
@@ -26,7 +26,7 @@ _TURN_S = 0.05
 _DRAIN_MAX = 2048
 READ_PER_HOST_MAX = 32
 
-OpenLink = Callable[[Interface], Link | None]
+OpenLink = Callable[[Interface], LinkSockets | None]
 
 
 def ask_names(
@@ -60,7 +60,11 @@ def ask_names(
 
 
 def _listen(
-    links: Sequence[Link], wanted: dict[str, str], heard: "Heard", deadline_s: float, run: Run
+    links: Sequence[LinkSockets],
+    wanted: dict[str, str],
+    heard: "Heard",
+    deadline_s: float,
+    run: Run,
 ) -> None:
     if not links:
         return
@@ -81,7 +85,7 @@ def _listen(
                 _drain(key, heard)
 
 
-def _ask(links: Sequence[Link], wanted: dict[str, str], heard: "Heard") -> None:
+def _ask(links: Sequence[LinkSockets], wanted: dict[str, str], heard: "Heard") -> None:
     for link in links:
         questions = (
             Question(tuple(name.split(".")), "PTR")

@@ -17,7 +17,7 @@ from collectors.contract import Run
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.records import ENUMERATION
-from collectors.network.mdns.sockets import Link
+from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.mdns.wire import (
     Question,
     known_answer_packets,
@@ -75,7 +75,7 @@ class Watch:
     when the last round of questions began, ``losses`` the rounds whose answers were lost in part.
     """
 
-    link: Link
+    link: LinkSockets
     records: LinkRecords
     asked_types: set[str] = field(default_factory=set)
     tries: dict[Question, _Tries] = field(default_factory=dict)

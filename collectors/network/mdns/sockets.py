@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from collectors.contract import Interface
 from collectors.network.mdns.wire import MESSAGE_MAX_BYTES
+from collectors.shared.addresses import is_loopback, network_of
 
 GROUP_V4 = "224.0.0.251"
 GROUP_V6 = "ff02::fb"
@@ -37,7 +38,7 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 
 
 @dataclass(slots=True)
-class Link:
+class LinkSockets:
     """The sockets of one interface and the networks its neighbours live in.
 
     ``problems`` say in words what could not be opened; ``is_direct`` that port 5353 was taken;
@@ -113,19 +114,17 @@ class Link:
         return True
 
 
-def open_link(interface: Interface, port: int = PORT) -> Link | None:
+def open_link(interface: Interface, port: int = PORT) -> LinkSockets | None:
     """Open the sockets of an interface; None for one without an address other than loopback.
 
     Never raises for what the machine refuses: a link without sockets has its problems to tell.
     """
     networks = tuple(
-        ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.prefix_length}").network
-        for each in interface.addresses
-        if not ipaddress.ip_address(each.address.partition("%")[0]).is_loopback
+        network_of(each) for each in interface.addresses if not is_loopback(each.address)
     )
     if not networks:
         return None
-    link = Link(interface.name, _index(interface.name), networks)
+    link = LinkSockets(interface.name, _index(interface.name), networks)
     v4 = next((each.address for each in interface.addresses if each.family == "ipv4"), None)
     if v4 is not None:
         _open(link, port, lambda each: _open_v4(v4, each))
@@ -134,7 +133,7 @@ def open_link(interface: Interface, port: int = PORT) -> Link | None:
     return link
 
 
-def _open(link: Link, port: int, opener: Callable[[int], socket.socket]) -> None:
+def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) -> None:
     try:
         link.sockets.append(opener(port))
     except OSError as error:

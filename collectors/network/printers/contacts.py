@@ -8,9 +8,16 @@ import ipaddress
 from collections.abc import Collection, Sequence
 
 from collectors.network.observations import KnownPrinter
-from collectors.network.scan.targets import Target, is_private
+from collectors.network.scan.targets import Target
+from collectors.shared.addresses import (
+    PRINT_PORTS,
+    is_loopback,
+    is_private,
+    parse_networks,
+    split_host_port,
+)
 
-USUAL_PORTS = (631, 9100, 515)
+USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
 
 
@@ -29,7 +36,7 @@ def printer_targets(
     limitations: list[str] = []
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
-            if address in own or ipaddress.ip_address(address).is_loopback:
+            if address in own or is_loopback(address):
                 continue
             if reason := _refusal(address, exclude):
                 limitations.append(f"printer {printer.name}: {address} {reason}")
@@ -45,9 +52,9 @@ def printer_targets(
 
 def printer_host(address: str | None) -> str | None:
     """Return the literal IPv4 address in the ``host:port`` or host of a configured printer."""
-    host = (address or "").partition(":")[0].strip()
+    host, _ = split_host_port(address or "")
     try:
-        return str(ipaddress.IPv4Address(host))
+        return str(ipaddress.IPv4Address((host or "").strip()))
     except ValueError:
         return None
 
@@ -67,11 +74,6 @@ def _refusal(address: str, exclude: Sequence[str]) -> str | None:
         return "is no private address and was not contacted"
     if parsed.is_link_local and parsed.version == 6:
         return "is a link-local IPv6 address and cannot be contacted without its interface"
-    for text in exclude:
-        try:
-            network = ipaddress.ip_network(text, strict=False)
-        except ValueError:
-            continue
-        if parsed.version == network.version and parsed in network:
-            return "is excluded by the configuration and was not contacted"
+    if any(parsed in network for network in parse_networks(exclude)):
+        return "is excluded by the configuration and was not contacted"
     return None

@@ -9,6 +9,7 @@ from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 from collectors.network.printers.lpstat import read_lpstat
 from collectors.shared import ipp
+from collectors.shared.addresses import join_host_port
 from collectors.shared.cups import NotRunning, ask_cups
 from collectors.shared.text import clean_text
 
@@ -90,8 +91,7 @@ def _address(device: DeviceUri) -> str | None:
     if device.path:
         return device.path
     if device.kind == "network" and device.host:
-        host = f"[{device.host}]" if ":" in device.host else device.host
-        return f"{host}:{device.port}" if device.port else host
+        return join_host_port(device.host, device.port)
     return None
 
 

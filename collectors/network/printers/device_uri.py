@@ -8,13 +8,13 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 from collectors.contract import TEXT_MAX, Transport
 from collectors.network.matching.identity import normal_mac, normal_uuid
 from collectors.network.printers.userinfo import without_userinfo
+from collectors.shared.addresses import is_loopback
 from collectors.shared.text import clean_text
 
 IPP_OVER_USB_PORT = 60000
 """Where the ipp-usb daemon shows a USB printer on the loopback interface, counting up."""
 
 _IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, IPP_OVER_USB_PORT + 536)
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _DEFAULT_PORTS = {
     "ipp": 631,
     "ipps": 631,
@@ -82,7 +82,7 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
     host = _clean(parts.hostname)
     if host is None:
         return DeviceUri(scheme=scheme, kind="unknown")
-    if host in _LOOPBACK and port in _IPP_OVER_USB_PORTS:
+    if is_loopback(host) and port in _IPP_OVER_USB_PORTS:
         return DeviceUri(scheme=scheme, kind="usb", host=host, port=port)
     return DeviceUri(
         scheme=scheme,

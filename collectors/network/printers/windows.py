@@ -13,6 +13,7 @@ from collectors.network.printers.windows_registry import (
     find_print_port,
 )
 from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
+from collectors.shared.addresses import join_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
@@ -98,14 +99,13 @@ def _with_network_port(
     port = find_print_port(registry, port_name)
     if port is not None:
         host = port.host
-        shown = f"[{host}]" if host and ":" in host else host
         return replace(
             printer,
             host=host,
             port=port.port,
             queue=port.queue,
             uuid=port.uuid,
-            address=f"{shown}:{port.port}" if shown and port.port else shown,
+            address=join_host_port(host, port.port) if host else None,
         )
     host = _literal_address(port_name)
     if host is None:

@@ -6,6 +6,7 @@ from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import Evidence, OpenPort
 from collectors.network.questions.connection import connect
 from collectors.shared import ipp
+from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, exchange, post_request
 from collectors.shared.text import clean_text
 
@@ -83,14 +84,14 @@ def parse_device_id(text: str) -> dict[str, str]:
 
 
 async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
-    host = f"[{open_port.address}]" if ":" in open_port.address else open_port.address
+    host = join_host_port(open_port.address, open_port.port)
     scheme = "ipps" if is_tls else "ipp"
     question = ipp.encode_request(
         ipp.GET_PRINTER_ATTRIBUTES,
         requested=ATTRIBUTES,
-        printer_uri=f"{scheme}://{host}:{open_port.port}/{queue}",
+        printer_uri=f"{scheme}://{host}/{queue}",
     )
-    request = post_request(f"{host}:{open_port.port}", f"/{queue}", ipp.CONTENT_TYPE, question)
+    request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     async with connect(open_port.address, open_port.port, is_tls=is_tls) as (reader, writer):
         return await exchange(reader, writer, request, BODY_MAX_BYTES)
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
+from collectors.shared.addresses import PRINT_PORTS
+
 IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
 WAIT_MIN_S = 0.15
@@ -21,7 +22,7 @@ _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _SECOND_LOOK_PORTS = 4
 
-Outcome = Literal["open", "refused", "unreachable"]
+ConnectOutcome = Literal["open", "refused", "unreachable"]
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class HostProbes:
         due = [probe for probe in self._flying.values() if probe.due <= now]
         return [self._time_out(probe, now) for probe in due]
 
-    def answered(self, port: int, outcome: Outcome, now: float) -> bool:
+    def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
         """Take the outcome of a port; False when the port is not waited for (any more).
 
         The port's sockets are to be closed.

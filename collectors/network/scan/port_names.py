@@ -3,6 +3,8 @@
 Names in the words of IANA's service registry and of the venue's trade.
 """
 
+from collectors.shared.addresses import RAW_PRINT_PORTS
+
 _NAMES = {
     21: "FTP",
     22: "SSH",
@@ -32,11 +34,10 @@ _NAMES = {
     10009: "Payment terminal",
     62078: "iPhone sync",
 }
-_RAW_PRINTING = range(9100, 9117)
 
 
 def port_name(port: int) -> str:
     """Return the usual service of a port, or ``port N``."""
-    if port in _RAW_PRINTING:
+    if port in RAW_PRINT_PORTS:
         return "Raw printing"
     return _NAMES.get(port, f"port {port}")

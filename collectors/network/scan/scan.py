@@ -3,20 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import read_neighbours
-from collectors.network.scan.host_probes import PRINT_PORTS, TRIES
+from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
+from collectors.shared.addresses import PRINT_PORTS
 
 THIRD_REQUEST_S = 2.25
 """When the kernel's third request (after 2 s) has had its answer."""
 IPP_PORT = 631
 _SPARE_FILES = 64
+
+PortState = Literal["open", "refused", "no-answer"]
+"""How the connection to a port ended; "no-answer" also for a filtered port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,23 @@ class ScannedHost:
     open_ports: tuple[int, ...] = ()
     refused_ports: tuple[int, ...] = ()
     silent_ports: tuple[int, ...] = ()
+
+    @property
+    def tried_ports(self) -> tuple[int, ...]:
+        return (*self.open_ports, *self.refused_ports, *self.silent_ports)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether any port accepted or refused a connection."""
+        return bool(self.open_ports or self.refused_ports)
+
+    def contact(self, port: int) -> PortState | None:
+        """Return how the connection to a port ended; None when it was not tried."""
+        if port in self.open_ports:
+            return "open"
+        if port in self.refused_ports:
+            return "refused"
+        return "no-answer" if port in self.silent_ports else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +231,9 @@ def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
 
 
 def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
-    if not (host.open_ports or host.refused_ports):
+    if not host.is_answering:
         return ()
-    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else frozenset[int]()
+    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else ()
     return tuple(port for port in host.silent_ports if port not in left_out)
 
 

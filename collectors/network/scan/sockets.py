@@ -18,7 +18,7 @@ from typing import Protocol, Self
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.host.rtnetlink_socket import NeighbourEvents, read_neighbours
-from collectors.network.scan.host_probes import Outcome
+from collectors.network.scan.host_probes import ConnectOutcome
 
 DISCARD_PORT = 9
 SOCKETS_MAX = 480
@@ -35,19 +35,19 @@ _NO_RESOURCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.E
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class ConnectResult:
     """The end of a connection. ``latency_ms`` is the kernel's round-trip time, where it has one."""
 
     address: str
     port: int
-    outcome: Outcome
+    outcome: ConnectOutcome
     latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
     neighbours: tuple[LinkNeighbour, ...] = ()
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[ConnectResult, ...] = ()
 
 
 class ScanNetwork(Protocol):
@@ -84,7 +84,7 @@ class SocketNetwork:
         self._selector = selectors.DefaultSelector()
         self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
         self._priming = [_datagram_socket() for _ in range(_PRIMING_SOCKETS)]
-        self._ended: list[Contact] = []
+        self._ended: list[ConnectResult] = []
         self._waker, self._waked = socket.socketpair()
         self._waked.setblocking(False)
         self._waker.setblocking(False)
@@ -173,7 +173,7 @@ class SocketNetwork:
     ) -> None:
         self.close()
 
-    def _finish(self, held: socket.socket, address: str, port: int) -> Contact:
+    def _finish(self, held: socket.socket, address: str, port: int) -> ConnectResult:
         number = held.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         contact = _contact(held, address, port, number)
         self._selector.unregister(held)
@@ -194,10 +194,10 @@ def parse_rtt_ms(tcp_info: bytes) -> float | None:
     return microseconds / 1000 if microseconds else None
 
 
-def _contact(held: socket.socket, address: str, port: int, number: int) -> Contact:
+def _contact(held: socket.socket, address: str, port: int, number: int) -> ConnectResult:
     if number == 0:
-        return Contact(address, port, "open", _latency_ms(held))
-    return Contact(address, port, "refused" if number in _REFUSED else "unreachable")
+        return ConnectResult(address, port, "open", _latency_ms(held))
+    return ConnectResult(address, port, "refused" if number in _REFUSED else "unreachable")
 
 
 def _latency_ms(held: socket.socket) -> float | None:

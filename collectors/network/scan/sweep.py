@@ -13,7 +13,7 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ArpWindow
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
-from collectors.network.scan.sockets import SOCKETS_MAX, Contact, ScanNetwork
+from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 
 DATAGRAMS_PER_S = 2000.0
@@ -242,7 +242,7 @@ class Sweep:
         self._active.append(host)
         return host
 
-    def _take_contacts(self, contacts: Iterable[Contact]) -> None:
+    def _take_contacts(self, contacts: Iterable[ConnectResult]) -> None:
         now = self._network.now()
         for contact in contacts:
             host = self._hosts.get(contact.address)

@@ -1,8 +1,8 @@
 """Which addresses the scan may try, in which order, and what it leaves out and says so.
 
 Only private ranges are ever scanned (RFC 1918; RFC 3927 link-local; the shared space of RFC 6598
-only when the configuration names it). Nearest addresses come first, so that a cut by ``max_hosts``
-keeps what most likely matters.
+and loopback only when the configuration names them). Nearest addresses come first, so that a cut
+by ``max_hosts`` keeps what most likely matters.
 """
 
 import heapq
@@ -14,12 +14,8 @@ from itertools import chain, islice
 from typing import Literal
 
 from collectors.network.host.local_network import LocalInterface
+from collectors.shared.addresses import OWN_RANGES, SCANNABLE_RANGES, network_of
 
-PRIVATE_RANGES = tuple(
-    IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-)
-LINK_LOCAL_RANGE = IPv4Network("169.254.0.0/16")
-SHARED_RANGE = IPv4Network("100.64.0.0/10")
 _BLOCK_PREFIX, _BLOCK_ADDRESSES = 24, 256
 _POINT_TO_POINT_PREFIX = 31  # RFC 3021: both addresses are hosts
 _VIRTUAL_NAMES = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "cni", "podman")
@@ -59,17 +55,6 @@ class _Range:
     near: IPv4Address
     way: Way
     interface_name: str | None
-
-
-def is_private(address: str) -> bool:
-    """True for an IPv4 address in a private range, or IPv6 unique local or link-local."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(parsed, IPv4Address):
-        return any(parsed in known for known in (*PRIVATE_RANGES, LINK_LOCAL_RANGE, SHARED_RANGE))
-    return parsed.is_link_local or parsed in ipaddress.IPv6Network("fc00::/7")
 
 
 def select_own_addresses(interfaces: Sequence[LocalInterface]) -> TargetSelection:
@@ -192,10 +177,10 @@ def _own_ranges(interfaces: Sequence[LocalInterface], limitations: list[str]) ->
 def _ranges_of(local: LocalInterface, limitations: list[str]) -> Iterator[_Range]:
     name = local.interface.name
     for address in local.interface.addresses:
-        if address.family != "ipv4":
+        network = network_of(address)
+        if not isinstance(network, IPv4Network):
             continue
-        network = IPv4Network(f"{address.address}/{address.prefix_length}", strict=False)
-        if any(network.subnet_of(known) for known in (*PRIVATE_RANGES, LINK_LOCAL_RANGE)):
+        if any(network.subnet_of(known) for known in OWN_RANGES):
             way: Way = "arp" if local.has_arp else "routed"
             yield _Range(network, IPv4Address(address.address), way, name)
         else:
@@ -205,10 +190,9 @@ def _ranges_of(local: LocalInterface, limitations: list[str]) -> Iterator[_Range
 def _configured_ranges(
     interfaces: Sequence[LocalInterface], subnets: Sequence[str], limitations: list[str]
 ) -> list[_Range]:
-    allowed = (*PRIVATE_RANGES, LINK_LOCAL_RANGE, SHARED_RANGE)
     ranges: list[_Range] = []
     for network in _parse_networks(subnets, limitations):
-        if any(network.subnet_of(known) for known in allowed):
+        if any(network.subnet_of(known) for known in SCANNABLE_RANGES):
             ranges += _split_by_link(network, interfaces)
         else:
             limitations.append(f"{network} is no private range and was not scanned")
@@ -217,6 +201,9 @@ def _configured_ranges(
 
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
     """Yield the part of a configured subnet that is on a link of ours, else all as routed."""
+    if network.is_loopback:
+        yield _Range(network, network.network_address, "local", None)
+        return
     for own in _own_ranges(interfaces, []):
         if network.subnet_of(own.network):
             near = own.near if own.near in network else network.network_address

@@ -65,3 +65,9 @@ def test_takes_any_setting_or_raises_value_error(proxy: str, exempt: str) -> Non
     except ValueError:
         return
     assert route.host == "ops.example.com"
+
+
+def test_an_ipv6_address_stands_in_brackets_before_its_port() -> None:
+    route = route_of("https://[fd00::1]/base", "http://[fd00::2]:3128", {}, {})
+    assert route.authority == "[fd00::1]:443"
+    assert str(route.proxy) == "http://[fd00::2]:3128"

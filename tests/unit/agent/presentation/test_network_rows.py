@@ -58,7 +58,7 @@ def test_hosts_know_their_printers_matched_or_expected() -> None:
     assert by_address["192.168.1.1"].kind == "router"
 
 
-def test_the_sightings_of_one_port_are_one_service() -> None:
+def test_what_was_seen_of_one_port_is_one_service() -> None:
     found = {row.address: row.services for row in host_rows(small_venue())}
     assert found["192.168.1.52"] == ("9100 pdl-datastream", "80 http")
     assert found["192.168.1.80"] == ("apple-mobdev2",)

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.presentation.printer_status import host_of, status_of, verdict_on
+from agent.presentation.printer_status import status_of, verdict_on
 from agent.wire.payloads.network import Printer
 from agent.wire.vocabulary import PrinterStatus
 
@@ -41,21 +41,6 @@ def test_another_port_of_the_same_host_is_no_move() -> None:
 @pytest.mark.parametrize("address", ["bar.local:9100", "[fe80::1]:9100", None, "/dev/usb/lp0"])
 def test_a_move_is_only_told_by_two_addresses_of_one_family(address: str | None) -> None:
     assert status_of(printer("unreachable", address, "10.0.0.9:9100")) == "unreachable"
-
-
-@pytest.mark.parametrize(
-    ("address", "host"),
-    [
-        ("10.0.0.1:9100", "10.0.0.1"),
-        ("10.0.0.1", "10.0.0.1"),
-        ("[fe80::1]:631", "fe80::1"),
-        ("fe80::1", "fe80::1"),
-        ("/dev/ttyUSB0", "/dev/ttyUSB0"),
-        ("", ""),
-    ],
-)
-def test_hosts_of_addresses(address: str, host: str) -> None:
-    assert host_of(address) == host
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,23 @@
-"""Hosts and endpoints out of sightings."""
+"""The lists of hosts and endpoints."""
+
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Endpoint, Interface, InterfaceAddress, Service
-from collectors.network.host.local_network import LocalInterface
+from collectors.network.correlate import correlate
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.network_map import (
     ENDPOINTS_AT_ONCE,
-    Sighted,
-    announced_addresses,
     assemble_endpoints,
     assemble_hosts,
     by_worth,
     worth_keeping,
 )
 from collectors.network.observations import (
-    EndpointMatch,
+    Evidence,
     HostName,
-    Identification,
     MdnsService,
     PrinterMatches,
 )
@@ -39,8 +39,8 @@ PRINTER = MdnsService(
 
 def test_a_host_carries_all_its_sources_in_their_order() -> None:
     hosts = assemble_hosts(
-        Sighted(
-            interfaces=(ETH0,),
+        correlate(
+            local=LocalNetwork((ETH0,)),
             scanned=(
                 ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.5, (631, 80), (22,)),
                 ScannedHost("10.0.0.1", "eth0", "02:00:00:00:00:01", False),
@@ -68,15 +68,15 @@ def test_a_host_carries_all_its_sources_in_their_order() -> None:
 
 def test_an_announced_port_that_refused_is_told() -> None:
     scanned = (ScannedHost("10.0.0.9", refused_ports=(631,)),)
-    (host,) = assemble_hosts(Sighted(scanned=scanned, services=(PRINTER,)))
+    (host,) = assemble_hosts(correlate(scanned=scanned, services=(PRINTER,)))
     assert host.services == (Service(631, "mdns", "Kitchen", "_ipp._tcp", reachable=False),)
-    (endpoint,) = assemble_endpoints(Sighted(scanned=scanned, services=(PRINTER,)))
+    (endpoint,) = assemble_endpoints(correlate(scanned=scanned, services=(PRINTER,)))
     assert (endpoint.status, endpoint.discovered_by) == ("discovered", ("mdns",))
 
 
 def test_an_announced_host_that_was_not_scanned_is_unknown() -> None:
     service = MdnsService("TV", "_airplay._tcp", "tv.local", ("10.7.0.9",), 7000)
-    (host,) = assemble_hosts(Sighted(services=(service,), macs={"10.7.0.9": "02:00:00:00:00:07"}))
+    (host,) = assemble_hosts(correlate(services=(service,), macs={"10.7.0.9": "02:00:00:00:00:07"}))
     assert host.reachability == "unknown"
     assert host.mac_address == "02:00:00:00:00:07"
     assert host.services[0].reachable is None
@@ -85,12 +85,12 @@ def test_an_announced_host_that_was_not_scanned_is_unknown() -> None:
 def test_one_endpoint_per_address_and_port() -> None:
     web = MdnsService("Kitchen page", "_http._tcp", "kitchen.local", ("10.0.0.9",), 631)
     (endpoint,) = assemble_endpoints(
-        Sighted(
+        correlate(
             scanned=(ScannedHost("10.0.0.9", mac_address="02:00:00:00:00:09", open_ports=(631,)),),
             services=(PRINTER, web),
-            identifications=(Identification("10.0.0.9", 631, "Kitchen", "Brother HL"),),
-            matches=PrinterMatches((), (EndpointMatch("10.0.0.9", 631, ("q1", "q2")),)),
-        )
+            evidence=(Evidence("10.0.0.9", 631, name="Its own name", make_model="Brother HL"),),
+        ),
+        PrinterMatches((), {("10.0.0.9", 631): ("q1", "q2")}),
     )
     assert endpoint == Endpoint(
         "10.0.0.9",
@@ -107,8 +107,8 @@ def test_one_endpoint_per_address_and_port() -> None:
 
 def test_labels_fall_back_to_the_service_of_the_port() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(22, 80, 9102, 4711)),)
-    known = (Identification("10.0.0.9", 80, "Router login", None),)
-    endpoints = assemble_endpoints(Sighted(scanned=scanned, identifications=known))
+    known = (Evidence("10.0.0.9", 80, title="Router login"),)
+    endpoints = assemble_endpoints(correlate(scanned=scanned, evidence=known))
     assert {e.port: e.label for e in endpoints} == {
         9102: "Raw printing",
         22: "SSH",
@@ -121,17 +121,8 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
 def test_reverse_names_serve_where_mdns_gave_none() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
     names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
-    (host,) = assemble_hosts(Sighted(scanned=scanned, hostnames=names))
+    (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))
     assert host.hostname == "till.local"
-
-
-def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
-    def at(*addresses: str) -> tuple[str, ...]:
-        return announced_addresses(MdnsService("x", "_ipp._tcp", "x.local", addresses, 631))
-
-    assert at("fe80::1", "10.0.0.1", "10.0.0.2") == ("10.0.0.1", "10.0.0.2")
-    assert at("fe80::1", "fd00::1") == ("fd00::1",)
-    assert at() == ()
 
 
 def endpoint(address: str, port: int, *, mdns: bool = False, ids: tuple[str, ...] = ()) -> Endpoint:
@@ -174,7 +165,7 @@ def test_endpoints_are_distinct_and_ordered_by_worth(
         else:
             open_ports.setdefault(address, set()).add(port)
     scanned = tuple(ScannedHost(a, open_ports=tuple(ports)) for a, ports in open_ports.items())
-    endpoints = assemble_endpoints(Sighted(scanned=scanned, services=services))
+    endpoints = assemble_endpoints(correlate(scanned=scanned, services=services))
     keys = [(e.address, e.port) for e in endpoints]
     assert set(keys) == {(f"10.0.0.{n}", port) for n, port, _ in numbers}
     assert len(keys) == len(set(keys))
@@ -204,30 +195,30 @@ def test_hosts_that_were_seen_are_kept_before_those_that_somebody_told_of() -> N
         for n in range(100, 150)
     ]
     other = MdnsService("other", "_ipp._tcp", "h", ("10.0.0.240",), 631, announcer="10.0.0.240")
-    sighted = Sighted(
-        interfaces=(ETH0,),
+    observed = correlate(
+        local=LocalNetwork((ETH0,)),
         scanned=(ScannedHost("10.0.0.200", open_ports=(80,)), ScannedHost("10.0.0.201")),
         services=[*services, other],
-        matches=PrinterMatches((), (EndpointMatch("10.0.0.149", 631, ("q1",)),)),
         announcers={s.addresses[0]: s.announcer for s in (*services, other)},
     )
-    hosts = assemble_hosts(sighted)
-    kept = [host.address for host in worth_keeping(hosts, sighted, 8)]
+    matches = PrinterMatches((), {("10.0.0.149", 631): ("q1",)})
+    hosts = assemble_hosts(observed)
+    kept = [host.address for host in worth_keeping(hosts, observed, matches, 8)]
     assert kept == [
         *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),
         *("10.0.0.200", "10.0.0.201", "10.0.0.240"),
     ]
-    assert worth_keeping(hosts, sighted, len(hosts)) == hosts
+    assert worth_keeping(hosts, observed, matches, len(hosts)) == hosts
 
 
 def test_a_host_has_the_name_it_gives_itself() -> None:
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
-    (host,) = assemble_hosts(Sighted(services=(lie, PRINTER)))
+    (host,) = assemble_hosts(correlate(services=(lie, PRINTER)))
     assert host.hostname == "kitchen.local"
     asked = (HostName("10.0.0.9", "till.local"),)
-    (host,) = assemble_hosts(Sighted(services=(lie,), hostnames=asked))
+    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=asked))
     assert host.hostname == "till.local"
-    (host,) = assemble_hosts(Sighted(services=(lie,)))
+    (host,) = assemble_hosts(correlate(services=(lie,)))
     assert host.hostname == "lie.local"
 
 
@@ -239,3 +230,15 @@ def test_in_a_long_list_what_answers_comes_before_what_was_announced_of_the_same
     )
     real = Endpoint("10.0.0.9", "p", 80, "http", ("scan",), "reachable", mac_address=mac)
     assert by_worth((*announced, real))[0] == real
+
+
+def test_a_model_in_words_of_others_is_listed_and_is_no_evidence() -> None:
+    uuid = "e3248000-80ce-11db-8000-001ba9123456"
+    txt = (("uuid", uuid), ("ty", "Brother HL"))
+    lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.7",), 631, txt, is_hearsay=True)
+    observed = correlate(services=(replace(PRINTER, txt=txt), lie))
+    assert [(e.address, e.label, e.model) for e in assemble_endpoints(observed)] == [
+        ("10.0.0.7", "lie", "Brother HL"),
+        ("10.0.0.9", "Kitchen", "Brother HL"),
+    ]
+    assert ("10.0.0.7", 631) not in observed.ports

@@ -1,8 +1,9 @@
 """What one source found is handed on to the next."""
 
 from collectors.contract import SourceState
-from collectors.network.observations import MdnsFindings, MdnsService
+from collectors.network.observations import MdnsFindings, MdnsService, OpenPort
 from collectors.network.progress import Gathered
+from collectors.network.scan.scan import ScanFindings, ScannedHost
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:
@@ -29,11 +30,18 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
     )
-    queues = gathered.announced_queues()
-    assert queues["192.0.2.7", 631] == ("printers/kitchen", "printers/bar")
-    assert queues["fe80::7", 631] == queues["192.0.2.7", 631]
+    ports = gathered.observations(gathered.announced()).ports
+    assert ports["192.0.2.7", 631].queues == ("printers/kitchen", "printers/bar")
+    assert ports["fe80::7", 631].queues == ports["192.0.2.7", 631].queues
+    assert gathered.open_ports() == ()
+    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
+    assert gathered.open_ports() == (
+        OpenPort("192.0.2.7", 80),
+        OpenPort("192.0.2.7", 631, ("printers/kitchen", "printers/bar")),
+    )
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
     gathered = _gathered(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
-    assert gathered.announced_queues() == {}
+    ports = gathered.observations(gathered.announced()).ports.values()
+    assert [each.queues for each in ports] == [(), (), (), ()]

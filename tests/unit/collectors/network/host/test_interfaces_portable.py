@@ -1,5 +1,8 @@
 """Interfaces as psutil and netifaces give them on Windows and macOS."""
 
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,9 +10,10 @@ from collectors.network.host.interfaces_portable import (
     SystemAddress,
     SystemGateway,
     SystemInterface,
+    _read_gateways,
     assemble,
     parse_prefix_length,
-    read_interfaces_portable,
+    read_interfaces,
 )
 
 WINDOWS = (
@@ -78,5 +82,47 @@ def test_any_text_is_a_prefix_length_or_nothing(address: str, netmask: str | Non
     assert length is None or 0 <= length <= 128
 
 
-def test_this_machine_has_loopback() -> None:
-    assert any(each.is_loopback for each in read_interfaces_portable().interfaces)
+class Netifaces:
+    """The library's answers on a Mac whose Wi-Fi is preferred to its wire."""
+
+    AF_INET, AF_INET6 = 2, 30
+
+    def gateways(self) -> dict[object, object]:
+        return {
+            "default": {2: ("192.168.1.1", "en0")},
+            2: [("10.0.0.1", "en1", False), ("192.168.1.1", "en0", True)],
+            30: [("fe80::1%en0", "en0", True)],
+        }
+
+    def ifaddresses(self, interface: str) -> dict[int, list[dict[str, str]]]:
+        if interface == "en1":
+            return {2: [{"addr": "10.0.0.20"}], 18: [{"addr": "00:1a:2b:3c:4d:5e"}]}
+        return {2: [{"addr": "192.168.1.7"}], 30: [{"addr": "fe80::7%en0"}, {"peer": "fe80::8"}]}
+
+
+def test_the_default_gateway_of_each_family_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
+    wifi, wire = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
+    assert _read_gateways() == (
+        SystemGateway("192.168.1.1", wifi),
+        SystemGateway("10.0.0.1", wire),
+        SystemGateway("fe80::1", wifi),
+    )
+
+
+def test_this_machine_has_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
+    assert any(each.is_loopback for each in read_interfaces().interfaces)
+
+
+def test_a_routing_table_that_is_denied_costs_the_gateways_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Denied(Netifaces):
+        def gateways(self) -> dict[object, object]:
+            raise OSError("denied")
+
+    monkeypatch.setitem(sys.modules, "netifaces", Denied())
+    found = read_interfaces()
+    assert found.interfaces
+    assert found.unavailable.gateway == "the routing table cannot be read: denied"

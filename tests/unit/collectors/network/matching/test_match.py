@@ -5,17 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.contract import Printer
-from collectors.network.matching.correlate import correlate
+from collectors.network.correlate import correlate
 from collectors.network.matching.match import match
 from collectors.network.observations import (
-    EndpointMatch,
     Evidence,
     KnownPrinter,
     MdnsService,
     Observations,
-    PortContact,
-    SeenHost,
 )
+from collectors.network.scan.scan import ScannedHost
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 MAC = "00:1b:a9:12:34:56"
@@ -50,8 +48,25 @@ def announced(
     return MdnsService(name, "_ipp._tcp", host, (address,), port, tuple(txt), "eth0")
 
 
-def opened(address: str, *ports: int) -> list[PortContact]:
-    return [PortContact(address, port, "open") for port in ports]
+def host(
+    address: str,
+    mac_address: str | None = None,
+    *,
+    opened: tuple[int, ...] = (),
+    refused: tuple[int, ...] = (),
+    silent: tuple[int, ...] = (),
+) -> ScannedHost:
+    return ScannedHost(
+        address,
+        mac_address=mac_address,
+        open_ports=opened,
+        refused_ports=refused,
+        silent_ports=silent,
+    )
+
+
+def opened(address: str, *ports: int) -> list[ScannedHost]:
+    return [host(address, opened=ports)]
 
 
 def judged(printer: KnownPrinter, observed: Observations) -> Printer:
@@ -61,7 +76,7 @@ def judged(printer: KnownPrinter, observed: Observations) -> Printer:
 
 def test_by_uuid_before_the_address():
     observed = correlate(
-        contacts=[*opened("192.168.1.50", 631)],
+        scanned=opened("192.168.1.50", 631),
         services=[announced(uuid=UUID)],
         scanned_networks=LAN,
     )
@@ -72,7 +87,7 @@ def test_by_uuid_before_the_address():
 
 def test_uuids_from_ipp_count_like_those_from_txt():
     observed = correlate(
-        contacts=opened("192.168.1.61", 631),
+        scanned=opened("192.168.1.61", 631),
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
@@ -95,8 +110,7 @@ def test_uuids_from_ipp_count_like_those_from_txt():
 )
 def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by: str):
     observed = correlate(
-        hosts=[SeenHost("192.168.1.61", MAC)],
-        contacts=opened("192.168.1.61", 631),
+        scanned=[host("192.168.1.61", MAC, opened=(631,))],
         services=[announced("192.168.1.61", uuid=UUID)],
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
@@ -111,8 +125,10 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
 
 def test_the_old_address_is_another_device_now():
     observed = correlate(
-        hosts=[SeenHost("192.168.1.50", "aa:aa:aa:aa:aa:aa"), SeenHost("192.168.1.61", MAC)],
-        contacts=[*opened("192.168.1.50", 80), *opened("192.168.1.61", 631)],
+        scanned=[
+            host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,)),
+            host("192.168.1.61", MAC, opened=(631,)),
+        ],
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
@@ -121,10 +137,9 @@ def test_the_old_address_is_another_device_now():
 
 
 def test_what_the_neighbour_table_remembers_is_not_the_printer():
-    silent = [PortContact("192.168.1.50", 631, "no-answer")]
+    silent = host("192.168.1.50", MAC, silent=(631,))
     observed = correlate(
-        hosts=[SeenHost("192.168.1.50", MAC), SeenHost("192.168.1.61", MAC)],
-        contacts=[*silent, *opened("192.168.1.61", 631)],
+        scanned=[silent, host("192.168.1.61", MAC, opened=(631,))],
         scanned_networks=LAN,
     )
     told = judged(replace(QUEUE, mac_address=MAC), observed)
@@ -134,17 +149,15 @@ def test_what_the_neighbour_table_remembers_is_not_the_printer():
 
 
 def test_by_address_port_and_queue():
-    observed = correlate(contacts=opened("192.168.1.50", 631), services=[announced()])
+    observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced()])
     told = judged(QUEUE, observed)
     assert told.reason == "Reachable on port 631, matched by address, port and queue"
-    observed = correlate(contacts=opened("192.168.1.50", 631))
+    observed = correlate(scanned=opened("192.168.1.50", 631))
     assert judged(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
 def test_another_uuid_at_the_address_is_told():
-    observed = correlate(
-        contacts=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)]
-    )
+    observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
     told = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert told.status == "reachable"
     assert "it gives another UUID" in (told.reason or "")
@@ -152,7 +165,7 @@ def test_another_uuid_at_the_address_is_told():
 
 def test_by_host_name_whether_or_not_it_ends_in_local():
     observed = correlate(
-        contacts=opened("192.168.1.50", 9100),
+        scanned=opened("192.168.1.50", 9100),
         services=[announced(host="Till.local")],
         scanned_networks=LAN,
     )
@@ -164,8 +177,7 @@ def test_by_host_name_whether_or_not_it_ends_in_local():
 
 def test_refused_and_what_is_open_instead():
     observed = correlate(
-        hosts=[SeenHost("192.168.1.50", MAC)],
-        contacts=[PortContact("192.168.1.50", 631, "refused"), *opened("192.168.1.50", 9100, 80)],
+        scanned=[host("192.168.1.50", MAC, opened=(9100, 80), refused=(631,))],
         scanned_networks=LAN,
     )
     told = judged(QUEUE, observed)
@@ -178,11 +190,7 @@ def test_refused_and_what_is_open_instead():
 
 def test_no_answer_on_one_port_of_a_device_that_answers():
     observed = correlate(
-        contacts=[
-            PortContact("192.168.1.50", 631, "no-answer"),
-            PortContact("192.168.1.50", 80, "refused"),
-        ],
-        hosts=[SeenHost("192.168.1.50", MAC)],
+        scanned=[host("192.168.1.50", MAC, refused=(80,), silent=(631,))],
         scanned_networks=LAN,
     )
     told = judged(QUEUE, observed)
@@ -196,8 +204,7 @@ def test_no_answer_at_all():
     assert told.status == "unreachable"
     assert told.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     remembered = correlate(
-        hosts=[SeenHost("192.168.1.50", MAC)],
-        contacts=[PortContact("192.168.1.50", 631, "no-answer")],
+        scanned=[host("192.168.1.50", MAC, silent=(631,))],
         scanned_networks=LAN,
     )
     assert "only its MAC was seen lately" in (judged(QUEUE, remembered).reason or "")
@@ -213,7 +220,7 @@ def test_what_the_spooler_says_of_a_lost_printer():
 
 
 def test_an_address_where_nobody_looked_is_unknown():
-    observed = correlate(hosts=[SeenHost("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
+    observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
     told = judged(QUEUE, observed)
     assert told.status == "unknown"
     assert told.reason == "192.168.1.50:631 is not in a network that was looked at"
@@ -229,7 +236,7 @@ def test_announced_and_not_contacted_is_unknown():
 
 
 def test_a_port_that_was_not_tried_is_unknown():
-    observed = correlate(contacts=opened("192.168.1.50", 80), scanned_networks=LAN)
+    observed = correlate(scanned=opened("192.168.1.50", 80), scanned_networks=LAN)
     told = judged(replace(QUEUE, port=4000), observed)
     assert told.status == "unknown"
     assert "port 4000 was not tried" in (told.reason or "")
@@ -243,7 +250,7 @@ def test_a_name_that_nobody_announces():
 
 def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
     observed = correlate(
-        contacts=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
+        scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
     told = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
     assert told.reason == "Reachable on port 631, matched by DNS-SD name"
@@ -252,7 +259,7 @@ def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():
 def test_two_devices_with_one_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    told = judged(replace(NAMED, uuid=UUID), correlate(services=services, contacts=contacts))
+    told = judged(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
     assert (told.status, told.matched_endpoint) == ("unknown", None)
     assert told.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
@@ -263,7 +270,7 @@ def test_the_address_and_then_the_model_break_a_tie():
         announced("192.168.1.61", uuid=UUID, model="HP LaserJet"),
     ]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    observed = correlate(services=services, contacts=contacts)
+    observed = correlate(services=services, scanned=contacts)
     by_address = replace(QUEUE, uuid=UUID, addresses=("192.168.1.61",))
     assert judged(by_address, observed).matched_endpoint == "192.168.1.61:631"
     by_model = replace(NAMED, uuid=UUID, make_model="Brother HL-L2350DW series, driverless")
@@ -272,7 +279,7 @@ def test_the_address_and_then_the_model_break_a_tie():
 
 def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
     observed = correlate(
-        contacts=opened("192.168.1.61", 631),
+        scanned=opened("192.168.1.61", 631),
         services=[announced("192.168.1.61", name="HL", model="Brother HL-L2350DW")],
         scanned_networks=LAN,
     )
@@ -288,7 +295,7 @@ def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
 
 def test_what_the_printer_says_and_what_the_queue_does():
     observed = correlate(
-        contacts=opened("192.168.1.50", 631),
+        scanned=opened("192.168.1.50", 631),
         evidence=[
             Evidence(
                 "192.168.1.50",
@@ -307,7 +314,7 @@ def test_what_the_printer_says_and_what_the_queue_does():
 
 def test_the_state_of_another_printer_on_the_same_port_is_not_told():
     observed = correlate(
-        contacts=opened("192.168.1.50", 631),
+        scanned=opened("192.168.1.50", 631),
         evidence=[
             Evidence("192.168.1.50", 631, uuid=UUID, state_reasons=("media-empty",)),
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
@@ -319,41 +326,46 @@ def test_the_state_of_another_printer_on_the_same_port_is_not_told():
 
 def test_endpoints_know_their_printers():
     observed = correlate(
-        contacts=opened("192.168.1.50", 631, 9100),
+        scanned=opened("192.168.1.50", 631, 9100),
         services=[announced(uuid=UUID)],
     )
     by_uuid = replace(QUEUE, uuid=UUID)
     raw = replace(QUEUE, id="raw", port=9100)
     matches = match([by_uuid, raw], observed)
-    assert matches.endpoints == (
-        EndpointMatch("192.168.1.50", 631, ("cups:kitchen",)),
-        EndpointMatch("192.168.1.50", 9100, ("raw",)),
-    )
-    assert matches.ids_at("192.168.1.50", 9100) == ("raw",)
-    assert matches.ids_at("192.168.1.50", 80) == ()
+    assert matches.printer_ids == {
+        ("192.168.1.50", 631): ("cups:kitchen",),
+        ("192.168.1.50", 9100): ("raw",),
+    }
+    assert matches.printer_ids.get(("192.168.1.50", 9100)) == ("raw",)
+    assert matches.printer_ids.get(("192.168.1.50", 80)) is None
 
 
 def test_a_device_with_both_families_is_one():
     service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
-    hosts = [SeenHost("192.168.1.50", MAC), SeenHost("fd00::50", MAC)]
-    observed = correlate(hosts=hosts, services=[service], contacts=opened("192.168.1.50", 631))
+    hosts = [host("192.168.1.50", MAC, opened=(631,)), host("fd00::50", MAC)]
+    observed = correlate(scanned=hosts, services=[service])
     told = judged(replace(NAMED, uuid=UUID), observed)
     assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
 def test_one_mac_with_many_addresses_is_no_single_device():
-    hosts = [SeenHost(f"192.168.1.{number}", MAC) for number in range(1, 255)]
-    observed = correlate(hosts=hosts, contacts=opened("192.168.1.50", 631), scanned_networks=LAN)
+    hosts = [
+        host(f"192.168.1.{number}", MAC, opened=(631,) if number == 50 else ())
+        for number in range(1, 255)
+    ]
+    observed = correlate(scanned=hosts, scanned_networks=LAN)
     assert judged(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
     by_mac = replace(NAMED, mac_address=MAC)
     assert judged(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_best_port_is_chosen_where_none_is_given():
-    observed = correlate(contacts=opened("192.168.1.50", 80, 515, 9100))
+    observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
     assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
-    only_web = correlate(contacts=opened("192.168.1.50", 80))
+    raw = correlate(scanned=opened("192.168.1.50", 80, 9103))
+    assert judged(printer, raw).matched_endpoint == "192.168.1.50:9103"
+    only_web = correlate(scanned=opened("192.168.1.50", 80))
     told = judged(printer, only_web)
     assert (told.status, told.matched_endpoint) == ("unreachable", None)
     assert "on no port for printing" in (told.reason or "")
@@ -390,12 +402,23 @@ known_printers = st.builds(
     make_model=st.sampled_from([None, "HP LaserJet"]),
     state_reasons=st.lists(st.text(max_size=12), max_size=3).map(tuple),
 )
-sights = st.builds(
+observed_networks = st.builds(
     correlate,
-    hosts=st.lists(st.builds(SeenHost, addresses, st.sampled_from([None, MAC])), max_size=4),
-    contacts=st.lists(
-        st.builds(PortContact, addresses, ports, st.sampled_from(["open", "refused", "no-answer"])),
-        max_size=8,
+    scanned=st.lists(
+        st.builds(
+            lambda address, mac, contacts: host(
+                address,
+                mac,
+                opened=tuple(port for port, contact in contacts.items() if contact == "open"),
+                refused=tuple(port for port, contact in contacts.items() if contact == "refused"),
+                silent=tuple(port for port, contact in contacts.items() if contact == "no-answer"),
+            ),
+            addresses,
+            st.sampled_from([None, MAC]),
+            st.dictionaries(ports, st.sampled_from(["open", "refused", "no-answer"])),
+        ),
+        max_size=6,
+        unique_by=lambda each: each.address,
     ),
     services=st.lists(
         st.builds(
@@ -412,20 +435,19 @@ sights = st.builds(
 
 
 @settings(max_examples=60)
-@given(st.lists(known_printers, max_size=5), sights)
+@given(st.lists(known_printers, max_size=5), observed_networks)
 def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
     known: list[KnownPrinter], observed: Observations
 ):
     matches = match(known, observed)
     assert [each.id for each in matches.printers] == [each.id for each in known]
-    seen = {(each.address, each.port): each for each in observed.observations}
     for told in matches.printers:
         assert told.reason
         if told.status == "reachable" and told.transport == "network":
             assert told.matched_endpoint
-    for endpoint in matches.endpoints:
-        assert (endpoint.address, endpoint.port) in seen
-        assert endpoint.printer_ids
+    for key, printer_ids in matches.printer_ids.items():
+        assert key in observed.ports
+        assert printer_ids
 
 
 def test_who_answers_counts_more_than_who_announces_the_same():
@@ -434,7 +456,7 @@ def test_who_answers_counts_more_than_who_announces_the_same():
     by_name = replace(NAMED, dns_sd_name="Kitchen")
     contacts = opened("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        told = judged(printer, correlate(services=lies, contacts=contacts))
+        told = judged(printer, correlate(services=lies, scanned=contacts))
         assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
         without = judged(printer, correlate(services=lies))
         assert "mbiguous between" in (without.reason or "")
@@ -444,7 +466,7 @@ def test_the_uuid_that_a_port_gives_counts_more_than_an_announced_one():
     lies = [announced("192.168.1.66", port=80, uuid=UUID), announced("192.168.1.50", uuid=UUID)]
     observed = correlate(
         services=lies,
-        contacts=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
+        scanned=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
         evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
     )
     assert judged(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
@@ -454,8 +476,10 @@ def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
     lie = announced("192.168.1.66", host="BRN001ba9123456.local")
     observed = correlate(
         services=[lie],
-        hosts=[SeenHost("192.168.1.50", MAC), SeenHost("192.168.1.66", "02:00:00:00:00:66")],
-        contacts=[*opened("192.168.1.66", 631), *opened("192.168.1.50", 631)],
+        scanned=[
+            host("192.168.1.50", MAC, opened=(631,)),
+            host("192.168.1.66", "02:00:00:00:00:66", opened=(631,)),
+        ],
     )
     assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
@@ -467,7 +491,7 @@ def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
     asked = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
     for observed in (
-        correlate(services=[lie, own], contacts=contacts),
-        correlate(services=[lie], contacts=contacts, evidence=asked),
+        correlate(services=[lie, own], scanned=contacts),
+        correlate(services=[lie], scanned=contacts, evidence=asked),
     ):
         assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"

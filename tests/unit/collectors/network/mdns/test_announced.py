@@ -13,7 +13,7 @@ from collectors.network.mdns.announced import (
     SERVICES_PER_ANNOUNCER_MAX,
     SERVICES_PER_HOST_MAX,
     Announced,
-    Link,
+    LinkLayer,
     announced,
     wanted_by,
 )
@@ -21,7 +21,7 @@ from collectors.network.observations import KnownPrinter, MdnsService, Wanted
 
 HONEST, OTHER, LIAR = "192.168.1.9", "192.168.1.10", "192.168.1.66"
 LIAR_MAC = "02:00:00:00:00:66"
-LINK = Link(
+LINK = LinkLayer(
     {HONEST: "02:00:00:00:00:09", OTHER: "02:00:00:00:00:10", LIAR: LIAR_MAC},
     networks=(ipaddress.ip_network("192.168.1.0/24"),),
 )
@@ -41,7 +41,7 @@ def listed(told: Announced) -> set[tuple[str, str]]:
     return {(each.instance, address) for each in told.services for address in each.addresses}
 
 
-def tell(*services: MdnsService, link: Link = LINK, wanted: Wanted | None = None) -> Announced:
+def tell(*services: MdnsService, link: LinkLayer = LINK, wanted: Wanted | None = None) -> Announced:
     return announced(services, link, wanted or Wanted())
 
 
@@ -81,13 +81,15 @@ def test_what_nobody_knows_better_is_listed_last_and_as_hearsay() -> None:
 
 
 def test_addresses_of_one_mac_are_those_of_one_device() -> None:
-    link = Link({HONEST: "02:00:00:00:00:09", "fe80::9": "02:00:00:00:00:09"}, (), LINK.networks)
+    link = LinkLayer(
+        {HONEST: "02:00:00:00:00:09", "fe80::9": "02:00:00:00:00:09"}, (), LINK.networks
+    )
     both = service("Kitchen", HONEST, HONEST, "fe80::9")
     assert tell(both, link=link).services == (both,)
 
 
 def test_behind_proxy_arp_nobody_speaks_for_another() -> None:
-    link = Link({f"192.168.1.{n}": LIAR_MAC for n in range(1, 80)}, (), LINK.networks)
+    link = LinkLayer({f"192.168.1.{n}": LIAR_MAC for n in range(1, 80)}, (), LINK.networks)
     told = tell(service("Kitchen", LIAR, OTHER), KITCHEN, link=link)
     assert told.services == (KITCHEN,)
 
@@ -131,7 +133,7 @@ def test_all_together_are_bounded_in_turns() -> None:
         for source in (f"192.168.1.{number}",)
         for n in range(8)
     ]
-    told = tell(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=Link())
+    told = tell(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
     assert len(listed(told)) == LISTED_MAX
     assert ("Late", "192.168.1.250") in listed(told)
 
@@ -139,7 +141,7 @@ def test_all_together_are_bounded_in_turns() -> None:
 def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     sources = [f"192.168.1.{n}" for n in range(100, 200)]
     lies = [service(f"Lie {each} {n}", each, each) for each in sources for n in range(4)]
-    told = tell(*lies, KITCHEN, link=Link(LINK.macs, frozenset(sources), LINK.networks))
+    told = tell(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
     assert len(listed(told)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
     assert told.limitations[0].startswith(
         "100 addresses at which nobody answers ARP, such as 192.168.1.100, announced 400 services:"
@@ -171,7 +173,7 @@ def test_only_the_worst_are_named() -> None:
         for number in range(20)
         for n in range(80)
     ]
-    told = tell(*lies, link=Link())
+    told = tell(*lies, link=LinkLayer())
     assert len(told.limitations) == ANNOUNCERS_NAMED_MAX + 1
     assert told.limitations[-1] == "12 more devices announced 960 services: 768 are listed"
 

@@ -12,7 +12,7 @@ from collectors.contract import Facts, Interface, InterfaceAddress
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns.session import QuerySchedule
-from collectors.network.mdns.sockets import Link, open_link
+from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import MdnsFindings
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -49,12 +49,12 @@ class FakeRun:
     def on_cancel(self, wake: Callable[[], None]) -> None: ...
 
 
-def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callable[..., Link]:
-    def open_to(interface: Interface) -> Link:
+def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callable[..., LinkSockets]:
+    def open_to(interface: Interface) -> LinkSockets:
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         opened.setblocking(False)
         opened.bind(("127.0.0.1", 0))
-        return Link(
+        return LinkSockets(
             interface.name,
             1,
             networks=(ipaddress.ip_network(networks),),
@@ -153,7 +153,7 @@ def test_more_services_than_the_limit_are_counted():
     )
 
 
-class LosingLink(Link):
+class LosingLink(LinkSockets):
     """Says that the kernel lost packets, until the given number of rounds was asked."""
 
     rounds: ClassVar[int] = 0
@@ -167,7 +167,7 @@ def test_what_was_lost_is_asked_for_again():
     LosingLink.rounds = 0
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
-    def open_losing(interface: Interface) -> Link:
+    def open_losing(interface: Interface) -> LinkSockets:
         link = to_responder(responder)(interface)
         return LosingLink(
             link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
@@ -228,7 +228,7 @@ def test_the_kernel_tells_what_it_lost():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as full:
         full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         full.bind(("127.0.0.1", 0))
-        link = Link("lo", 1, sockets=[full])
+        link = LinkSockets("lo", 1, sockets=[full])
         assert link.lost() == 0
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for _ in range(50):
@@ -281,8 +281,10 @@ def test_no_interface_is_unsupported():
 
 
 def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
-    def refuse(interface: Interface) -> Link:
-        return Link(interface.name, 1, problems=[f"mDNS is not possible on {interface.name}: no"])
+    def refuse(interface: Interface) -> LinkSockets:
+        return LinkSockets(
+            interface.name, 1, problems=[f"mDNS is not possible on {interface.name}: no"]
+        )
 
     findings = browse(
         [LAN],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collectors.contract import ConfiguredPrinter
 from collectors.network.observations import KnownPrinter
-from collectors.network.printers.configured import configured_printer, split_host_port
+from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.names import resolve_hosts, with_literal_addresses
 from collectors.network.printers.presence import with_serial, with_usb
 from collectors.network.printers.serial_ports import (
@@ -126,11 +126,6 @@ def test_whether_a_serial_port_is_there(tmp_path: Path):
 
 
 def test_configured_addresses_in_every_writing():
-    assert split_host_port("192.168.1.50:9100") == ("192.168.1.50", 9100)
-    assert split_host_port("192.168.1.50") == ("192.168.1.50", None)
-    assert split_host_port("[fd00::1]:631") == ("fd00::1", 631)
-    assert split_host_port("fd00::1") == ("fd00::1", None)
-    assert split_host_port("printer:99999") == ("printer", None)
     by_mac = configured_printer(ConfiguredPrinter("m", "M", "network", "00-1B-A9-12-34-56"))
     assert (by_mac.mac_address, by_mac.host) == ("00:1b:a9:12:34:56", None)
     bare = configured_printer(ConfiguredPrinter("n", "N"))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
-from collectors.network.mdns.sockets import Link
+from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName, OpenPort
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
 from collectors.network.questions.web import ask_web, parse_title
@@ -239,14 +239,14 @@ def test_names_that_hosts_give_themselves():
         assert (nobody, len(responder.questions)) == ((), asked)
 
 
-def _to(address: tuple[str, int]) -> Callable[[Interface], Link]:
-    def open_to(interface: Interface) -> Link:
+def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
+    def open_to(interface: Interface) -> LinkSockets:
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         opened.setblocking(False)
         opened.bind(("127.0.0.1", 0))
         networks = (ipaddress.ip_network("127.0.0.0/8"),)
         destinations = {socket.AF_INET: address}
-        return Link(interface.name, 1, networks, sockets=[opened], destinations=destinations)
+        return LinkSockets(interface.name, 1, networks, sockets=[opened], destinations=destinations)
 
     return open_to
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.sockets import Contact, Happened
+from collectors.network.scan.sockets import ConnectResult, Happened
 
 _TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
 
@@ -36,7 +36,7 @@ class SimulatedLan:
         self.most_sockets: dict[str, int] = {}
         self._known = known
         self._now = 100.0
-        self._events: list[tuple[float, int, LinkNeighbour | Contact]] = []
+        self._events: list[tuple[float, int, LinkNeighbour | ConnectResult]] = []
         self._count = 0
         self._unresolved: set[str] = set()
         self._open: dict[tuple[str, int], int] = {}
@@ -71,7 +71,7 @@ class SimulatedLan:
         if host.syns[port] > host.lost_syns:
             is_open = port in host.open_ports
             latency_ms = host.round_trip_s * 1000 if is_open else None
-            outcome = Contact(address, port, "open" if is_open else "refused", latency_ms)
+            outcome = ConnectResult(address, port, "open" if is_open else "refused", latency_ms)
             self._at(host.round_trip_s, outcome)
         return True
 
@@ -84,7 +84,7 @@ class SimulatedLan:
             end = max(self._now, self._events[0][0])
         self._now = end
         neighbours: list[LinkNeighbour] = []
-        contacts: list[Contact] = []
+        contacts: list[ConnectResult] = []
         while self._events and self._events[0][0] <= self._now:
             event = heapq.heappop(self._events)[2]
             if isinstance(event, LinkNeighbour):
@@ -98,6 +98,6 @@ class SimulatedLan:
     def open_sockets(self) -> int:
         return sum(self._open.values())
 
-    def _at(self, delay_s: float, event: LinkNeighbour | Contact) -> None:
+    def _at(self, delay_s: float, event: LinkNeighbour | ConnectResult) -> None:
         self._count += 1
         heapq.heappush(self._events, (self._now + delay_s, self._count, event))

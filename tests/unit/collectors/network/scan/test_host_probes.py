@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
-    PRINT_PORTS,
     WAIT_MIN_S,
     WAIT_S,
+    ConnectOutcome,
     HostProbes,
-    Outcome,
     Step,
 )
+from collectors.shared.addresses import PRINT_PORTS
 
 PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 
@@ -155,7 +155,7 @@ def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
         assert probes.sockets == sum(sockets.values())
         for port in list(sockets):
             if rng.random() < 0.2:
-                outcomes: tuple[Outcome, ...] = ("open", "refused", "unreachable")
+                outcomes: tuple[ConnectOutcome, ...] = ("open", "refused", "unreachable")
                 probes.answered(port, rng.choice(outcomes), now)
                 del sockets[port]
         now += rng.uniform(0.0, 0.3)

@@ -2,17 +2,20 @@
 
 import ipaddress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from agent.config.model import Network
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.host.local_network import LocalInterface
 from collectors.network.scan.targets import (
     TargetSelection,
-    is_private,
     select_own_addresses,
     select_targets,
 )
+from collectors.shared.addresses import is_private
 
 
 def local(
@@ -161,11 +164,44 @@ def test_device_only_selects_this_machine() -> None:
     ]
 
 
-def test_private_addresses() -> None:
-    private = ("10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.1.1", "fd00::1", "fe80::1")
-    public = ("8.8.8.8", "172.32.0.1", "192.0.2.1", "2001:db8::1", "localhost", "127.0.0.1")
-    assert all(map(is_private, private))
-    assert not any(map(is_private, public))
+def test_a_configured_loopback_subnet_is_this_machine() -> None:
+    found = select(local("192.168.1.20/24"), subnets=("127.0.0.0/29",))
+    assert {t.way for t in found.targets} == {"local"}
+    assert addresses(found)[:2] == ["192.168.1.20", "127.0.0.1"]
+    assert len(found.targets) == 7
+    assert found.networks == ("127.0.0.0/29",)
+
+
+@pytest.mark.parametrize(
+    ("subnet", "is_accepted"),
+    [
+        ("10.1.0.0/24", True),
+        ("172.31.0.0/30", True),
+        ("192.168.0.0/24", True),
+        ("169.254.1.0/24", True),
+        ("100.64.0.0/24", True),
+        ("127.0.0.0/8", True),
+        ("127.0.0.1", True),
+        ("172.32.0.0/24", False),
+        ("192.168.0.0/15", False),
+        ("100.128.0.0/24", False),
+        ("126.0.0.0/7", False),
+        ("8.8.8.0/24", False),
+        ("fd00::/64", False),
+    ],
+)
+def test_the_scan_accepts_the_subnets_that_the_configuration_accepts(
+    subnet: str, is_accepted: bool
+) -> None:
+    found = select(local("192.168.1.20/24"), subnets=(subnet,), max_hosts=4)
+    assert (addresses(found) != ["192.168.1.20"]) == is_accepted
+    assert any("scanned" in text or "swept" in text for text in found.limitations) != is_accepted
+    try:
+        Network(subnets=(subnet,))
+    except ValidationError:
+        assert not is_accepted
+    else:
+        assert is_accepted
 
 
 @given(

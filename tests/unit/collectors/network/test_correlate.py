@@ -1,14 +1,12 @@
-from collectors.network.matching.correlate import correlate, identify, txt_model
+from collectors.network.correlate import announced_addresses, correlate, txt_model
 from collectors.network.matching.devices import is_same_model, plain_model
-from collectors.network.matching.reasons import endpoint, listed, state_words
+from collectors.network.matching.reasons import listed, state_words
 from collectors.network.observations import (
     Evidence,
     HostName,
-    Identification,
     MdnsService,
-    PortContact,
-    SeenHost,
 )
+from collectors.network.scan.scan import ScannedHost
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 
@@ -18,19 +16,26 @@ def service(kind: str = "_ipp._tcp", port: int = 631, **txt: str) -> MdnsService
 
 
 def test_joins_what_every_source_saw():
-    (observation,) = correlate(
-        hosts=[SeenHost("10.0.0.9", "aa:aa:aa:aa:aa:aa")],
-        contacts=[PortContact("10.0.0.9", 631, "open"), PortContact("10.0.0.9", 80, "refused")],
+    observed = correlate(
+        scanned=[
+            ScannedHost(
+                "10.0.0.9",
+                mac_address="aa:aa:aa:aa:aa:aa",
+                open_ports=(631,),
+                refused_ports=(80,),
+            )
+        ],
         services=[service(uuid=UUID.upper(), rp="/ipp/print/", ty="Brother HL")],
         evidence=[Evidence("10.0.0.9", 631, make_model="Brother HL", serial="S1", state="idle")],
         hostnames=[HostName("10.0.0.9", "brn.local")],
-    ).observations
+    )
+    (observation,) = observed.ports.values()
     assert (observation.contact, observation.is_announced, observation.state) == (
         "open",
         True,
         "idle",
     )
-    assert observation.mac_address == "aa:aa:aa:aa:aa:aa"
+    assert observed.hosts["10.0.0.9"].mac_address == "aa:aa:aa:aa:aa:aa"
     assert observation.hostnames == ("h.local", "brn.local")
     assert (observation.uuids, observation.serials, observation.queues) == (
         (UUID,),
@@ -40,8 +45,8 @@ def test_joins_what_every_source_saw():
     assert observation.models == ("Brother HL",)
 
 
-def test_a_service_without_a_port_is_no_sighting():
-    assert correlate(services=[service("_printer._tcp", 0)]).observations == ()
+def test_a_service_without_a_port_is_no_port():
+    assert correlate(services=[service("_printer._tcp", 0)]).ports == {}
 
 
 def test_models_in_txt_records():
@@ -55,20 +60,20 @@ def test_models_in_txt_records():
 
 
 def test_labels_and_models_of_endpoints():
-    found = identify(
-        [service(ty="From TXT"), service("_http._tcp", 80)],
-        [
+    observed = correlate(
+        services=[service(ty="From TXT"), service("_http._tcp", 80)],
+        evidence=[
             Evidence("10.0.0.9", 631, make_model="From IPP", name="Own name"),
             Evidence("10.0.0.9", 80, title="Web page"),
             Evidence("10.0.0.9", 8080, title="Other page"),
         ],
     )
-    assert {(each.port, each.label, each.model) for each in found} == {
-        (631, "Kitchen", "From IPP"),
-        (80, "Kitchen", None),
-        (8080, "Other page", None),
+    assert {(each.port, each.labels[0], each.models[:1]) for each in observed.ports.values()} == {
+        (631, "Kitchen", ("From IPP",)),
+        (80, "Kitchen", ()),
+        (8080, "Other page", ()),
     }
-    assert Identification("10.0.0.9", 631, "Kitchen", "From IPP") in found
+    assert observed.ports["10.0.0.9", 631].labels == ("Kitchen", "Own name")
 
 
 def test_models_are_compared_without_what_drivers_add():
@@ -84,4 +89,19 @@ def test_words_of_reasons():
     assert state_words(("toner-low", "com.vendor-thing")) == ("low on toner", "com.vendor thing")
     assert listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
     assert (listed(["a"]), listed([])) == ("a", "")
-    assert endpoint("fd00::1", 631) == "[fd00::1]:631"
+
+
+def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
+    def at(*addresses: str) -> tuple[str, ...]:
+        return announced_addresses(MdnsService("x", "_ipp._tcp", "x.local", addresses, 631))
+
+    assert at("fe80::1", "10.0.0.1", "10.0.0.2") == ("10.0.0.1", "10.0.0.2")
+    assert at("fe80::1", "fd00::1") == ("fd00::1",)
+    assert at() == ()
+
+
+def test_the_rest_of_the_network_is_without_this_machine() -> None:
+    observed = correlate(scanned=[ScannedHost("10.0.0.9", open_ports=(80,))], services=[service()])
+    assert observed.without({"10.0.0.8"}) == observed
+    rest = observed.without({"10.0.0.9"})
+    assert (rest.hosts, rest.ports) == ({}, {})

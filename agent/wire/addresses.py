@@ -1,0 +1,31 @@
+"""``host:port`` as reports and the configuration write it, and which hosts are this machine."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+
+def split_host_port(text: str) -> tuple[str, str | None]:
+    """Split ``host:port`` or ``[v6]:port``; None without a colon, as of a bare IPv6 address."""
+    if text.startswith("["):
+        host, bracket, rest = text[1:].partition("]")
+        is_plain = bracket and ":" in host and rest[:1] in ("", ":")
+        return (host, rest[1:] if rest else None) if is_plain else (text, None)
+    host, colon, port = text.partition(":")
+    return (host, port) if colon and ":" not in port else (text, None)
+
+
+def join_host_port(host: str, port: int) -> str:
+    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a URL's host never leaves this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_loopback_url(url: str) -> bool:
+    return is_loopback(urlsplit(url).hostname or "")

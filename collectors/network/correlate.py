@@ -1,0 +1,213 @@
+"""What this machine, scan, mDNS and questions tell, joined once by host and by port. Pure.
+
+Printer matching, the list of endpoints and the list of hosts all read this one table.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from collectors.contract import HostSource
+from collectors.network.host.local_network import LocalNetwork
+from collectors.network.matching.identity import normal_uuid
+from collectors.network.observations import (
+    Evidence,
+    HostName,
+    HostObservation,
+    MdnsService,
+    Observations,
+    PortObservation,
+)
+from collectors.network.scan.scan import ScannedHost
+from collectors.shared.addresses import is_loopback
+
+PRINT_SERVICES = frozenset(
+    {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp", "_privet._tcp"}
+)
+_NO_MODELS = frozenset({"", "printer", "(printer)", "unknown"})
+_THIS_MACHINE_UNKNOWN = LocalNetwork()
+
+Key = tuple[str, int]  # an address and a port
+
+
+def correlate(
+    *,
+    local: LocalNetwork = _THIS_MACHINE_UNKNOWN,
+    scanned: Sequence[ScannedHost] = (),
+    services: Sequence[MdnsService] = (),
+    evidence: Sequence[Evidence] = (),
+    hostnames: Sequence[HostName] = (),
+    macs: Mapping[str, str] = MappingProxyType({}),
+    announcers: Mapping[str, str] = MappingProxyType({}),
+    scanned_networks: Sequence[str] = (),
+) -> Observations:
+    """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
+    ``announcers`` tells who announced an address. The first to be given is the first in the table.
+    """
+    join = _Join(local, scanned, macs)
+    join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
+    join.add_answers(evidence, hostnames)
+    return Observations(join.hosts(), join.ports(), announcers, tuple(scanned_networks))
+
+
+def announced_addresses(service: MdnsService) -> tuple[str, ...]:
+    """Return the addresses under which a service is listed: IPv4, else the best IPv6 one."""
+    if ipv4 := tuple(address for address in service.addresses if ":" not in address):
+        return ipv4
+    ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
+    return tuple(ranked[:1])
+
+
+def txt_model(service: MdnsService) -> str | None:
+    """Return the model a TXT record names, None without one (Bonjour Printing Specification)."""
+    txt = dict(service.txt)
+    maker, model = txt.get("usb_mfg", ""), txt.get("usb_mdl", "")
+    candidates = (
+        txt.get("ty", ""),
+        f"{maker} {model}".strip() if model else "",
+        txt.get("product", "").strip("()"),
+        txt.get("md", "") if service.type in _MODEL_IN_MD else "",
+        txt.get("model", "") if service.type in _MODEL_IN_MODEL else "",
+    )
+    return next((each for each in candidates if each.lower() not in _NO_MODELS), None)
+
+
+_MODEL_IN_MD = frozenset({"_googlecast._tcp", "_hap._tcp"})
+_MODEL_IN_MODEL = frozenset({"_airplay._tcp", "_device-info._tcp", "_raop._tcp"})
+
+
+def _without_borrowed_uuids(
+    services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
+) -> tuple[MdnsService, ...]:
+    """Leave out what others announce of an address where the UUID in it is that of a device that
+    gives it itself: no evidence of what is there."""
+    given = {each.uuid for each in evidence if each.address not in own}
+    given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
+    given.discard(None)
+    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given))
+
+
+def _uuid(service: MdnsService) -> str | None:
+    return normal_uuid(dict(service.txt).get("uuid"))
+
+
+class _Join:
+    """The findings of every source, by address and by port."""
+
+    def __init__(
+        self, local: LocalNetwork, scanned: Sequence[ScannedHost], macs: Mapping[str, str]
+    ) -> None:
+        self._scanned = {host.address: host for host in scanned}
+        self._macs = macs
+        self._services_of: defaultdict[str, list[MdnsService]] = defaultdict(list)
+        self._services_at: defaultdict[Key, list[MdnsService]] = defaultdict(list)
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
+        self._answered_names: dict[str, str] = {}
+        # The first interface with a gateway has the better route to it.
+        self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
+        self._own = {address: i for i in local.in_use for address in i.addresses}
+
+    def add_services(
+        self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
+    ) -> None:
+        """Add all that is listed, and what of it is evidence."""
+        for service in services:
+            for address in announced_addresses(service):
+                self._services_of[address].append(service)
+        for service in convincing:
+            for address in service.addresses:
+                self._names[address].append(service.hostname)
+                if service.port:
+                    self._services_at[address, service.port].append(service)
+
+    def add_answers(self, evidence: Sequence[Evidence], hostnames: Sequence[HostName]) -> None:
+        for each in evidence:
+            self._answers[each.address, each.port].append(each)
+        for name in hostnames:
+            self._names[name.address].append(name.hostname)
+            self._answered_names.setdefault(name.address, name.hostname)
+
+    def hosts(self) -> dict[str, HostObservation]:
+        own = (address for address in self._own if ":" not in address)
+        found = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
+        return {address: self._host(address) for address in found}
+
+    def ports(self) -> dict[Key, PortObservation]:
+        opened = ((host.address, n) for host in self._scanned.values() for n in host.open_ports)
+        keys = dict.fromkeys((*opened, *self._services_at, *self._answers))
+        return {key: self._port(*key) for key in keys}
+
+    def _host(self, address: str) -> HostObservation:
+        scanned, services = self._scanned.get(address), self._services_of.get(address, [])
+        own, route = self._own.get(address), self._routes.get(address)
+        mac_address = scanned.mac_address if scanned else None
+        if own is not None:
+            mac_address = own.interface.mac_address
+        return HostObservation(
+            address=address,
+            sources=tuple(self._sources(address)),
+            services=tuple(services),
+            scanned=scanned,
+            interface_name=_first(
+                own.interface.name if own else None,
+                scanned.interface_name if scanned else None,
+                *(service.interface_name for service in services),
+                route.interface.name if route else None,
+            ),
+            hostname=_first(
+                *(service.hostname for service in services if not service.is_hearsay),
+                self._answered_names.get(address),
+                *(service.hostname for service in services),
+            ),
+            mac_address=mac_address or (None if scanned else self._macs.get(address)),
+        )
+
+    def _sources(self, address: str) -> Iterator[HostSource]:
+        if address in self._own or is_loopback(address):
+            yield "local"
+        if address in self._routes:
+            yield "gateway"
+        if address in self._services_of:
+            yield "mdns"
+        if address in self._scanned:
+            yield "tcp"
+
+    def _port(self, address: str, port: int) -> PortObservation:
+        scanned, answers = self._scanned.get(address), self._answers.get((address, port), [])
+        services = self._services_at.get((address, port), [])
+        txts = [(service.type, dict(service.txt)) for service in services]
+        instances = [service.instance for service in services]
+        uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
+        states = [each for each in answers if each.state is not None or each.state_reasons]
+        if len(uuids) > 1:
+            states = []  # several printers behind one port
+        return PortObservation(
+            address=address,
+            port=port,
+            contact=scanned.contact(port) if scanned else None,
+            hostnames=_distinct(*self._names.get(address, ())),
+            instances=_distinct(*instances),
+            labels=_distinct(*instances, *(text for e in answers for text in (e.name, e.title))),
+            queues=_distinct(
+                *(txt.get("rp", "").strip("/") for kind, txt in txts if kind in PRINT_SERVICES)
+            ),
+            uuids=uuids,
+            answered_uuids=_distinct(*(each.uuid for each in answers)),
+            serials=_distinct(
+                *(txt.get("serial") or txt.get("usb_ser") for _, txt in txts),
+                *(each.serial for each in answers),
+            ),
+            models=_distinct(*(each.make_model for each in answers), *map(txt_model, services)),
+            is_announced=bool(services),
+            state=states[-1].state if states else None,
+            state_reasons=states[-1].state_reasons if states else (),
+        )
+
+
+def _distinct(*texts: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _first(*texts: str | None) -> str | None:
+    return next((text for text in texts if text), None)

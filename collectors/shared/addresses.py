@@ -1,0 +1,90 @@
+"""Addresses as both collectors read them: ``host:port``, loopback, what may be scanned."""
+
+import ipaddress
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
+
+from collectors.contract import InterfaceAddress
+
+Network = IPv4Network | IPv6Network
+
+OWN_RANGES = (
+    IPv4Network("10.0.0.0/8"),  # RFC 1918
+    IPv4Network("172.16.0.0/12"),
+    IPv4Network("192.168.0.0/16"),
+    IPv4Network("169.254.0.0/16"),  # RFC 3927
+)
+"""Where a network of this machine is scanned without being named."""
+
+SCANNABLE_RANGES = (
+    *OWN_RANGES,
+    IPv4Network("100.64.0.0/10"),  # RFC 6598
+    IPv4Network("127.0.0.0/8"),
+)
+"""Where a configured subnet may lie: the configuration refuses all others."""
+
+_UNIQUE_LOCAL = IPv6Network("fc00::/7")  # RFC 4193
+
+RAW_PRINT_PORTS = range(9100, 9117)
+PRINT_PORTS = (631, 9100, 515, *RAW_PRINT_PORTS[1:])
+"""Ports for printing, the most telling first."""
+
+_PORT_MAX = 65535
+
+
+def split_host_port(text: str) -> tuple[str | None, int | None]:
+    """Split ``host:port``, ``host``, ``[v6]:port`` or a bare IPv6 address; None for what is not
+    there or is no port."""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        return host or None, _port(rest.removeprefix(":"))
+    if text.count(":") != 1:
+        return text or None, None
+    host, _, port = text.partition(":")
+    return host or None, _port(port)
+
+
+def join_host_port(host: str, port: int | None) -> str:
+    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``, the host alone without a port."""
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port is None else f"{shown}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address or a host of a URL never leaves this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_private(address: str) -> bool:
+    """True for an IPv4 address in a private range, or IPv6 unique local or link-local."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv4Address):
+        return not parsed.is_loopback and any(parsed in known for known in SCANNABLE_RANGES)
+    return parsed.is_link_local or parsed in _UNIQUE_LOCAL
+
+
+def network_of(address: InterfaceAddress) -> Network:
+    """Return the network that an interface's address is in."""
+    return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Return the networks and single addresses among ``texts``, whatever else is left out."""
+    found: list[Network] = []
+    for text in texts:
+        try:
+            found.append(ipaddress.ip_network(text, strict=False))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _port(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_PORT_MAX))
+    return int(text) if is_number and 0 < int(text) <= _PORT_MAX else None

@@ -1,0 +1,52 @@
+"""Addresses as both collectors read them."""
+
+from collectors.shared.addresses import (
+    PRINT_PORTS,
+    is_loopback,
+    is_private,
+    join_host_port,
+    parse_networks,
+    split_host_port,
+)
+
+
+def test_configured_addresses_in_every_writing() -> None:
+    assert split_host_port("192.168.1.50:9100") == ("192.168.1.50", 9100)
+    assert split_host_port("192.168.1.50") == ("192.168.1.50", None)
+    assert split_host_port("[fd00::1]:631") == ("fd00::1", 631)
+    assert split_host_port("fd00::1") == ("fd00::1", None)
+    assert split_host_port("printer:99999") == ("printer", None)
+    assert split_host_port("printer:") == ("printer", None)
+    assert split_host_port("") == (None, None)
+
+
+def test_hosts_and_ports_are_joined_as_they_are_split() -> None:
+    assert join_host_port("fd00::1", 631) == "[fd00::1]:631"
+    assert join_host_port("10.0.0.9", 9100) == "10.0.0.9:9100"
+    assert join_host_port("fd00::1", None) == "[fd00::1]"
+
+
+def test_private_addresses() -> None:
+    private = ("10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.1.1", "fd00::1", "fe80::1")
+    public = ("8.8.8.8", "172.32.0.1", "192.0.2.1", "2001:db8::1", "localhost", "127.0.0.1")
+    assert all(map(is_private, private))
+    assert not any(map(is_private, public))
+
+
+def test_loopback_by_address_and_by_name() -> None:
+    assert all(map(is_loopback, ("localhost", "127.9.9.9", "::1")))
+    assert not any(map(is_loopback, ("", "10.0.0.1", "127.0.0.1.evil.example", "fe80::1%eth0")))
+
+
+def test_what_is_no_network_is_left_out() -> None:
+    texts = ("10.0.0.0/24", "x", "192.168.1.20", "fd00::/8")
+    assert [str(each) for each in parse_networks(texts)] == [
+        "10.0.0.0/24",
+        "192.168.1.20/32",
+        "fd00::/8",
+    ]
+
+
+def test_the_most_telling_print_port_comes_first_and_each_once() -> None:
+    assert PRINT_PORTS[:3] == (631, 9100, 515)
+    assert sorted(PRINT_PORTS) == [515, 631, *range(9100, 9117)]
