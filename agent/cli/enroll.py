@@ -24,7 +24,6 @@ from agent.config.model import Config
 from agent.device_setup import device_at_start
 from agent.errors import ServiceError, StateError
 from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import DirectCaller
 from agent.tasks.session.enrollment import Place, explain, sign_up
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
@@ -97,7 +96,7 @@ async def _bind(
     place = Place(config.service.location_id, capabilities_of(config), config.enrollment)
     key = identity.load_or_create()
     try:
-        bound = await sign_up(place, key, record.legacy_install_id, client, DirectCaller())
+        bound = await sign_up(place, key, record.legacy_install_id, client)
     except ServiceError as error:
         raise ServiceError(f"not enrolled: {explain(error)}") from None
     finally:
