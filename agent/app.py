@@ -29,7 +29,6 @@ from agent.adapters.storage.status_file import (
     ProblemStatus,
     StatusFile,
 )
-from agent.config.capabilities import capabilities_of
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import Loaded
 from agent.config.model import Config, LocalConfig
@@ -49,7 +48,7 @@ from agent.tasks.schedule import Scheduler
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.session.enrollment import Enrollment, Place
+from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
@@ -157,9 +156,7 @@ class App:
         self._enrollment = Enrollment(
             self._session,
             self.binding_state,
-            place=Place(
-                service.location_id, capabilities_of(self._config), self._config.enrollment
-            ),
+            config=self._config,
             identity=self._identity,
             health=self.health,
             clock=runtime.clock,
@@ -298,7 +295,6 @@ class App:
                 binding_state=self.binding_state,
                 health=self.health,
                 clock=self._runtime.clock,
-                capabilities=capabilities_of(self._config),
                 on_activity=self._note_activity,
                 agent_facts=self._agent_facts,
                 collector_command=self._runtime.collector_command,

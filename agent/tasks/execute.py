@@ -100,7 +100,7 @@ class Executor:
             if kind is not None:
                 await self._run_kind(kind)
             else:
-                await self._work.wait(wait_s)
+                await self._work.wait_at_most(wait_s)
 
     # ------------------------------------------------------------------ what comes next
 

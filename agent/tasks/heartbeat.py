@@ -25,13 +25,11 @@ class Heartbeat:
             return
         try:
             reply = await self._session.heartbeat()
-        except Refused as error:
-            # If it is revoked, `current` says so, and that is what is shown.
+        except (Refused, BodyRejected, BodyTooLarge) as error:
             self._health.set("heartbeat-rejected", str(error))
-            self._session.request_recheck()
-            return
-        except (BodyRejected, BodyTooLarge) as error:
-            self._health.set("heartbeat-rejected", str(error))
+            if isinstance(error, Refused):
+                # If it is revoked, `current` says so, and that is what is shown.
+                self._session.request_recheck()
             return
         self._health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at

@@ -32,6 +32,7 @@ from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
+from agent.tasks.wakeup import Wakeup
 from agent.wire.device_operations import Command
 
 log = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ class Receiver:
         self._short_streams = 0
         self._rejections = 0
         self._breaks = 0
-        self._renew = asyncio.Event()
+        self._renew = Wakeup(clock)
         self.now_by: Way | None = None
         self.received = 0
         self.unreadable = 0
@@ -161,16 +162,15 @@ class Receiver:
         """Take frames until they end; a stream of a binding that is lost, or old, is left."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
-        old = asyncio.create_task(self._clock.sleep(STREAM_RENEWED_AFTER_S))
-        renew = asyncio.create_task(self._renew.wait())
+        renew = asyncio.create_task(self._renew.wait_at_most(STREAM_RENEWED_AFTER_S))
         try:
-            await asyncio.wait((taking, loss, old, renew), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((taking, loss, renew), return_when=asyncio.FIRST_COMPLETED)
             if taking.done():
                 taking.result()
         finally:
-            for task in (taking, old, renew):
-                task.cancel()
-            await asyncio.wait((taking, old, renew))
+            taking.cancel()
+            renew.cancel()
+            await asyncio.wait((taking, renew))
 
     async def _take_frames(self, answer: CommandStream) -> None:
         most = self.unreadable + UNREADABLE_MAX

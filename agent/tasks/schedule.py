@@ -6,7 +6,7 @@ Jobs are made anew at each start; what must survive is in the journal and the ou
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
@@ -41,12 +41,8 @@ class Scheduler:
             IntervalTrigger(seconds=interval_s, jitter=interval_s * JITTER_FRACTION),
             id=HEARTBEAT,
         )
-        crontabs: tuple[tuple[Kind, str], ...] = (
-            ("network", schedule.network),
-            ("application", schedule.application),
-        )
-        for kind, crontab in crontabs:
-            if crontab:
+        for kind in get_args(Kind):
+            if crontab := getattr(schedule, kind):
                 trigger = CronTrigger.from_crontab(crontab)
                 trigger.jitter = CRON_JITTER_S
                 self._scheduler.add_job(

@@ -303,7 +303,7 @@ class CircuitBreaker:
                     return
                 left = min(left, KEY_CHECK_S)
             self._retry_now.clear()
-            await self._retry_now.wait(left)
+            await self._retry_now.wait_at_most(left)
 
     def _present_key(self) -> str | None:
         try:

@@ -6,6 +6,7 @@ BodyTooLarge where that is the answer. The service's own clock decides what has 
 """
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Final
@@ -179,17 +180,15 @@ class DeviceSession:
 
     async def open_commands(self, connection: AsyncExitStack, *, stream: bool) -> CommandStream:
         """Ask once for commands; ``connection`` closes the answer. Raises every ServiceError."""
-        return await self._breaker.once(
-            "onCommands as a stream" if stream else "onCommands",
-            lambda: self._open_commands(connection, stream=stream),
-        )
 
-    async def _open_commands(self, connection: AsyncExitStack, *, stream: bool) -> CommandStream:
-        # While the service answers others, a silent one may be holding a long poll; after an
-        # outage silence is the outage, and everybody waits behind this call.
-        patience_s = LONG_POLL_S if self.is_reachable else None
-        answer = self._client.commands(stream=stream, patience_s=patience_s)
-        return await connection.enter_async_context(answer)
+        def ask() -> Awaitable[CommandStream]:
+            # While the service answers others, a silent one may be holding a long poll; after an
+            # outage silence is the outage, and everybody waits behind this call.
+            patience_s = LONG_POLL_S if self.is_reachable else None
+            answer = self._client.commands(stream=stream, patience_s=patience_s)
+            return connection.enter_async_context(answer)
+
+        return await self._breaker.once("onCommands as a stream" if stream else "onCommands", ask)
 
     def give_up_stream(self) -> float:
         """Forget that streams failed; return how long the service wants none asked for, in s."""

@@ -4,7 +4,6 @@ An identity is never dropped because the service says no; the same key tries aga
 """
 
 import logging
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -13,7 +12,8 @@ from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
-from agent.config.model import Enrollment as EnrollmentConfig
+from agent.config.capabilities import capabilities_of
+from agent.config.model import Config
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
 from agent.rules import retry
 from agent.rules.binding import Verdict, identity_too_long, judge
@@ -28,22 +28,13 @@ READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_r
 FORBIDDEN: Final = 403
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where this device is to be bound."""
-
-    location_id: str
-    capabilities: tuple[str, ...]
-    config: EnrollmentConfig
-
-
 class Enrollment:
     def __init__(
         self,
         session: DeviceSession,
         binding_state: BindingState,
         *,
-        place: Place,
+        config: Config,
         identity: Identity,
         health: HealthBoard,
         clock: Clock,
@@ -51,7 +42,7 @@ class Enrollment:
     ) -> None:
         self._session = session
         self._binding_state = binding_state
-        self._place = place
+        self._config = config
         self._identity = identity
         self._health = health
         self._clock = clock
@@ -89,7 +80,7 @@ class Enrollment:
                 "the service has bound this device anew: binding %s", current.binding_id,
                 extra={"binding_id": current.binding_id},
             )  # fmt: skip
-            self._binding_state.adopt(current, self._place.location_id)
+            self._binding_state.adopt(current, self._config.service.location_id)
         elif verdict is Verdict.KEEP:
             self._binding_state.confirm()
         elif verdict is Verdict.SHARED:
@@ -137,7 +128,7 @@ class Enrollment:
         while self._binding_state.is_revoked:
             attempt += 1
             await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
-            if self._place.config.on_revoked == "reenroll":
+            if self._config.enrollment.on_revoked == "reenroll":
                 await self._enroll_until_bound()
             else:
                 await self._confirm(needs_recheck=True)
@@ -164,17 +155,20 @@ class Enrollment:
     async def enroll_once(self) -> EnrollmentRecord:
         """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
         record = await sign_up(
-            self._place,
+            self._config,
             self._identity.load_or_create(),
             self._binding_state.record.legacy_install_id,
             self._session,
         )
-        self._binding_state.adopt(record, self._place.location_id)
+        self._binding_state.adopt(record, self._config.service.location_id)
         return record
 
 
 async def sign_up(
-    place: Place, key: SigningKey, legacy_install_id: str, service: DeviceSession | ServiceClient
+    config: Config,
+    key: SigningKey,
+    legacy_install_id: str,
+    service: DeviceSession | ServiceClient,
 ) -> EnrollmentRecord:
     """Take a challenge, sign it, return the enrollment. Raises ServiceError.
 
@@ -184,14 +178,14 @@ async def sign_up(
         instance_id=key.instance_id,
         public_key=key.public_key,
         platform=service_platform(),
-        location_id=place.location_id,
+        location_id=config.service.location_id,
         legacy_install_id=legacy_install_id,
         app_version=__version__,
-        capabilities=place.capabilities,
+        capabilities=capabilities_of(config),
     )
     challenge = await service.challenge(request)
-    config = place.config
-    signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
+    encoding = config.enrollment
+    signature = key.sign(challenge.nonce, encoding.nonce_encoding, encoding.signature_encoding)
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
     record = await service.enroll(answer)
     if record.instance_id != key.instance_id:

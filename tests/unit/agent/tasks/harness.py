@@ -15,8 +15,7 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.config.credential import ApiKeySource
-from agent.config.model import Commands, Limits
-from agent.config.model import Enrollment as EnrollmentConfig
+from agent.config.model import Limits
 from agent.rules.lifecycle import Event
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
@@ -25,13 +24,12 @@ from agent.tasks.receive import Receiver
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.session.enrollment import Enrollment, Place
+from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.submit import Submitter
-from agent.wire.codec import validate
 from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.fake_service_client import FakeServiceClient
-from tests.unit.agent.samples import BASE_URL, command, record
+from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class Harness:
@@ -46,6 +44,7 @@ class Harness:
         limits: Limits | None = None,
         delivery: str = "auto",
     ) -> None:
+        settings = config(enrollment={"on_revoked": on_revoked}, commands={"delivery": delivery})
         self.clock = FakeClock()
         self.state = StateDirectory(path)
         self.state.prepare()
@@ -71,11 +70,7 @@ class Harness:
         self.enrollment = Enrollment(
             self.session,
             self.binding_state,
-            place=Place(
-                "loc-0001",
-                ("network",),
-                validate({"on_revoked": on_revoked}, EnrollmentConfig),
-            ),
+            config=settings,
             identity=self.identity,
             health=self.health,
             clock=self.clock,
@@ -90,7 +85,7 @@ class Harness:
             self.session, self.journal, self.clock, wake_executor=self._wake_executor
         )
         self.receiver = Receiver(
-            validate({"delivery": delivery}, Commands),
+            settings.commands,
             self.session,
             acknowledger=self.acknowledger,
             journal=self.journal,

@@ -9,7 +9,7 @@ from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError,
 from agent.rules import retry
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
-from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
+from tests.unit.agent.samples import BINDING, OTHER_BINDING, config, record
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 NO = Refused(403, None, "no (status 403)")
@@ -44,7 +44,7 @@ async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
 
 async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
     await sign_up(
-        stranger.enrollment._place,
+        stranger.enrollment._config,
         key := stranger.identity.load_or_create(),
         "install-1",
         stranger.client,
@@ -123,8 +123,7 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with harness(tmp_path, bound=False) as home:
-        odd = home.enrollment._place.config.model_copy(update={"nonce_encoding": "hex"})
-        object.__setattr__(home.enrollment._place, "config", odd)
+        home.enrollment._config = config(enrollment={"nonce_encoding": "hex"})
         home.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
@@ -341,7 +340,7 @@ async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
 
     with pytest.raises(CredentialRefused):
         await sign_up(
-            stranger.enrollment._place,
+            stranger.enrollment._config,
             stranger.identity.load_or_create(),
             "install-1",
             stranger.client,
@@ -353,7 +352,7 @@ async def test_the_command_line_asks_once(stranger: Harness) -> None:
     key = stranger.identity.load_or_create()
 
     async def ask() -> EnrollmentRecord:
-        return await sign_up(stranger.enrollment._place, key, "install-1", stranger.client)
+        return await sign_up(stranger.enrollment._config, key, "install-1", stranger.client)
 
     with pytest.raises(Unavailable):
         await ask()
