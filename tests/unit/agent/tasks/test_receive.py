@@ -127,7 +127,7 @@ async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: 
     assert len(home.client.named("acknowledge")) == 10
 
 
-async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: Harness) -> None:
+async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: Harness) -> None:
     home.requested(*SUBMITTED)
     home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):

@@ -1,4 +1,4 @@
-"""The heartbeat, the standing and the health board."""
+"""The heartbeat, the binding state and the health board."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ async def test_an_outage_delays_the_beat(home: Harness) -> None:
     assert home.heartbeat.last_at is not None
 
 
-async def test_a_refused_beat_raises_a_doubt(home: Harness) -> None:
+async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
     home.client.always["heartbeat"] = Refused(404, None, "unknown binding")
     async with running(home.enrollment.run):
         await settle()
@@ -82,7 +82,7 @@ async def test_a_wrong_clock_is_said(home: Harness, minutes: float, words: str |
     assert home.codes() == set()
 
 
-# --------------------------------------------------------------- standing
+# --------------------------------------------------------------- binding state
 
 
 async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:

@@ -239,11 +239,11 @@ async def test_a_refused_current_at_start_is_no_verdict(home: Harness, error: Se
     assert home.codes() == set()
 
 
-# --------------------------------------------------------------- in doubt
+# --------------------------------------------------------------- after a refusal
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_in_doubt_is_a_revocation(
+async def test_a_refused_current_in_a_recheck_is_a_revocation(
     home: Harness, error: ServiceError
 ) -> None:
     home.client.always.update(current=error, heartbeat=NO)
@@ -258,7 +258,7 @@ async def test_a_refused_current_in_doubt_is_a_revocation(
     assert home.codes() == set()
 
 
-async def test_a_doubt_without_ground_changes_nothing(home: Harness) -> None:
+async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         await home.session.recheck_binding()
@@ -269,8 +269,8 @@ async def test_a_doubt_without_ground_changes_nothing(home: Harness) -> None:
     assert home.clock.slept == []
 
 
-async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: Harness) -> None:
-    """A `current` under way when the doubt came up may be older than what raised it."""
+async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
+    """A `current` under way when the recheck is wanted may be older than what made it needed."""
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()
@@ -282,7 +282,7 @@ async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: Harness) ->
         assert home.binding_state.is_revoked
 
 
-async def test_a_doubt_during_the_revocation_is_settled_at_once(home: Harness) -> None:
+async def test_a_recheck_during_the_revocation_ends_at_once(home: Harness) -> None:
     home.client.always["current"] = None
     async with running(home.enrollment.run):
         await until(lambda: home.binding_state.is_revoked)
