@@ -221,16 +221,14 @@ class CircuitBreaker:
         # Each kind of trouble grows its own waits: the first 401 after a long outage is the first.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.was_refused else 1
         breaker.was_refused = is_refused
-        breaker.is_wait_named = False
-        code = "credential-refused" if isinstance(error, CredentialRefused) else error.cause
+        retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
+        breaker.is_wait_named = retry_after_s is not None
         if isinstance(error, CredentialRefused):
-            delay_s = retry.CREDENTIAL.delay_s(breaker.tries, self._rng)
+            code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self._rng)
             breaker.refused_key = self._present_key()
-        elif isinstance(error, Throttled):
-            breaker.is_wait_named = error.retry_after_s is not None
-            delay_s = retry.throttled_delay_s(error.retry_after_s, breaker.tries, self._rng)
         else:
-            delay_s = retry.UNAVAILABLE.delay_s(breaker.tries, self._rng)
+            code = error.cause
+            delay_s = retry.throttled_delay_s(retry_after_s, breaker.tries, self._rng)
         breaker.retry_at = self._clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
@@ -262,22 +260,18 @@ class CircuitBreaker:
         own.is_wait_named = False
         own.refused_key = None
         self._say(own, None)
-        self._judge_parts()
 
     # ------------------------------------------------------------------ what is said of it
 
     def _say(self, breaker: _Breaker, code: str | None, detail: str = "") -> None:
         """Say what opened ``breaker``, and no longer what had, unless another was opened by it."""
         before, breaker.code = breaker.code, code
-        if before is not None and before != code and not self._is_said(before):
+        if before is not None and before not in {
+            each.code for each in (self._shared, *self._of.values())
+        }:
             self._health.clear({before})
         if code is not None:
             self._health.set(code, detail)
-
-    def _is_said(self, code: str) -> bool:
-        return any(breaker.code == code for breaker in (self._shared, *self._of.values()))
-
-    def _judge_parts(self) -> None:
         if not any(b.code and b.failures >= ALONE_WORTH_SAYING for b in self._of.values()):
             self._health.clear({"partly-failing"})
 
@@ -292,7 +286,6 @@ class CircuitBreaker:
             own.callers -= 1
             if not own.callers:
                 self._say(own, None)
-                self._judge_parts()
 
     # ------------------------------------------------------------------ waits
 
