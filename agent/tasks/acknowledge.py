@@ -44,7 +44,7 @@ class Acknowledger:
     def wake(self) -> None:
         self._work.set()
 
-    def tell_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
+    def acknowledge_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
         """Acknowledge a request once more that the service has lost; it is not run again."""
         self._again[entry.request_id] = (entry, status)
         if len(self._again) > AGAIN_MAX:
@@ -67,13 +67,13 @@ class Acknowledger:
                     )  # fmt: skip
                     put_off += 1
             self._wake_executor()
-            await self._tell_all_again()
+            await self._acknowledge_all_again()
             if put_off:
                 await self._clock.sleep(PUT_OFF_S)
             else:
                 await self._work.wait()
 
-    async def _tell_all_again(self) -> None:
+    async def _acknowledge_all_again(self) -> None:
         while self._again:
             _, (entry, status) = self._again.popitem(last=False)
             try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
-RUNNING_TOLD_WITHIN_S: Final = 10.0
+START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
 """A collection does not wait longer for the service to hear of its start."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
 """A collection that is not the first waits so long for more requests to be acknowledged."""
@@ -178,19 +178,19 @@ class Executor:
         running = self._journal.move_all(fresh, Event.STARTED, self._clock.now())
         refused: set[Entry] = set()
         try:
-            await self._tell_all_running(running, refused)
+            await self._acknowledge_start(running, refused)
         except asyncio.CancelledError:
             self._stop(entry for entry in running if entry not in refused)
             raise
         return tuple(entry for entry in running if entry not in refused)
 
-    async def _tell_all_running(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
+    async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
         """Acknowledge the start; a silent service does not keep the collection waiting.
 
         Those that cannot be told now are told before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, Unavailable, CredentialRefused):
-            async with asyncio.timeout(RUNNING_TOLD_WITHIN_S):
+            async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
                 for entry in entries:
                     refusal = await self._session.acknowledge(entry, "running")
                     if refusal is None:

@@ -1,4 +1,4 @@
-"""Tells the service, period after period, that this device lives."""
+"""Heartbeats: tells the service that this device is alive."""
 
 import logging
 from datetime import datetime
@@ -9,7 +9,7 @@ from agent.tasks.session.device_session import DeviceSession
 
 log = logging.getLogger(__name__)
 
-SKEW_WORTH_SAYING_S = 120.0
+SKEW_SHOWN_FROM_S = 120.0
 
 
 class Heartbeat:
@@ -37,7 +37,7 @@ class Heartbeat:
 
     def _judge_clock(self, seconds: float) -> None:
         """``seconds``: how far the service's clock is ahead of this machine's."""
-        if abs(seconds) < SKEW_WORTH_SAYING_S:
+        if abs(seconds) < SKEW_SHOWN_FROM_S:
             self._health.clear({"clock-skew"})
             return
         direction = "behind" if seconds > 0 else "ahead of"

@@ -55,10 +55,10 @@ UNREADABLE_MAX: Final = 50
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Between two questions that are refused, where the period of polling is shorter."""
-BREAKS_WORTH_SAYING: Final = 3
+BREAKS_SHOWN_FROM: Final = 3
 WAITING_MAX: Final = 1000
 """Requests that wait to be run; more are left with the service until there is room."""
-TOLD_AGAIN_AFTER_S: Final = 60.0
+ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
 """A request that is delivered again and again is acknowledged again once in this time."""
 
 
@@ -82,7 +82,7 @@ class Receiver:
         self._health = health
         self._clock = clock
         self._rng = rng
-        self._told_again_at: OrderedDict[UUID, float] = OrderedDict()
+        self._acknowledged_again_at: OrderedDict[UUID, float] = OrderedDict()
         self._stream_refusals = 0
         self._stream_not_before = 0.0
         self._short_streams = 0
@@ -214,7 +214,7 @@ class Receiver:
     def _note_break(self, error: Unavailable) -> None:
         log.info("the answer to onCommands broke: %s", error)
         self._breaks += 1
-        if self._breaks >= BREAKS_WORTH_SAYING:
+        if self._breaks >= BREAKS_SHOWN_FROM:
             self._health.set("stream-broken", str(error))
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
@@ -264,22 +264,23 @@ class Receiver:
         """A known request is never run again, but acknowledged where the service has lost it."""
         log.info("request %s came again", entry.request_id, extra={"request_id": entry.request_id})
         status = acknowledgement_owed(entry.state, command.status)
-        if status is None or not self._may_tell_again(entry.request_id):
+        if status is None or not self._may_acknowledge_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
             self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
         else:
-            self._acknowledger.tell_again(entry, status)
+            self._acknowledger.acknowledge_again(entry, status)
 
-    def _may_tell_again(self, request_id: UUID) -> bool:
+    def _may_acknowledge_again(self, request_id: UUID) -> bool:
         """Tell whether it is long enough ago that this request was acknowledged again."""
         now = self._clock.monotonic()
-        if now - self._told_again_at.get(request_id, -TOLD_AGAIN_AFTER_S) < TOLD_AGAIN_AFTER_S:
+        before = self._acknowledged_again_at.get(request_id)
+        if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
             return False
-        self._told_again_at[request_id] = now
-        self._told_again_at.move_to_end(request_id)
-        if len(self._told_again_at) > WAITING_MAX:
-            self._told_again_at.popitem(last=False)
+        self._acknowledged_again_at[request_id] = now
+        self._acknowledged_again_at.move_to_end(request_id)
+        if len(self._acknowledged_again_at) > WAITING_MAX:
+            self._acknowledged_again_at.popitem(last=False)
         return True
 
     def _has_room(self) -> bool:

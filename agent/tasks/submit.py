@@ -121,7 +121,7 @@ class Submitter:
         """Send a report; return whether the service took it."""
         about = {"report_id": item.report_id}
         try:
-            await self._see_that_running_is_known(item)
+            await self._acknowledge_running(item)
             reply = await self._session.submit(item)
         except BodyTooLarge as error:
             self._shrink(item, str(error))
@@ -138,7 +138,7 @@ class Submitter:
             return True
         return False
 
-    async def _see_that_running_is_known(self, item: Item) -> None:
+    async def _acknowledge_running(self, item: Item) -> None:
         """A request must be known to run before it ends: say it now if it could not be said."""
         entry = None if item.request_id is None else self._journal.get(item.request_id)
         if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:

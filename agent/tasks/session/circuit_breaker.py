@@ -45,7 +45,7 @@ Operation = Literal[
 
 KEY_CHECK_S: Final = 5.0
 """How often a refused key's file is looked at for another key."""
-ALONE_WORTH_SAYING: Final = 3
+PARTLY_FAILING_FROM: Final = 3
 """An operation that fails so often while others are answered is said to be in trouble."""
 
 WITHOUT_CONTACT: Final = frozenset(
@@ -60,10 +60,10 @@ class _Breaker:
 
     failures: int = 0
     tries: int = 0
-    was_refused: bool = False
+    is_key_refused: bool = False
     generation: int = 0
     retry_at: float = 0.0
-    is_wait_named: bool = False
+    has_retry_after: bool = False
     refused_key: str | None = None
     code: str | None = None
     callers: int = 0
@@ -137,7 +137,7 @@ class CircuitBreaker:
     def retry_now(self) -> None:
         """Try now: the machine slept, or its clock was set, and the network may be another."""
         for breaker in (self._shared, *self._of.values()):
-            if not breaker.is_wait_named:
+            if not breaker.has_retry_after:
                 breaker.retry_at = self._clock.monotonic()
         self._retry_now.set()
 
@@ -199,7 +199,7 @@ class CircuitBreaker:
             own.answers_before = self._answers
         if has_contact or self._fails_alone(own):
             self._open(own, error, operation)
-            if own.failures >= ALONE_WORTH_SAYING and self._answers > own.answers_before:
+            if own.failures >= PARTLY_FAILING_FROM and self._answers > own.answers_before:
                 self._health.set("partly-failing", f"{operation}: {error}")
         else:
             own.failures += 1
@@ -219,10 +219,10 @@ class CircuitBreaker:
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
         # Each kind of trouble grows its own waits: the first 401 after a long outage is the first.
-        breaker.tries = breaker.tries + 1 if is_refused is breaker.was_refused else 1
-        breaker.was_refused = is_refused
+        breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
+        breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
-        breaker.is_wait_named = retry_after_s is not None
+        breaker.has_retry_after = retry_after_s is not None
         if isinstance(error, CredentialRefused):
             code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self._rng)
             breaker.refused_key = self._present_key()
@@ -257,7 +257,7 @@ class CircuitBreaker:
         """Close the breaker of ``operation``, and say nothing more of it."""
         own = self._of[operation]
         own.failures = own.tries = 0
-        own.is_wait_named = False
+        own.has_retry_after = False
         own.refused_key = None
         self._say(own, None)
 
@@ -272,7 +272,7 @@ class CircuitBreaker:
             self._health.clear({before})
         if code is not None:
             self._health.set(code, detail)
-        if not any(b.code and b.failures >= ALONE_WORTH_SAYING for b in self._of.values()):
+        if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._of.values()):
             self._health.clear({"partly-failing"})
 
     @contextlib.contextmanager
@@ -291,7 +291,7 @@ class CircuitBreaker:
 
     async def _wait_for(self, breaker: _Breaker) -> None:
         while not breaker.is_closed and (left := breaker.retry_at - self._clock.monotonic()) > 0:
-            if breaker.was_refused:
+            if breaker.is_key_refused:
                 if self._present_key() != breaker.refused_key:
                     return
                 left = min(left, KEY_CHECK_S)

@@ -59,7 +59,7 @@ class Enrollment:
         while True:
             if self._binding_state.is_revoked:
                 self._session.note_rechecked()
-                await self._wait_out_the_revocation()
+                await self._wait_while_revoked()
             await self._session.wait_for_recheck()
             await self._confirm(needs_recheck=True)
 
@@ -71,7 +71,7 @@ class Enrollment:
         try:
             current = await self._session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
-            await self._go_by_the_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
+            await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
@@ -86,13 +86,13 @@ class Enrollment:
         elif verdict is Verdict.SHARED:
             self.current_of_others += 1
             why = "and `current` answers with another device of the same API key"
-            await self._go_by_the_heartbeat(why, needs_recheck=needs_recheck)
+            await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
             self._revoked("the service knows no binding of this device")
-        self._note_what_holds()
+        self._show_binding()
 
-    async def _go_by_the_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
+    async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
         """`current` says nothing of this device: whether its heartbeat is taken decides.
 
         A single request that is refused, where many devices share a key, is no revocation.
@@ -106,9 +106,9 @@ class Enrollment:
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service does not take heartbeats: %s", error)
         self._binding_state.confirm()
-        self._note_what_holds()
+        self._show_binding()
 
-    def _note_what_holds(self) -> None:
+    def _show_binding(self) -> None:
         """Say what is to be said of a binding that is confirmed, or was just lost."""
         if not self._binding_state.is_bound or self._binding_state.binding is None:
             return
@@ -122,7 +122,7 @@ class Enrollment:
         self._binding_state.revoke()
         self._health.set("revoked", why)
 
-    async def _wait_out_the_revocation(self) -> None:
+    async def _wait_while_revoked(self) -> None:
         """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
         attempt = 0
         while self._binding_state.is_revoked:
@@ -149,7 +149,7 @@ class Enrollment:
                 "enrolled as %s, binding %s", record.instance_id, record.binding_id,
                 extra={"binding_id": record.binding_id},
             )  # fmt: skip
-            self._note_what_holds()
+            self._show_binding()
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
