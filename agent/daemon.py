@@ -19,10 +19,10 @@ from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.http_client import check_service
 from agent.adapters.notify import Notifier
+from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.visibility import require_sight
-from agent.adapters.terminal import Hangup
+from agent.adapters.storage.visibility import require_visible
 from agent.app import App, Runtime
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import Loaded, load
@@ -68,7 +68,7 @@ async def run(
     path: Path | None,
     *,
     foreground: bool,
-    hangup: Hangup = "reload",
+    hangup: SighupAction = "reload",
     collector_command: Callable[[str], Sequence[str]] | None = None,
     notifier: Notifier | None = None,
 ) -> None:
@@ -82,7 +82,7 @@ async def run(
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
     state = StateDirectory(loaded.state_dir)
-    require_sight(state.path)
+    require_visible(state.path)
     kept_key = _stepped_down(state, loaded)
     os.umask(0o077)
     state.prepare()
@@ -253,7 +253,7 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
 
 
 @contextlib.contextmanager
-def _signals(signals: asyncio.Queue[Signal], hangup: Hangup) -> Iterator[None]:
+def _signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
     """Turn SIGTERM, SIGINT and SIGHUP into wishes while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}

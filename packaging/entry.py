@@ -24,12 +24,6 @@ def main() -> int:
         from agent.adapters.service_manager.windows.host import main as host
 
         return host()
-    if word == "demo":
-        sys.stderr.write(
-            "venue-agent: the demo needs the reference service, which is not part of the package:"
-            " pip install 'venue-agent[controlplane]'\n"
-        )
-        return 1
     from agent.cli.main import main as cli
 
     return cli()

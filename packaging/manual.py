@@ -106,7 +106,7 @@ def bash_completion() -> str:
         "_venue_agent() {",
         '    local current="${COMP_WORDS[COMP_CWORD]}" words',
         '    case "${COMP_WORDS[COMP_CWORD-1]}" in',
-        "        --config|--html|--bundle|--api-key-file|--dir)",
+        "        --config|--html|--bundle|--api-key-file)",
         '            COMPREPLY=($(compgen -f -- "$current")); return ;;',
         "    esac",
         '    case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',

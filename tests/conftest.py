@@ -1,14 +1,11 @@
-"""What holds for every test: no address but loopback, no thread left behind, calm for who asks."""
+"""What holds for every test: no address but loopback, no thread left behind."""
 
 import gc
 import ipaddress
 import logging
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,39 +13,12 @@ from hypothesis import HealthCheck, settings
 
 from agent.redaction.known import forget
 from tests import prerequisites
-from tests.exclusive import SharedLock
 
 # How long an example takes is the machine's affair: tests that measure time do it by themselves.
 settings.register_profile(
     "house", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 )
 settings.load_profile("house")
-
-_room = pytest.StashKey[SharedLock]()
-_place = pytest.StashKey[Path]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Enter what `pytest_configure_node` has made, in a worker of pytest-xdist."""
-    worker: dict[str, str] | None = getattr(config, "workerinput", None)
-    if worker is not None:
-        config.stash[_room] = SharedLock(Path(worker["room"]))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Give every worker of pytest-xdist the same place."""
-    stash = node.config.stash
-    if _place not in stash:
-        stash[_place] = Path(tempfile.mkdtemp(prefix="venue-agent-tests-"))
-    node.workerinput["room"] = str(stash[_place])
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if (room := config.stash.get(_room, None)) is not None:
-        room.close()
-    if (place := config.stash.get(_place, None)) is not None:
-        shutil.rmtree(place)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -72,24 +42,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(str(reason))
         except prerequisites.Lost as reason:
             pytest.fail(str(reason), pytrace=False)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those who want to be alone come last, so that they keep no worker waiting."""
-    items.sort(key=_is_exclusive)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    room = item.config.stash.get(_room, None)
-    if room is None:
-        return (yield)
-    with room.entered(alone=_is_exclusive(item)):
-        return (yield)
-
-
-def _is_exclusive(item: pytest.Item) -> bool:
-    return item.get_closest_marker("exclusive") is not None
 
 
 _SOCKET_EVENTS = {"socket.connect", "socket.sendto"}

@@ -15,7 +15,7 @@ from typing import Final
 import httpx2
 
 from agent import __version__
-from agent.adapters.pace import Pace
+from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.model import Service, is_loopback_url
 from agent.errors import ConfigError, Unavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
@@ -79,26 +79,26 @@ def stream_timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE, read=STREAM_SILENCE_S)
 
 
-class _PacedBytes(httpx2.AsyncByteStream):
-    """The bytes of a response, no faster than ``pace`` allows."""
+class _RateLimitedBytes(httpx2.AsyncByteStream):
+    """The bytes of a response, no faster than ``limit`` allows."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, pace: Pace) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, limit: ReadRateLimit) -> None:
         self._stream = stream
-        self._pace = pace
+        self._limit = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            await self._pace.spend(len(chunk))
+            await self._limit.acquire(len(chunk))
             yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def paced(response: Response, pace: Pace) -> Response:
-    """Have ``response`` read no faster than ``pace`` allows."""
+def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
+    """Have ``response`` read no faster than ``limit`` allows."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _PacedBytes(response.stream, pace)
+        response.stream = _RateLimitedBytes(response.stream, limit)
     return response
 
 

@@ -20,11 +20,11 @@ from agent.adapters.http_client import (
     body_of,
     client_for,
     lines_of,
-    paced,
+    rate_limited,
     server_sent,
     stream_timeout,
 )
-from agent.adapters.pace import Pace
+from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
 from agent.errors import Unavailable
@@ -83,7 +83,7 @@ class ServiceClient:
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
         self._client = client_for(service)
-        self._pace = Pace(clock)
+        self._read_limit = ReadRateLimit(clock)
 
     @property
     def skew(self) -> ClockSkew:
@@ -148,9 +148,9 @@ class ServiceClient:
             failpoints.after(Failpoint.COMMANDS_OPENED)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                yield CommandStream(True, server_sent(paced(response, self._pace)))
+                yield CommandStream(True, server_sent(rate_limited(response, self._read_limit)))
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(True, lines_of(paced(response, self._pace)))
+                yield CommandStream(True, lines_of(rate_limited(response, self._read_limit)))
             else:
                 yield CommandStream(False, self._single(response))
 

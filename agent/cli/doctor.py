@@ -15,14 +15,14 @@ from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.config.rights import as_root
-from agent.doctor.catalogue import AS_CALLER, CHECKS
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
-from agent.doctor.judgement import is_well, is_whole
-from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, examine
+from agent.doctor.judgement import all_visible, none_failed
+from agent.doctor.registry import AS_CALLER, CHECKS
+from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
 
-WELL, UNWELL, NOT_VISIBLE = 0, 1, 3
+HEALTHY, UNHEALTHY, NOT_VISIBLE = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,52 +39,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
-    evidence = Context(config_path=options.config)
+    context = Context(config_path=options.config)
     # The place of the bundle is the caller's: who writes it keeps the caller's rights.
     write = writer_of(options.bundle) if options.bundle is not None else None
     began = time.monotonic()
-    known = _see_what_only_root_may(evidence, for_bundle=options.bundle is not None)
+    known = _check_as_caller(context, for_bundle=options.bundle is not None)
     left_s = TOTAL_S - (time.monotonic() - began)
-    outcomes = examine(CHECKS, evidence, total_s=left_s, known=known)
+    results = run_checks(CHECKS, context, total_s=left_s, known=known)
     duration_s = time.monotonic() - began
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    document = document_of(outcomes, made_at=made_at, duration_s=duration_s)
+    document = document_of(results, made_at=made_at, duration_s=duration_s)
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        show(outcomes, duration_s, Screen(), everything=options.all)
-        if not is_whole(outcomes):
+        show(results, duration_s, Screen(), everything=options.all)
+        if not all_visible(results):
             sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
         from agent.doctor.bundle import write_bundle
 
-        members = write_bundle(options.bundle, evidence, document, write)
+        members = write_bundle(options.bundle, context, document, write)
         sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
-    code = _code_of(outcomes)
-    _leave_what_hangs(code)
+    code = _code_of(results)
+    _exit_if_threads_hang(code)
     return code
 
 
-def _see_what_only_root_may(evidence: Context, *, for_bundle: bool) -> tuple[Outcome, ...]:
+def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
     """Look at the configuration and the key, then go on as the owner of the state directory."""
-    outcomes = examine([check for check in CHECKS if check.name in AS_CALLER], evidence)
+    results = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
     if for_bundle:
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
-        evidence.config_text, evidence.log_text = read_config(evidence.config_path), read_logs()
-    if evidence.state is not None:
-        step_down(evidence.state.path)
-    return outcomes
+        context.config_text, context.log_text = read_config(context.config_path), read_logs()
+    if context.state is not None:
+        step_down(context.state.path)
+    return results
 
 
-def _code_of(outcomes: Sequence[Outcome]) -> int:
-    if not is_well(outcomes):
-        return UNWELL
-    return WELL if is_whole(outcomes) else NOT_VISIBLE
+def _code_of(results: Sequence[CheckResult]) -> int:
+    if not none_failed(results):
+        return UNHEALTHY
+    return HEALTHY if all_visible(results) else NOT_VISIBLE
 
 
-def _leave_what_hangs(code: int) -> None:
+def _exit_if_threads_hang(code: int) -> None:
     """End at once where a check was given up: Python would wait for a resolver's thread."""
     if any(thread.name.startswith(THREAD_PREFIX) for thread in threading.enumerate()):
         sys.stdout.flush()

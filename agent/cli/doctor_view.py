@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from agent.cli.screen import Screen, Style
-from agent.doctor.check import Outcome, Status
+from agent.doctor.check import CheckResult, Status
 
 _MARKS: Final[dict[Status, tuple[str, Style]]] = {
     "ok": ("ok", "good"),
@@ -25,43 +25,43 @@ Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 
 
 def show(
-    outcomes: Sequence[Outcome], duration_s: float, screen: Screen, *, everything: bool = False
+    results: Sequence[CheckResult], duration_s: float, screen: Screen, *, everything: bool = False
 ) -> None:
     """Write everything that was asked; with ``everything`` also each check that was not."""
-    for group, members in groupby(outcomes, key=lambda outcome: outcome.group):
+    for group, members in groupby(results, key=lambda result: result.group):
         if rows := _rows(tuple(members), everything=everything):
             screen.line((group, "strong"))
             screen.table(_COLUMNS, rows)
             screen.blank()
-    for outcome in outcomes:
-        if outcome.status in {"warn", "fail"}:
-            _show_what_to_do(screen, outcome)
-    _show_counts(screen, outcomes, duration_s)
+    for result in results:
+        if result.status in {"warn", "fail"}:
+            _show_what_to_do(screen, result)
+    _show_counts(screen, results, duration_s)
 
 
-def _rows(outcomes: tuple[Outcome, ...], *, everything: bool) -> list[Row]:
+def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
     if everything:
-        return [_row(o) for o in outcomes]
-    rows = [_row(o) for o in outcomes if o.status != "skipped" and o.because is None]
-    for cause in dict.fromkeys(o.because for o in outcomes if o.because):
-        names = ", ".join(o.name for o in outcomes if o.because == cause)
+        return [_row(o) for o in results]
+    rows = [_row(o) for o in results if o.status != "skipped" and o.because is None]
+    for cause in dict.fromkeys(o.because for o in results if o.because):
+        names = ", ".join(o.name for o in results if o.because == cause)
         rows.append((("-", "quiet"), ("not asked", "quiet"), (f"{names}: {cause} first", "quiet")))
     return rows
 
 
-def _row(outcome: Outcome) -> Row:
-    style: Style = "quiet" if outcome.status == "skipped" else "none"
-    return _MARKS[outcome.status], (outcome.name, style), (outcome.detail, style)
+def _row(result: CheckResult) -> Row:
+    style: Style = "quiet" if result.status == "skipped" else "none"
+    return _MARKS[result.status], (result.name, style), (result.detail, style)
 
 
-def _show_what_to_do(screen: Screen, outcome: Outcome) -> None:
-    screen.paragraph(f"{outcome.name}: {outcome.detail}", _MARKS[outcome.status][1])
-    screen.paragraph(f"→ {outcome.fix}", indent="  ")
+def _show_what_to_do(screen: Screen, result: CheckResult) -> None:
+    screen.paragraph(f"{result.name}: {result.detail}", _MARKS[result.status][1])
+    screen.paragraph(f"→ {result.fix}", indent="  ")
     screen.blank()
 
 
-def _show_counts(screen: Screen, outcomes: Sequence[Outcome], duration_s: float) -> None:
-    counts = Counter(outcome.status for outcome in outcomes)
+def _show_counts(screen: Screen, results: Sequence[CheckResult], duration_s: float) -> None:
+    counts = Counter(result.status for result in results)
     parts: list[tuple[str, Style]] = []
     for status, word in _WORDS.items():
         if counts[status]:

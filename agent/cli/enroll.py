@@ -14,7 +14,7 @@ from agent.adapters.identity import Identity
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.visibility import require_sight
+from agent.adapters.storage.visibility import require_visible
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
 from agent.config.credential import ApiKeySource, key_place
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     config = loaded.config
     key = _read_key(config, loaded.path)
     state = StateDirectory(loaded.state_dir)
-    require_sight(state.path)
+    require_visible(state.path)
     step_down(state.path)
     with _held(state):
         record, is_new = asyncio.run(_bind(config, key, state, force=options.force))

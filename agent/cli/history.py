@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else SHOWN)
     here = resolve_state(options.config)
-    here.require_sight()
+    here.require_visible()
     rows = read_history(here.state, limit + 1)
     if not rows and isinstance(here.doubt, ConfigMissing):
         raise here.doubt

@@ -37,7 +37,6 @@ VERBS: Final = {
     "history": "requests and reports from the journal",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start, stop and look at the service",
-    "demo": "a service and this agent on loopback, with two reports",
 }
 
 
@@ -109,7 +108,8 @@ class _Parser(argparse.ArgumentParser):
     """Repeats what it does not understand, but no secret."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(redact(message))
+        moved = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
+        super().error(redact(message) + moved)
 
 
 def _write_any_character() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.visibility import is_closed, require_sight
+from agent.adapters.storage.visibility import is_closed, require_visible
 from agent.config.file import guessed_state_dir, load
 from agent.config.model import LocalConfig
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
@@ -27,11 +27,11 @@ class StateHere:
         """Whether this user may not see what the agent does."""
         return isinstance(self.doubt, ConfigNotVisible) or is_closed(self.state.path)
 
-    def require_sight(self) -> None:
+    def require_visible(self) -> None:
         """Raise NotVisible where this user may not see what the agent does."""
         if isinstance(self.doubt, ConfigNotVisible):
             raise self.doubt
-        require_sight(self.state.path)
+        require_visible(self.state.path)
 
 
 def resolve_state(config: Path | None) -> StateHere:

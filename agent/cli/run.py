@@ -6,7 +6,7 @@ import os
 import sys
 
 from agent import daemon
-from agent.adapters.terminal import is_service, meaning_of_hangup
+from agent.adapters.sighup import is_service, sighup_action
 from agent.cli.options import add_config_option
 from agent.config.rights import by_root, has_service_manager
 from agent.errors import AgentError, ConfigError, ConfigNotVisible, NotVisible, StateError
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     foreground = sys.stderr.isatty()
     try:
-        asyncio.run(daemon.run(options.config, foreground=foreground, hangup=meaning_of_hangup()))
+        asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))
     except NotVisible as error:
         if is_service():
             raise _for_its_manager(error) from None

@@ -16,7 +16,7 @@ from agent.cli.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
-from agent.presentation.moments import ago
+from agent.presentation.humanize import ago
 from agent.redaction.known import redact
 from agent.wire.codec import to_plain
 
@@ -60,14 +60,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
-    from agent.doctor.without_rights import in_words, sighting_here  # rarely wanted
+    from agent.doctor.public_status import in_words, public_status  # rarely wanted
 
-    sighting = sighting_here()
+    status = public_status()
     if options.json:
         document = {
             "verdict": _VERDICTS[NOT_VISIBLE],
-            "running": sighting.is_running,
-            "pid": sighting.pids[0] if len(sighting.pids) == 1 else None,
+            "running": status.is_running,
+            "pid": status.pids[0] if len(status.pids) == 1 else None,
             "state_dir": None if here.doubt else str(here.state.path),
             "daemon": None,
         }
@@ -75,7 +75,7 @@ def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
         return NOT_VISIBLE
     screen = Screen()
     screen.line(("not visible to you", "warn"))
-    screen.fact("agent", in_words(sighting))
+    screen.fact("agent", in_words(status))
     screen.fact("state", str(here.doubt or f"{here.state.path} is closed to this user"))
     config = [] if options.config is None else ["--config", str(options.config)]
     screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *config]))}")

@@ -9,7 +9,11 @@ from agent.config.model import is_privileged
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Set in the environment of a verb that root started and that goes on as another user: what it
-says is for root."""
+says is for root.
+
+A variable, since nothing of the process itself tells any more: setuid(2) leaves no trace, and a
+dozen messages in seven modules ask. `step_down` hands on in the same way where the configuration
+and the state directory are. Who sets it by hand gets advice without "sudo", and nothing else."""
 
 
 def is_for_root() -> bool:

@@ -43,7 +43,7 @@ Member = tuple[str, str]
 
 def write_bundle(
     path: Path,
-    evidence: Context,
+    context: Context,
     doctor: dict[str, Any],
     write: Callable[[bytes], None] | None = None,
 ) -> tuple[str, ...]:
@@ -51,10 +51,10 @@ def write_bundle(
 
     ``write`` puts the content in its place, where this process has not the rights to.
     """
-    redactor = Redactor(_secrets(evidence))
+    redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _members(evidence, doctor, redactor):
+        for name, text in _members(context, doctor, redactor):
             archive.writestr(name, text)
             names.append(name)
     try:
@@ -67,16 +67,16 @@ def write_bundle(
     return tuple(names)
 
 
-def _members(evidence: Context, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
+def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
     yield "doctor.json", _json(redactor.redact_value("", doctor))
-    config = evidence.config_text or read_config(evidence.config_path)
+    config = context.config_text or read_config(context.config_path)
     yield "config.toml", redact_configuration(config, redactor)
-    if (state := evidence.state) is not None:
+    if (state := context.state) is not None:
         yield "status.json", _json(redactor.redact_value("", _status(state)))
         yield "history.json", _json(redactor.redact_value("", _history(state)))
         for name, body in (*_reports_kept(state), *_reports_waiting(state)):
             yield name, _without_secrets(body, redactor)
-    yield "log.txt", redactor.redact(evidence.log_text or read_logs())
+    yield "log.txt", redactor.redact(context.log_text or read_logs())
 
 
 def _status(state: StateDirectory) -> Any:
@@ -137,16 +137,16 @@ def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
         yield f"outbox/{report_id}.json", bytes(body).decode("utf-8", "replace")
 
 
-def _secrets(evidence: Context) -> Iterator[str]:
+def _secrets(context: Context) -> Iterator[str]:
     """Yield what must not leave this machine: the API key, proxy passwords, the identity key."""
     yield from known_secrets()
-    yield from secrets_here(evidence.config_path or default_config_path(), evidence.environment)
-    if evidence.api_key:
-        yield evidence.api_key
-    if evidence.config is not None:
-        yield from userinfo_of(evidence.config.service.proxy)
-    if evidence.state is not None:
-        yield from _key_lines(evidence.state)
+    yield from secrets_here(context.config_path or default_config_path(), context.environment)
+    if context.api_key:
+        yield context.api_key
+    if context.config is not None:
+        yield from userinfo_of(context.config.service.proxy)
+    if context.state is not None:
+        yield from _key_lines(context.state)
 
 
 def _key_lines(state: StateDirectory) -> Iterator[str]:

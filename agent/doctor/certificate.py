@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from agent.wire.controls import without_controls
+
 NAME_MAX: Final = 120
 
 INSPECTORS: Final = (
@@ -65,4 +67,4 @@ def _name(name: object) -> str:
 
 def _plain(value: str | bytes) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return "".join(c if c.isprintable() else " " for c in text)[:NAME_MAX].strip()
+    return without_controls(text)[:NAME_MAX].strip()

@@ -52,7 +52,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckResult:
     """A check and what came of it. ``because`` is the check that made it needless to ask."""
 
     name: str

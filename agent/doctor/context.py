@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     from agent.adapters.storage.state import StateDirectory
     from agent.adapters.storage.status_file import DaemonStatus
     from agent.config.model import Config, LocalConfig
-    from agent.doctor.answer import Answer
     from agent.doctor.service_unit import UnitFacts, UnitReader
+    from agent.errors import ServiceError
+    from agent.wire.device_operations import EnrollmentRecord
     from collectors.contract import NetworkFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The service's answer to one request.
+
+    ``current`` is meant only where ``error`` is None; None then means: no binding.
+    """
+
+    current: "EnrollmentRecord | None" = None
+    error: "ServiceError | None" = None
 
 
 @dataclass(slots=True)
@@ -53,7 +65,7 @@ class Context:
     route: Route | None = None  # route
     service_time: datetime | None = None  # clock
     skew_s: float | None = None  # clock; the service's time minus ours
-    answer: "Answer | None" = None  # service
-    permission: "Answer | None" = None  # write-grant
+    answer: Answer | None = None  # service
+    challenge_answer: Answer | None = None  # write-grant
     contact_age_s: float | None = None  # daemon; since the service last answered it
     unit: "UnitFacts | None" = None  # boot

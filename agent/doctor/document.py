@@ -5,34 +5,36 @@ from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 from agent import __version__
-from agent.doctor.check import Outcome, Status
-from agent.doctor.judgement import is_well
+from agent.doctor.check import CheckResult, Status
+from agent.doctor.judgement import none_failed
 
 VERSION: Final = 1
 _STATUSES: Final = get_args(Status)
 
 
-def document_of(outcomes: Sequence[Outcome], *, made_at: str, duration_s: float) -> dict[str, Any]:
+def document_of(
+    results: Sequence[CheckResult], *, made_at: str, duration_s: float
+) -> dict[str, Any]:
     """Return the document; its keys are stable, checks may be added."""
-    counts = Counter(outcome.status for outcome in outcomes)
+    counts = Counter(result.status for result in results)
     return {
         "version": VERSION,
         "agent": __version__,
         "madeAt": made_at,
         "durationSeconds": round(duration_s, 3),
-        "ok": is_well(outcomes),
+        "ok": none_failed(results),
         "counts": {status: counts[status] for status in _STATUSES},
-        "checks": [_entry(outcome) for outcome in outcomes],
+        "checks": [_entry(result) for result in results],
     }
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _entry(result: CheckResult) -> dict[str, Any]:
     return {
-        "name": outcome.name,
-        "group": outcome.group,
-        "status": outcome.status,
-        "detail": outcome.detail,
-        "fix": outcome.fix or None,
-        "because": outcome.because,
-        "durationSeconds": round(outcome.duration_s, 3),
+        "name": result.name,
+        "group": result.group,
+        "status": result.status,
+        "detail": result.detail,
+        "fix": result.fix or None,
+        "because": result.because,
+        "durationSeconds": round(result.duration_s, 3),
     }

@@ -1,4 +1,4 @@
-"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare question.
+"""Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
 
 Everything is bounded in time by the socket's timeout and in bytes here.
 """
@@ -26,7 +26,7 @@ class ProxyRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     """The head of an answer; header names in lower case."""
 
     status: int
@@ -39,18 +39,18 @@ def connect(host: str, port: int, timeout_s: float = STEP_S) -> socket.socket:
 
 
 @contextmanager
-def way_to(route: Route) -> Iterator[socket.socket]:
+def connect_to_service(route: Route) -> Iterator[socket.socket]:
     """Connect to the service itself, through the proxy's tunnel where TLS goes through one.
 
     Raises OSError and ProxyRefused.
     """
     with connect(route.first_host, route.first_port) as sock:
         if route.proxy is not None and route.is_tls:
-            ask_for_tunnel(sock, route.proxy, route)
+            open_tunnel(sock, route.proxy, route)
         yield sock
 
 
-def ask_for_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
+def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
     target = f"{route.host}:{route.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
@@ -69,7 +69,7 @@ def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SS
     return context.wrap_socket(sock, server_hostname=host)
 
 
-def unverified() -> ssl.SSLContext:
+def unverified_tls() -> ssl.SSLContext:
     """For looking at a certificate or a Date that is not trusted; no secret is sent over it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -77,13 +77,13 @@ def unverified() -> ssl.SSLContext:
     return context
 
 
-def ask_for_head(sock: socket.socket, route: Route) -> Head | None:
+def request_head(sock: socket.socket, route: Route) -> ResponseHead | None:
     """Ask for the head of the service's first page, without a credential. Raises OSError."""
     target = route.path or "/"
     if route.proxy is not None and not route.is_tls:
         target = f"http://{route.host}:{route.port}{target}"
-    question = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
-    sock.sendall(question.encode())
+    request = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
+    sock.sendall(request.encode())
     return parse_head(_read_head(sock))
 
 
@@ -98,7 +98,7 @@ def _read_head(sock: socket.socket) -> bytes:
     return head
 
 
-def parse_head(head: bytes) -> Head | None:
+def parse_head(head: bytes) -> ResponseHead | None:
     """Read a status line and headers (RFC 9112); None when it is not HTTP."""
     first, _, rest = head.partition(b"\r\n")
     words = first.split(b" ", 2)
@@ -109,4 +109,4 @@ def parse_head(head: bytes) -> Head | None:
         name, separator, value = line.partition(b":")
         if separator:
             headers[name.strip().lower().decode("latin-1")] = value.strip().decode("latin-1")
-    return Head(int(words[1][:6]), headers)
+    return ResponseHead(int(words[1][:6]), headers)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agent.doctor.check import Check, Finding, Outcome, fail, unseen
+from agent.doctor.check import Check, CheckResult, Finding, fail, unseen
 from agent.doctor.context import Context
 from agent.doctor.judgement import cause_of, explained, hidden_by
 from agent.errors import AgentError
@@ -18,52 +18,52 @@ from agent.redaction.known import redact, redactor
 
 TOTAL_S: Final = 9.0
 THREAD_PREFIX: Final = "check "
-_NAMED: Final = "do what is named, then run doctor again"
+_FIX_NAMED: Final = "do what is named, then run doctor again"
 
-OnOutcome = Callable[[Outcome], None]
+OnResult = Callable[[CheckResult], None]
 
 
-def examine(
+def run_checks(
     checks: Sequence[Check],
-    evidence: Context,
+    context: Context,
     *,
     total_s: float = TOTAL_S,
-    on_outcome: OnOutcome = lambda _: None,
-    known: Sequence[Outcome] = (),
-) -> tuple[Outcome, ...]:
+    on_outcome: OnResult = lambda _: None,
+    known: Sequence[CheckResult] = (),
+) -> tuple[CheckResult, ...]:
     """Return the outcome of each check, in the order of ``checks``, after ``total_s`` at most.
 
     What is ``known`` from an earlier call is not looked at again.
     """
-    outcomes = _Examination(checks, evidence, total_s, on_outcome, known).run()
-    return explained(tuple(outcomes[check.name] for check in checks))
+    results = _Runner(checks, context, total_s, on_outcome, known).run()
+    return explained(tuple(results[check.name] for check in checks))
 
 
-class _Examination:
+class _Runner:
     def __init__(
         self,
         checks: Sequence[Check],
-        evidence: Context,
+        context: Context,
         total_s: float,
-        on_outcome: OnOutcome,
-        known: Sequence[Outcome],
+        on_outcome: OnResult,
+        known: Sequence[CheckResult],
     ) -> None:
-        self._done: dict[str, Outcome] = {outcome.name: outcome for outcome in known}
+        self._done: dict[str, CheckResult] = {result.name: result for result in known}
         self._waiting = [check for check in checks if check.name not in self._done]
         self._running: dict[str, tuple[Check, float]] = {}
-        self._evidence = evidence
+        self._context = context
         self._ends_at = time.monotonic() + total_s
         self._on_outcome = on_outcome
         self._findings: queue.SimpleQueue[tuple[str, Finding]] = queue.SimpleQueue()
 
-    def run(self) -> dict[str, Outcome]:
+    def run(self) -> dict[str, CheckResult]:
         while self._waiting or self._running:
-            self._start_what_is_ready()
+            self._start_ready()
             if self._running:
-                self._await_a_finding()
+                self._take_finding()
         return self._done
 
-    def _start_what_is_ready(self) -> None:
+    def _start_ready(self) -> None:
         for check in tuple(self._waiting):
             if any(name not in self._done for name in (*check.depends_on, *check.after)):
                 continue
@@ -76,19 +76,22 @@ class _Examination:
             else:
                 self._running[check.name] = (check, time.monotonic())
                 threading.Thread(
-                    target=self._look, args=(check,), name=THREAD_PREFIX + check.name, daemon=True
+                    target=self._run_check,
+                    args=(check,),
+                    name=THREAD_PREFIX + check.name,
+                    daemon=True,
                 ).start()
 
-    def _look(self, check: Check) -> None:
+    def _run_check(self, check: Check) -> None:
         try:
-            finding = check.run(self._evidence)
+            finding = check.run(self._context)
         except AgentError as error:
-            finding = fail(str(error).replace("\n", "; "), _NAMED)
+            finding = fail(str(error).replace("\n", "; "), _FIX_NAMED)
         except Exception as error:  # noqa: BLE001 - the runner's boundary: told as a finding
             finding = fail(f"the check broke: {type(error).__name__}: {error}", check.fix)
         self._findings.put((check.name, finding))
 
-    def _await_a_finding(self) -> None:
+    def _take_finding(self) -> None:
         """Take one finding, or give up what has run out of time."""
         now = time.monotonic()
         limits = {name: self._limit(*running) for name, running in self._running.items()}
@@ -110,10 +113,10 @@ class _Examination:
     def _end(
         self, check: Check, finding: Finding, duration_s: float, because: str | None = None
     ) -> None:
-        outcome = Outcome(
+        result = CheckResult(
             check.name, check.group, finding.status,
             redact(finding.detail), redactor().without_known(finding.fix),
             because, duration_s, finding.explained_by, finding.may_cause,
         )  # fmt: skip
-        self._done[check.name] = outcome
-        self._on_outcome(outcome)
+        self._done[check.name] = result
+        self._on_outcome(result)

@@ -1,14 +1,14 @@
 """What the service manager says of the agent's unit, in its own words turned into facts."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.detect import service_manager_here
 from agent.errors import AgentError
-from collectors.programs import find_program, program_environment
 
 UNIT: Final = "venue-agent.service"
 PROPERTIES: Final = (
@@ -43,22 +43,12 @@ def read_unit() -> UnitFacts | None:
     """Ask this machine's service manager; None where there is none that can be asked."""
     if sys.platform != "linux":
         return _as_the_manager_says()
-    systemctl = find_program("systemctl")
-    if systemctl is None:
-        return None
-    command = [systemctl, "show", UNIT, "--property", ",".join(PROPERTIES)]
+    command = ("systemctl", "show", UNIT, "--property", ",".join(PROPERTIES))
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=ASK_WITHIN_S,
-            check=False,
-            env=program_environment(),
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        output = SystemCommands(ASK_WITHIN_S).run(*command)
+    except ServiceManagerError:
         return None
-    return parse_systemctl(done.stdout) if done.returncode == 0 else None
+    return parse_systemctl(output.stdout) if output.code == 0 else None
 
 
 def parse_systemctl(text: str) -> UnitFacts | None:

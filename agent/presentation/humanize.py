@@ -1,4 +1,4 @@
-"""Values in the units people read: the unit is the last word of a field's key."""
+"""Values in the units people read (the last word of a field's key is its unit), and ages."""
 
 import re
 from collections.abc import Callable
@@ -30,8 +30,8 @@ def bytes_in_words(count: float) -> str:
     return f"{_number(size, 1)} {_BINARY_UNITS[-1]}"
 
 
-def seconds_in_words(seconds: float) -> str:
-    """Return a duration by its two greatest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
+def seconds_in_words(seconds: float, units: int = 2) -> str:
+    """Return a duration by its greatest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
     sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
     if 0 < rest < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"
@@ -43,7 +43,7 @@ def seconds_in_words(seconds: float) -> str:
         amount, whole = divmod(whole, length)
         if amount or parts:
             parts.append(f"{amount} {unit}" if amount else "")
-    return sign + " ".join(part for part in parts[:2] if part)
+    return sign + " ".join(part for part in parts[:units] if part)
 
 
 def milliseconds_in_words(milliseconds: float) -> str:
@@ -62,6 +62,24 @@ def moment(text: str) -> datetime | None:
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def age_s(text: str, now: datetime | None = None) -> float | None:
+    """Return the seconds since an ISO 8601 date-time; None for one that cannot be read."""
+    read = moment(text)
+    return None if read is None else ((now or datetime.now(UTC)) - read).total_seconds()
+
+
+def ago(text: str | None, now: datetime | None = None) -> str:
+    """Say how long ago an ISO 8601 date-time was, or lies ahead (a clock was set): ``3 h ago``."""
+    if text is None:
+        return "never"
+    seconds = age_s(text, now)
+    if seconds is None:
+        return "at an unreadable time"
+    if seconds <= -2:
+        return f"{seconds_in_words(int(-seconds), units=1)} ahead of this machine's clock"
+    return f"{seconds_in_words(int(max(seconds, 0)), units=1)} ago"
 
 
 def moment_in_words(text: str) -> str:

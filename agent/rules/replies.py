@@ -22,6 +22,7 @@ from agent.errors import (
 )
 from agent.redaction.known import redact
 from agent.wire.codec import decode
+from agent.wire.controls import without_controls
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
 
@@ -107,9 +108,7 @@ def _words(status: int, body: bytes, otherwise: str) -> str:
     parts = [problem.detail or problem.title or otherwise]
     for field, messages in (problem.errors or {}).items():
         parts.append(f"{field}: {', '.join(messages)}")
-    text = "; ".join(parts)
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return f"{_short(printable)} (status {status})"
+    return f"{_short(without_controls('; '.join(parts)))} (status {status})"
 
 
 def _short(text: str) -> str:

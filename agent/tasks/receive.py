@@ -1,7 +1,7 @@
 """Takes commands from the service into the journal: by stream, or by asking again and again.
 
 A stream that is refused twice is replaced by asking, and tried again now and then. Whatever the
-service sends, it is read at a bounded pace (`adapters.pace`), and an answer that is mostly
+service sends, its rate is bounded (`adapters.read_rate_limit`), and an answer that is mostly
 unreadable is left.
 """
 

@@ -19,11 +19,6 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def has_lone_surrogate(text: str) -> bool:
-    """Tell whether ``text`` holds half a surrogate pair, which no UTF-8 body can carry."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
-
-
 @dataclass(frozen=True, slots=True)
 class Utf16Length(GroupedMetadata):
     """Bounds a string's length in UTF-16 code units, both ends included."""

@@ -8,7 +8,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, Source
@@ -20,20 +19,15 @@ GRACE_S = 0.15
 """What a source has, past its deadline, to say itself what it was waiting for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A reading, or the error that stood in its way."""
-
-    reading: Reading | None = None
-    error: Exception | None = None
-
+Outcome = Reading | Exception
+"""A reading, or the error that stood in its way."""
 
 Outcomes = dict[str, Outcome]
 """By the name of the source; one that is missing was not read (yet)."""
 
 
 def read_all(
-    sources: Iterable[Source],
+    sources: Iterable[Source[[]]],
     deadline: Deadline,
     cancelled: Callable[[], bool],
     told: Callable[[Outcomes], None],
@@ -57,7 +51,7 @@ def read_all(
 
 
 def _start(
-    source: Source, deadline: Deadline, answers: "queue.SimpleQueue[tuple[str, Outcome]]"
+    source: Source[[]], deadline: Deadline, answers: "queue.SimpleQueue[tuple[str, Outcome]]"
 ) -> Deadline:
     own = deadline.sooner(source.deadline_s)
 
@@ -68,11 +62,11 @@ def _start(
     return own
 
 
-def _attempt(source: Source, deadline: Deadline) -> Outcome:
+def _attempt(source: Source[[]], deadline: Deadline) -> Outcome:
     try:
-        return Outcome(reading=source.read(deadline))
+        return source.read(deadline)
     except Exception as error:  # noqa: BLE001 - the runner's boundary: becomes the source's fields
-        return Outcome(error=error)
+        return error
 
 
 def _next(
@@ -91,7 +85,7 @@ def _next(
 def _overdue(waiting: dict[str, Deadline]) -> list[tuple[str, Outcome]]:
     now = time.monotonic()
     return [
-        (name, Outcome(error=TimeoutError("no answer within the time for it")))
+        (name, TimeoutError("no answer within the time for it"))
         for name, deadline in waiting.items()
         if deadline.at + GRACE_S <= now
     ]

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
-from collectors.application.text import clean, decode
 from collectors.shared.run_command import run_command
+from collectors.shared.text import clean_text, decode
 
 SOURCE: Final = "D-Bus"
 _NOBODY = re.compile(
@@ -99,7 +99,7 @@ def parse_properties(data: bytes) -> Properties:
 
 def refusal(exit_code: int, error: bytes) -> Unreadable:
     """What busctl's complaint means."""
-    said = clean(decode(error), 200)
+    said = clean_text(decode(error), 200)
     if "connect to bus: no such file" in said.lower():
         return Unreadable("unsupported", "this machine has no system bus")
     if _DENIED.search(said):
@@ -118,7 +118,7 @@ def _call(deadline: Deadline, *arguments: str) -> bytes:
         "--auto-start=no",
         "--allow-interactive-authorization=no",
     )
-    output = run_command(("busctl", *options, "call", *arguments), deadline)
+    output = run_command(("busctl", *options, "call", *arguments), deadline.at)
     if output.exit_code != 0:
         raise refusal(output.exit_code, output.error)
     return output.data

@@ -1,21 +1,27 @@
-"""IPP messages: the two questions asked and the replies to them (RFC 8010, RFC 8011).
+"""IPP messages: the questions asked of printers and spoolers, and the replies (RFC 8010, RFC 8011).
 
-Only what the collector needs: no collections are kept and no operation here prints, changes or
-creates anything.
+No operation here prints, changes or creates anything.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from collectors.shared.text import decode
+
+GET_JOBS = 0x000A
 GET_PRINTER_ATTRIBUTES = 0x000B
 CUPS_GET_PRINTERS = 0x4002
 """CUPS implementation of IPP, section "CUPS-Get-Printers"."""
 
+NOT_FOUND = 0x0406
 CONTENT_TYPE = "application/ipp"
 RESPONSE_MAX_BYTES = 4 * 1024 * 1024
 ATTRIBUTES_MAX = 50_000
+COLLECTIONS_DEEP_MAX = 16
 OPERATION_GROUP = 0x01
+JOB_GROUP = 0x02
 PRINTER_GROUP = 0x04
 
 _HEADER = struct.Struct("!BBHI")
@@ -27,14 +33,18 @@ _END = 0x03
 _LAST_DELIMITER = 0x0F
 _INTEGER_TAGS = frozenset({0x21, 0x23})  # integer, enum
 _BOOLEAN = 0x22
-_BEGIN_COLLECTION, _END_COLLECTION = 0x34, 0x37
+_BEGIN_COLLECTION, _END_COLLECTION, _MEMBER_NAME = 0x34, 0x37, 0x4A
 _WITH_LANGUAGE = frozenset({0x35, 0x36})
 _FIRST_TEXT_TAG, _LAST_TEXT_TAG = 0x40, 0x5F
 _OUT_OF_BAND = range(0x10, 0x20)
 _KEYWORD, _URI, _CHARSET, _LANGUAGE = 0x44, 0x45, 0x47, 0x48
 _SUCCESSFUL_BELOW = 0x0100
-
-Value = int | bool | str | bytes
+_PRINTER_STATES: Mapping[int, Literal["idle", "processing", "stopped"]] = {
+    3: "idle",
+    4: "processing",
+    5: "stopped",
+}
+"""The values of printer-state (RFC 8011, section 5.4.11)."""
 
 
 class IppError(ValueError):
@@ -44,7 +54,19 @@ class IppError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Attribute:
     name: str
-    values: tuple[Value, ...]
+    values: "tuple[Value, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A value that has members of its own (RFC 8010, section 3.1.6)."""
+
+    members: tuple[Attribute, ...]
+
+
+Value = int | bool | str | bytes | Collection
+_Open = list[tuple[str, list[Value]]]
+"""Names and values of a group or collection whose end has not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +76,26 @@ class Group:
     tag: int
     attributes: tuple[Attribute, ...]
 
+    def values(self, name: str) -> Iterator[Value]:
+        return (value for each in self.attributes if each.name == name for value in each.values)
+
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the string values of an attribute, () when there are none."""
-        values = (v for a in self.attributes if a.name == name for v in a.values)
-        return tuple(v for v in values if isinstance(v, str))
+        return tuple(value for value in self.values(name) if isinstance(value, str))
 
     def text(self, name: str) -> str | None:
         return next(iter(self.texts(name)), None)
 
     def integer(self, name: str) -> int | None:
-        values = (v for a in self.attributes if a.name == name for v in a.values)
-        return next((v for v in values if isinstance(v, int)), None)
+        values = (value for value in self.values(name) if not isinstance(value, bool))
+        return next((value for value in values if isinstance(value, int)), None)
+
+    def boolean(self, name: str) -> bool | None:
+        return next((value for value in self.values(name) if isinstance(value, bool)), None)
+
+    @property
+    def printer_state(self) -> Literal["idle", "processing", "stopped"] | None:
+        return _PRINTER_STATES.get(self.integer("printer-state") or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +111,17 @@ class Response:
     def printers(self) -> tuple[Group, ...]:
         return tuple(group for group in self.groups if group.tag == PRINTER_GROUP)
 
+    @property
+    def jobs(self) -> tuple[Group, ...]:
+        return tuple(group for group in self.groups if group.tag == JOB_GROUP)
+
 
 def encode_request(
-    operation: int, *, requested: Sequence[str], printer_uri: str | None = None
+    operation: int,
+    *,
+    requested: Sequence[str],
+    printer_uri: str | None = None,
+    which_jobs: str | None = None,
 ) -> bytes:
     """Encode a request for attributes of one printer, or of all the printers of a spooler."""
     parts = [
@@ -93,6 +132,8 @@ def encode_request(
     ]
     if printer_uri is not None:
         parts.append(_attribute(_URI, "printer-uri", (printer_uri,)))
+    if which_jobs is not None:
+        parts.append(_attribute(_KEYWORD, "which-jobs", (which_jobs,)))
     parts.append(_attribute(_KEYWORD, "requested-attributes", requested))
     return b"".join((*parts, bytes([_END])))
 
@@ -125,50 +166,61 @@ def _sized(data: bytes) -> bytes:
 
 def _read_groups(data: bytes) -> Iterator[Group]:
     tag = 0
-    names: list[str] = []
-    values: list[list[Value]] = []
-    for delimiter, name, value in _read_items(data):
-        if delimiter is not None:
+    levels: list[_Open] = [[]]  # the group's attributes, then the members of open collections
+    for item, name, raw in _read_items(data):
+        if item <= _LAST_DELIMITER:
+            if len(levels) > 1:
+                raise IppError("a collection has no end")
             if tag:
-                yield Group(tag, _joined(names, values))
-            tag, names, values = delimiter, [], []
-        elif name:
-            names.append(name)
-            values.append([] if value is None else [value])
-        elif values and value is not None:
-            values[-1].append(value)
-    if tag:
-        yield Group(tag, _joined(names, values))
+                yield Group(tag, _closed(levels[0]))
+            tag, levels = item, [[]]
+        elif not tag:
+            raise IppError("a value stands outside any group")
+        else:
+            _read_item(levels, item, name, raw)
 
 
-def _joined(names: list[str], values: list[list[Value]]) -> tuple[Attribute, ...]:
-    return tuple(Attribute(n, tuple(v)) for n, v in zip(names, values, strict=True))
+def _read_item(levels: list[_Open], tag: int, name: str, raw: bytes) -> None:
+    """Add an item to the innermost of ``levels``: a value belongs to the last name before it."""
+    if tag == _END_COLLECTION:
+        if len(levels) == 1:
+            raise IppError("a collection ends that did not begin")
+        members = _closed(levels.pop())
+        levels[-1][-1][1].append(Collection(members))
+        return
+    is_member = len(levels) > 1
+    if is_member and tag == _MEMBER_NAME:
+        levels[-1].append((decode(raw), []))
+        return
+    if name and not is_member:
+        levels[-1].append((name, []))
+    if not levels[-1]:
+        return  # nobody's value
+    if tag == _BEGIN_COLLECTION:
+        if len(levels) > COLLECTIONS_DEEP_MAX:
+            raise IppError("collections are nested too deeply")
+        levels.append([])
+    elif (value := _read_value(tag, raw)) is not None:
+        levels[-1][-1][1].append(value)
 
 
-def _read_items(data: bytes) -> Iterator[tuple[int | None, str, Value | None]]:
-    """Yield ``(delimiter, "", None)`` for a group's begin, ``(None, name, value)`` for a value.
+def _closed(attributes: _Open) -> tuple[Attribute, ...]:
+    return tuple(Attribute(name, tuple(values)) for name, values in attributes)
 
-    Members of collections are passed over: only the collection's name is told.
-    """
-    offset, depth, count = _HEADER.size, 0, 0
-    while data[offset] != _END:
-        tag = data[offset]
+
+def _read_items(data: bytes) -> Iterator[tuple[int, str, bytes]]:
+    """Yield tag, name and value of each item to the end tag; a delimiter has a tag only."""
+    offset = _HEADER.size
+    for _ in range(ATTRIBUTES_MAX):
+        tag, name, value = data[offset], b"", b""
         offset += 1
-        if tag <= _LAST_DELIMITER:
-            depth = 0
-            yield tag, "", None
-            continue
-        name, offset = _read_sized(data, offset)
-        value, offset = _read_sized(data, offset)
-        count += 1
-        if count > ATTRIBUTES_MAX:
-            raise IppError("more attributes than any printer has")
-        if tag == _END_COLLECTION:
-            depth = max(0, depth - 1)
-            continue
-        if depth == 0:
-            yield None, name.decode("utf-8", "replace"), _read_value(tag, value)
-        depth += tag == _BEGIN_COLLECTION
+        if tag > _LAST_DELIMITER:
+            name, offset = _read_sized(data, offset)
+            value, offset = _read_sized(data, offset)
+        yield tag, decode(name), value
+        if tag == _END:
+            return
+    raise IppError("more attributes than any printer has")
 
 
 def _read_sized(data: bytes, offset: int) -> tuple[bytes, int]:
@@ -180,7 +232,7 @@ def _read_sized(data: bytes, offset: int) -> tuple[bytes, int]:
 
 
 def _read_value(tag: int, value: bytes) -> Value | None:
-    """None for values without meaning here: "unknown", "no-value", a collection's begin."""
+    """None for values without meaning here: "unknown", "no-value"."""
     if tag in _INTEGER_TAGS and len(value) == _INTEGER.size:
         return int(_INTEGER.unpack(value)[0])
     if tag == _BOOLEAN and len(value) == 1:
@@ -188,8 +240,8 @@ def _read_value(tag: int, value: bytes) -> Value | None:
     if tag in _WITH_LANGUAGE:
         return _read_localized(value)
     if _FIRST_TEXT_TAG <= tag <= _LAST_TEXT_TAG:
-        return value.decode("utf-8", "replace")
-    if tag in _OUT_OF_BAND or tag == _BEGIN_COLLECTION:
+        return decode(value)
+    if tag in _OUT_OF_BAND:
         return None
     return value
 
@@ -198,4 +250,4 @@ def _read_localized(value: bytes) -> str:
     """Return the text of a textWithLanguage value (RFC 8010, section 3.9)."""
     _, offset = _read_sized(value, 0)
     text, _ = _read_sized(value, offset)
-    return text.decode("utf-8", "replace")
+    return decode(text)

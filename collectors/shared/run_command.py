@@ -1,11 +1,12 @@
 """One of the system's own programs, run without a shell, bounded in time and output."""
 
+import os
 import subprocess
 import threading
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from collectors.application.deadline import Deadline
-from collectors.application.source import Unreadable
 from collectors.programs import find_program, neutral_directory, program_environment
 
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
@@ -14,6 +15,10 @@ _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 KILLED_EARLY_S = 0.05
 """A program is ended this long before the deadline, so that its silence can still be told."""
+
+
+class NotInstalled(FileNotFoundError):
+    """The system has no such program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,34 +31,43 @@ class Output:
 
 
 def run_command(
-    arguments: tuple[str, ...], deadline: Deadline, max_bytes: int = OUTPUT_MAX_BYTES
+    arguments: tuple[str, ...],
+    deadline_s: float,
+    max_bytes: int = OUTPUT_MAX_BYTES,
+    environ: Mapping[str, str] = os.environ,
 ) -> Output:
     """Run a program of the system to its end, in the C locale, with an empty standard input.
 
-    Raises Unreadable("unsupported") when it is not installed, TimeoutError past the deadline,
-    ValueError when it writes more than ``max_bytes``.
+    ``deadline_s`` is a moment of ``time.monotonic()``; of ``environ`` the program gets what
+    ``program_environment`` lets pass. Raises NotInstalled or another OSError
+    (TimeoutError past the deadline), ValueError when it writes more than ``max_bytes``.
     """
-    return output_of(start_command(arguments), arguments[0], deadline, max_bytes)
+    return output_of(start_command(arguments, environ), arguments[0], deadline_s, max_bytes)
 
 
-def start_command(arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
-    """Start a program for `output_of`. Raises Unreadable("unsupported") when there is none."""
+def start_command(
+    arguments: tuple[str, ...], environ: Mapping[str, str] = os.environ
+) -> "subprocess.Popen[bytes]":
+    """Start a program for `output_of`. Raises OSError (NotInstalled when there is none)."""
     program = find_program(arguments[0])
     if program is None:
-        raise Unreadable("unsupported", f"{arguments[0]} is not installed")
+        raise NotInstalled(f"{arguments[0]} is not installed")
     return subprocess.Popen(
         (program, *arguments[1:]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=program_environment(),
+        env=program_environment(environ),
         cwd=neutral_directory(),
         creationflags=_NO_WINDOW,
     )
 
 
 def output_of(
-    process: "subprocess.Popen[bytes]", name: str, deadline: Deadline, max_bytes: int
+    process: "subprocess.Popen[bytes]",
+    name: str,
+    deadline_s: float,
+    max_bytes: int = OUTPUT_MAX_BYTES,
 ) -> Output:
     """Wait for the end of a started program, as `run_command` does."""
     late = threading.Event()
@@ -62,7 +76,7 @@ def output_of(
         late.set()
         process.kill()
 
-    timer = threading.Timer(max(0.0, deadline.remaining_s() - KILLED_EARLY_S), end)
+    timer = threading.Timer(max(0.0, deadline_s - time.monotonic() - KILLED_EARLY_S), end)
     timer.daemon = True
     timer.start()
     try:

@@ -31,8 +31,8 @@ def create(options: argparse.Namespace) -> int:
     for location in options.location:
         if not 1 <= utf16_length(location) <= LOCATION_ID_MAX:
             raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} characters")
-    _, key = _in_database(
-        options,
+    _, key = in_database(
+        options.database,
         lambda session: key_store.create_key(
             session,
             name=options.name,
@@ -52,7 +52,7 @@ def create(options: argparse.Namespace) -> int:
 
 def list_all(options: argparse.Namespace) -> int:
     _require_database(options)
-    keys = _in_database(options, key_store.list_keys)
+    keys = in_database(options.database, key_store.list_keys)
     from controlplane.cli.tables import print_keys  # rich only where shown
 
     print_keys(keys)
@@ -67,8 +67,8 @@ def revoke(options: argparse.Namespace) -> int:
             f"{options.id!r} is not a key's id: see `venue-control keys list`"
         ) from error
     _require_database(options)
-    if not _in_database(
-        options, lambda session: key_store.revoke_key(session, key_id, system_clock())
+    if not in_database(
+        options.database, lambda session: key_store.revoke_key(session, key_id, system_clock())
     ):
         raise CommandError(f"there is no key {key_id}")
     sys.stdout.write(f"revoked {key_id}\n")
@@ -92,9 +92,10 @@ def _require_database(options: argparse.Namespace) -> None:
         )
 
 
-def _in_database(options: argparse.Namespace, work: Callable[[Session], Result]) -> Result:
+def in_database(url: str | None, work: Callable[[Session], Result]) -> Result:
+    """Return what ``work`` does in one transaction. Raises CommandError."""
     try:
-        database = Database(options.database or default_database(os.environ), connections=1)
+        database = Database(url or default_database(os.environ), connections=1)
         try:
             return database.write(work)
         finally:

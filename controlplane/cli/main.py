@@ -6,8 +6,10 @@ the small verbs do not wait for the libraries of the others.
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from controlplane.cli.errors import CommandError
@@ -26,6 +28,9 @@ Verb = Callable[[argparse.Namespace], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb. Returns 0 when done, 1 when it went badly, 2 for a wrong call."""
     options = build_parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a locale may lack characters of a report
     try:
         return _load(options.verb)(options)
     except CommandError as error:
@@ -35,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.hint:
             print(error.hint, file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has seen enough: Python must not complain at its end
+        return EXIT_BAD
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 
@@ -48,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(verbs)
     _add_keys(verbs)
     _add_facade_verbs(verbs)
+    _add_demo(verbs)
     return parser
 
 
@@ -179,6 +188,16 @@ def _add_facade_verbs(verbs: "Subparsers") -> None:
     form.add_argument("--html", metavar="FILE", help="write it as a page")
     for parser in (devices, device, request, report, revoke):
         _add_connection(parser)
+
+
+def _add_demo(verbs: "Subparsers") -> None:
+    parser = _verb(
+        verbs, "demo", "demo:run", "this service and an agent on loopback, with two reports"
+    )
+    add = parser.add_argument
+    add("--lan", action="store_true", help="look at this machine's private networks as well")
+    add("--dir", type=Path, default=Path(".demo"), help="where everything is kept (default .demo)")
+    add("--keep", action="store_true", help="keep the service until Ctrl-C")
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:

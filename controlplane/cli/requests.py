@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -31,20 +32,28 @@ def create(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         if not options.wait:
             return 0
-        return _wait(client, body.instance_id, reply)
+        request, report_ids = wait(client, body.instance_id, reply, _print_status)
+    for report_id in report_ids:
+        sys.stdout.write(f"report {report_id}\n")
+    return 0 if request.status in {"completed", "partial"} else 1
 
 
-def _wait(client: OperationsClient, instance_id: UUID, reply: CreateRequestReply) -> int:
+def wait(
+    client: OperationsClient,
+    instance_id: UUID,
+    reply: CreateRequestReply,
+    on_change: Callable[[RemoteRequest], None] = lambda _: None,
+) -> tuple[RemoteRequest, list[UUID]]:
+    """Return the request once it has ended, and the ids of its reports. Raises CommandError."""
     last = "queued"
     while datetime.now(UTC) < reply.expires_at + GRACE:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
         request = _find(detail, reply.request_id)
         if request.status != last:
             last = request.status
-            sys.stdout.write(f"request {reply.request_id} {last}\n")
-            sys.stdout.flush()
+            on_change(request)
         if last in FINISHED or last == "expired":
-            return _finish(detail, request)
+            return request, [r.report_id for r in detail.reports if r.request_id == request.id]
         time.sleep(POLL_S)
     raise CommandError(f"the request is still {last} after it should have expired")
 
@@ -56,8 +65,6 @@ def _find(detail: DeviceDetailReply, request_id: UUID) -> RemoteRequest:
     raise CommandError("the service does not list the request any more")
 
 
-def _finish(detail: DeviceDetailReply, request: RemoteRequest) -> int:
-    for report in detail.reports:
-        if report.request_id == request.id:
-            sys.stdout.write(f"report {report.report_id}\n")
-    return 0 if request.status in {"completed", "partial"} else 1
+def _print_status(request: RemoteRequest) -> None:
+    sys.stdout.write(f"request {request.id} {request.status}\n")
+    sys.stdout.flush()

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 
@@ -27,7 +28,6 @@ STATUS_STYLES = {
     "disabled": "dim",
 }
 FREE_TEXT = frozenset({"location", "locations", "name"})
-MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 
 
 def console() -> Console:
@@ -112,11 +112,7 @@ def age(moment: datetime | None, now: datetime) -> str:
     """Return how long ago ``moment`` was, in the largest whole unit: ``29 min``."""
     if moment is None:
         return "never"
-    seconds = int((now - moment).total_seconds())
-    for unit_s, unit in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
-        if seconds >= unit_s:
-            return f"{seconds // unit_s} {unit}"
-    return "now" if seconds <= 1 else f"{seconds} s"
+    return seconds_in_words(max(0, int((now - moment).total_seconds())), units=1)
 
 
 def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.collector import snapshot
-from collectors.application.cross_platform import kiosk_source
-from collectors.contract import ApplicationFacts, ApplicationJob
+from collectors.application.kiosk.source import read_kiosk_browser
+from collectors.contract import ApplicationFacts
 from tests.unit.collectors.application.fixtures import RecordingRun
 
 FLAGS: Final = (
@@ -111,8 +111,7 @@ def main() -> int:
 
 
 def collect(url: str) -> ApplicationFacts:
-    job = ApplicationJob(5, kiosk_debug_url=url)
-    return snapshot([kiosk_source(job)], job.max_duration_s, RecordingRun())
+    return snapshot([read_kiosk_browser.bind(url)], 5, RecordingRun())
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:

@@ -24,7 +24,6 @@ from agent.wire.device_operations import (
     SubmitResultReply,
 )
 from agent.wire.validation import ValidationError
-from collectors.application import ipp as queue_ipp
 from collectors.application.http_reply import parse_response as parse_kiosk_reply
 from collectors.application.kiosk.browser_fields import parse_values
 from collectors.application.kiosk.session import parse_answer
@@ -41,11 +40,12 @@ from collectors.network.host.neighbours import parse_arp, parse_ndp, parse_proc_
 from collectors.network.host.neighbours_windows import parse_ip_net_table
 from collectors.network.mdns.records import parse_txt
 from collectors.network.mdns.wire import parse_response as parse_mdns
-from collectors.network.printers.cups import parse_cups_reply
+from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
 from collectors.shared.http import HttpError, parse_reply
+from collectors.shared.ipp import decode_response
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -104,7 +104,7 @@ def _reply(data: bytes) -> None:
 
 
 def _queues(data: bytes) -> None:
-    response = queue_ipp.parse_response(data)
+    response = decode_response(data)
     parse_queues(response)
     parse_jobs(response, 1.8e9)
 
@@ -149,7 +149,9 @@ TARGETS: dict[str, Target] = {
     "mdns-message": Target(parse_mdns, (MDNS,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),
     "ipp-cups": Target(
-        parse_cups_reply, _fixture("network/ipp/cups_get_printers.bin"), (ValueError,)
+        lambda data: queue_printers(decode_response(data)),
+        _fixture("network/ipp/cups_get_printers.bin"),
+        (ValueError,),
     ),
     "ipp-attributes": Target(
         lambda data: parse_attributes("192.168.1.9", 631, data),
@@ -159,7 +161,7 @@ TARGETS: dict[str, Target] = {
     "ipp-queues": Target(
         _queues,
         _fixture("network/ipp/cups_get_printers.bin")
-        + _fixture("network/ipp/ippeveprinter_attributes.bin"),
+        + _fixture("application/linux/cups-get-jobs.ipp"),
         (ValueError,),
     ),
     "http-reply": Target(

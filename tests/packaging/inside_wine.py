@@ -25,8 +25,6 @@ def import_all() -> None:
         for package in (agent, collectors)
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
         if not module.name.endswith("__main__")
-        # The demo needs the reference service, which is not there.
-        and module.name != "agent.cli.demo"
     ]
     for name in names:
         importlib.import_module(name)

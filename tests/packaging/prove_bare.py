@@ -49,7 +49,7 @@ SHORT: Final = " ".join(f"--ignore=tests/scenario/test_{name}.py" for name in AN
 # What the hands decide: the tests that need something of the machine.
 SHORTEST: Final = "-m needs"
 WITHIN_S: Final = 1800
-SUMMARY: Final = re.compile(r"^\d+ (passed|failed).* in [\d.]+s.*$", re.MULTILINE)
+SUMMARY: Final = re.compile(r"^(\d+ (?:passed|failed|skipped).*) in [\d.]+s.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +249,11 @@ def prove(bare: Bare, hands: Hands, tree: Path, log: Path, *, is_short: bool) ->
 
 def tell(hands: Hands, code: int, output: str, took_s: float) -> bool:
     """Print what was left out and why, or what went wrong; return whether all went well."""
-    summary = SUMMARY.search(output)
-    is_good = code == 0 and summary is not None
+    summaries = SUMMARY.findall(output)
+    is_good = code == 0 and summaries != []
     shown = [line for line in output.splitlines() if line.startswith("SKIPPED")]
     sys.stdout.write("\n".join(shown) + "\n" if is_good else output[-8000:])
-    result = summary[0] if summary else "no summary of the tests"
+    result = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
     sys.stdout.write(f"{verdict} {hands.name}: make demo; make test: {result} ({took_s:.0f} s)\n")
     sys.stdout.flush()

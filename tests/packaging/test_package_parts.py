@@ -92,7 +92,7 @@ def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: P
 
 def test_the_windows_package_holds_what_is_imported_by_name() -> None:
     named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
-    sources = (ROOT / "agent/adapters/service_manager").glob("windows*.py")
+    sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
     wanted = {name for source in sources for name in named.findall(source.read_text())}
     assert "servicemanager" in wanted
     spec = (PACKAGING / "venue-agent.spec").read_text()
@@ -129,8 +129,9 @@ def test_the_packaged_entry_is_the_agent_or_a_collector() -> None:
     assert entry("collector", "nonsense").returncode == 2
 
 
-def test_the_package_says_in_one_line_that_it_has_no_demo() -> None:
+def test_the_package_says_in_one_line_where_the_demo_is() -> None:
     done = entry("demo")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "not part of the package" in done.stderr
+    assert done.returncode == 2
+    usage, error = done.stderr.splitlines()
+    assert usage.startswith("usage: ")
+    assert error.endswith("; the demo is `venue-control demo` now")

@@ -18,7 +18,7 @@ NEVER = {
     "jinja2": "shows things to people",
     "agent.presentation": "shows things to people",
     "agent.cli.collect": "a verb of its own",
-    "agent.cli.demo": "a verb of its own",
+    "agent.cli.doctor": "a verb of its own",
     "agent.cli.status": "a verb of its own",
     "agent.wire.operator_operations": "the operator's side of the contract",
     "controlplane": "another program",

@@ -1,14 +1,17 @@
 """`run` on a terminal ends when the terminal goes; nowhere else does SIGHUP end it."""
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import pty
 import signal
 import sys
 import termios
-from collections.abc import Callable
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
 import pytest
@@ -18,11 +21,15 @@ from tests.scenario.agent_process import environment, running_agent, write_confi
 
 GONE_WITHIN_S = 15.0
 
+Running = tuple[StrictService, Process, BinaryIO]
 
-async def start_on_a_terminal(
-    config: Path, *, before: Callable[[], None] = lambda: None, **variables: str
-) -> tuple[asyncio.subprocess.Process, int]:
-    """Start the agent as the leader of a terminal's session; return it and the other end."""
+
+@contextlib.asynccontextmanager
+async def agent_on_a_terminal(
+    home: Path, *, before: Callable[[], None] = lambda: None, **variables: str
+) -> AsyncIterator[Running]:
+    """Run the agent as the leader of a terminal's session; yield it, whose heart beats, with its
+    service and the terminal's other end. Whatever happens, it is gone at the end."""
     master, slave = pty.openpty()
 
     def take_the_terminal() -> None:
@@ -30,13 +37,22 @@ async def start_on_a_terminal(
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may be run by nohup
         before()
 
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "agent", "run", "--config", str(config),
-        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-        preexec_fn=take_the_terminal, env={**environment(), **variables},
-    )  # fmt: skip
-    os.close(slave)
-    return process, master
+    async with StrictService() as service:
+        config = write_config(home, service.base_url)
+        with os.fdopen(master, "rb", buffering=0) as terminal:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "agent", "run", "--config", str(config),
+                stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                preexec_fn=take_the_terminal, env={**environment(), **variables},
+            )  # fmt: skip
+            os.close(slave)
+            try:
+                await service.until(lambda: service.heartbeats > 0)
+                yield service, process, terminal
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
 
 
 def ignore_hangups() -> None:
@@ -53,24 +69,17 @@ async def child_of(pid: int) -> psutil.Process:
     return child
 
 
-async def until_gone(process: asyncio.subprocess.Process) -> int:
+async def until_gone(process: Process) -> int:
     async with asyncio.timeout(GONE_WITHIN_S):
         return await process.wait()
 
 
 async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
-    async with StrictService() as service:
-        process, master = await start_on_a_terminal(write_config(tmp_path, service.base_url))
-        try:
-            await service.until(lambda: service.heartbeats > 0)
-            await service.request_report("application")
-            child = await child_of(process.pid)
-            os.close(master)
-            assert await until_gone(process) == 0
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+    async with agent_on_a_terminal(tmp_path) as (service, process, terminal):
+        await service.request_report("application")
+        child = await child_of(process.pid)
+        terminal.close()
+        assert await until_gone(process) == 0
     assert not child.is_running()
     status = (tmp_path / "state" / "status.json").read_text()
     assert '"phase": "stopped"' in status
@@ -78,61 +87,34 @@ async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
 
 
 async def test_whoever_starts_it_by_nohup_keeps_it(tmp_path: Path) -> None:
-    async with StrictService() as service:
-        process, master = await start_on_a_terminal(
-            write_config(tmp_path, service.base_url), before=ignore_hangups
-        )
-        try:
-            await service.until(lambda: service.heartbeats > 0)
-            os.close(master)
-            beats = service.heartbeats
-            await service.until(lambda: service.heartbeats > beats + 2)
-            process.terminate()
-            assert await until_gone(process) == 0
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+    async with agent_on_a_terminal(tmp_path, before=ignore_hangups) as (service, process, terminal):
+        terminal.close()
+        beats = service.heartbeats
+        await service.until(lambda: service.heartbeats > beats + 2)
+        process.terminate()
+        assert await until_gone(process) == 0
 
 
 async def test_a_service_with_a_terminal_reloads(tmp_path: Path) -> None:
     """systemd can give a service a terminal (systemd.exec(5), StandardInput=tty)."""
-    async with StrictService() as service:
-        config = write_config(tmp_path, service.base_url)
-        process, master = await start_on_a_terminal(
-            config, NOTIFY_SOCKET=str(tmp_path / "nobody-listens")
+    nobody = str(tmp_path / "nobody-listens")
+    async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=nobody) as (service, process, _):
+        config = tmp_path / "config.toml"
+        config.write_text(
+            config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)
         )
-        try:
-            await service.until(lambda: service.heartbeats > 0)
-            config.write_text(
-                config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)
-            )
-            process.send_signal(signal.SIGHUP)
-            beats = service.heartbeats
-            await service.until(lambda: service.heartbeats > beats + 5)
-            process.terminate()
-            assert await until_gone(process) == 0
-        finally:
-            os.close(master)
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        process.send_signal(signal.SIGHUP)
+        beats = service.heartbeats
+        await service.until(lambda: service.heartbeats > beats + 5)
+        process.terminate()
+        assert await until_gone(process) == 0
 
 
 @pytest.mark.parametrize("name", ["INVOCATION_ID", "SYSTEMD_EXEC_PID"])
 async def test_variables_that_shells_inherit_prove_no_service(tmp_path: Path, name: str) -> None:
-    async with StrictService() as service:
-        process, master = await start_on_a_terminal(
-            write_config(tmp_path, service.base_url), **{name: "1"}
-        )
-        try:
-            await service.until(lambda: service.heartbeats > 0)
-            os.close(master)
-            assert await until_gone(process) == 0
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+    async with agent_on_a_terminal(tmp_path, **{name: "1"}) as (_, process, terminal):
+        terminal.close()
+        assert await until_gone(process) == 0
 
 
 async def test_without_a_terminal_it_reloads(tmp_path: Path) -> None:

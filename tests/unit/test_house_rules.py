@@ -1,15 +1,11 @@
 """What tests/conftest.py holds every test to, also where tests run in parallel."""
 
-import fcntl
 import os
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-from tests.exclusive import SharedLock
-from tests.packaging.local_service import until
 from tests.paths import ROOT
 
 BAD_TESTS = """
@@ -83,38 +79,3 @@ def test_a_frozen_garbage_collector_is_no_affair_of_the_next_test(tmp_path: Path
     (tmp_path / "test_freezes.py").write_text(FREEZES)
     code, said = outcomes(tmp_path)
     assert code == 0, said
-
-
-def test_who_asks_for_calm_is_alone_and_is_not_kept_waiting_by_newcomers(tmp_path: Path) -> None:
-    order: list[str] = []
-    first, exclusive, newcomer = (SharedLock(tmp_path) for _ in range(3))
-
-    def enter(room: SharedLock, name: str, *, alone: bool) -> None:
-        with room.entered(alone=alone):
-            order.append(name)
-
-    threads = [
-        threading.Thread(target=enter, args=(exclusive, "calm"), kwargs={"alone": True}),
-        threading.Thread(target=enter, args=(newcomer, "newcomer"), kwargs={"alone": False}),
-    ]
-    with first.entered(alone=False):
-        threads[0].start()
-        until(lambda: is_locked(tmp_path / "gate"), 10)
-        threads[1].start()
-        order.append("first")
-    for thread in threads:
-        thread.join()
-    assert order == ["first", "calm", "newcomer"]
-    with first.entered(alone=False), exclusive.entered(alone=False):
-        assert is_locked(tmp_path / "room")
-    for room in (first, exclusive, newcomer):
-        room.close()
-
-
-def is_locked(file: Path) -> bool:
-    with file.open("w") as another:
-        try:
-            fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False

@@ -27,6 +27,9 @@ class Commands(Protocol):
 class SystemCommands:
     """Programs of this machine, with untranslated output."""
 
+    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+
     def run(self, *words: str) -> Output:
         program = find_program(words[0])
         if program is None:
@@ -35,16 +38,20 @@ class SystemCommands:
             done = subprocess.run(
                 (program, *words[1:]),
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
-                timeout=TIMEOUT_S,
+                timeout=self._timeout_s,
                 stdin=subprocess.DEVNULL,
                 env=program_environment(),
                 cwd=neutral_directory(),
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ServiceManagerError(f"{words[0]} did not end in {TIMEOUT_S:.0f} s") from None
+            raise ServiceManagerError(
+                f"{words[0]} did not end in {self._timeout_s:.0f} s"
+            ) from None
+        except OSError as error:
+            raise ServiceManagerError(f"{program}: {error.strerror}") from None
         return Output(done.returncode, done.stdout, done.stderr)
 
 

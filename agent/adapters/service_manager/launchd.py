@@ -23,7 +23,7 @@ from agent.adapters.service_manager.places_on_posix import (
     require_roots_state,
     require_safe_program,
 )
-from agent.adapters.service_manager.plist import LABEL, daemon_plist, lint
+from agent.adapters.service_manager.plist import LABEL, daemon_plist
 from agent.adapters.storage.atomic_file import write_atomically
 
 TARGET: Final = f"system/{LABEL}"
@@ -80,8 +80,6 @@ class LaunchdService:
     def install(self) -> None:
         self.require_rights()
         document = daemon_plist(self._command_line, "/etc/venue-agent/config.toml")
-        if problems := lint(document):
-            raise ServiceManagerError(f"the property list is wrong: {problems[0]}")
         if self._plist.is_file() and self._plist.read_bytes() == document:
             checked(self._commands, "launchctl", "enable", TARGET)
             return

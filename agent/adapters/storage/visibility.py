@@ -24,7 +24,7 @@ def is_closed(directory: Path) -> bool:
         return False
 
 
-def require_sight(directory: Path) -> None:
+def require_visible(directory: Path) -> None:
     """Raise NotVisible where the state directory is closed to this user."""
     if is_closed(directory):
         raise NotVisible(f"the state directory {directory} is closed to this user")

@@ -2,23 +2,24 @@
 
 import json
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from agent.adapters.service_manager.commands import SystemCommands
+from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import connect
-from collectors.programs import find_program
+from agent.wire.controls import without_controls
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
 ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
 
 
-def print_system(evidence: Context) -> Finding:
+def print_system(context: Context) -> Finding:
     if sys.platform == "win32":
         return _spooler()
     for path in CUPS_SOCKETS:
@@ -46,8 +47,8 @@ def judge_cups(path: Path) -> Finding:
     return ok("CUPS answers")
 
 
-def kiosk(evidence: Context) -> Finding:
-    url = evidence.local.application.kiosk_debug_url if evidence.local else ""
+def kiosk(context: Context) -> Finding:
+    url = context.local.application.kiosk_debug_url if context.local else ""
     if not url:
         return skipped("application.kiosk_debug_url is not set")
     parts = urlsplit(url)
@@ -85,7 +86,7 @@ def parse_browser(answer: bytes) -> str | None:
     name = document.get("Browser") if isinstance(document, dict) else None
     if not isinstance(name, str) or not name:
         return None
-    return "".join(c for c in name if c.isprintable())[:100]
+    return without_controls(name)[:100]
 
 
 def _read(sock: socket.socket) -> bytes:
@@ -103,16 +104,10 @@ def _read(sock: socket.socket) -> bytes:
 
 def _spooler() -> Finding:
     try:
-        done = subprocess.run(
-            [find_program("sc") or r"C:\Windows\System32\sc.exe", "query", "Spooler"],
-            capture_output=True,
-            text=True,
-            timeout=STEP_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        output = SystemCommands(STEP_S).run("sc", "query", "Spooler")
+    except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")
     # The state's number is not localised, its name is: 4 is running (sc.exe query).
-    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in done.stdout.splitlines()):
+    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
         return ok("the print spooler runs")
     return fail("the print spooler does not run", "start it: `sc start Spooler`")

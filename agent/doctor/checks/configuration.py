@@ -16,34 +16,34 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, Credentia
 OTHERS: int = stat.S_IRWXO
 
 
-def configuration(evidence: Context) -> Finding:
-    path = evidence.config_path
+def configuration(context: Context) -> Finding:
+    path = context.config_path
     try:
-        loaded = load(Config, path, evidence.environment)
+        loaded = load(Config, path, context.environment)
     except ConfigNotVisible as error:
-        evidence.is_hidden = True
-        evidence.state = StateDirectory(guessed_state_dir(path))
+        context.is_hidden = True
+        context.state = StateDirectory(guessed_state_dir(path))
         return unseen(str(error))
     except ConfigMissing as error:
-        evidence.state = StateDirectory(guessed_state_dir(path))
+        context.state = StateDirectory(guessed_state_dir(path))
         found, _, cure = str(error).partition(": ")
         return fail(found, cure)
     except ConfigError as error:
-        evidence.state = StateDirectory(guessed_state_dir(path))
+        context.state = StateDirectory(guessed_state_dir(path))
         return fail("; ".join(error.problems), "correct what is named, then `config check`")
-    evidence.config = evidence.local = loaded.config
-    evidence.state = StateDirectory(loaded.state_dir)
-    if doubts := review(path, evidence.environment):
+    context.config = context.local = loaded.config
+    context.state = StateDirectory(loaded.state_dir)
+    if doubts := review(path, context.environment):
         return warn("; ".join(doubts), "correct what is named, then `config check`")
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
     more = f", {overrides} from the environment" if overrides and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")
 
 
-def api_key(evidence: Context) -> Finding:
-    source = _key_source(evidence)
+def api_key(context: Context) -> Finding:
+    source = _key_source(context)
     try:
-        evidence.api_key = source.read()
+        context.api_key = source.read()
     except CredentialRefused as error:
         if source.is_closed():
             return unseen(f"{source.describe()} is closed to this user")
@@ -53,8 +53,8 @@ def api_key(evidence: Context) -> Finding:
     return ok(f"read from {source.describe()}")
 
 
-def trust_anchors(evidence: Context) -> Finding:
-    service = evidence.config.service if evidence.config else None
+def trust_anchors(context: Context) -> Finding:
+    service = context.config.service if context.config else None
     if service is None or not service.ca_file:
         return ok("the operating system's")
     try:
@@ -66,8 +66,8 @@ def trust_anchors(evidence: Context) -> Finding:
     return ok(f"the operating system's and {service.ca_file}")
 
 
-def printers(evidence: Context) -> Finding:
-    local: LocalConfig | None = evidence.local
+def printers(context: Context) -> Finding:
+    local: LocalConfig | None = context.local
     if local is None or not local.printers:
         return skipped("none are configured")
     ids = [printer.id for printer in local.printers]
@@ -80,10 +80,10 @@ def printers(evidence: Context) -> Finding:
     return ok(f"{len(ids)} configured")
 
 
-def _key_source(evidence: Context) -> ApiKeySource:
-    service = evidence.config.service if evidence.config else None
+def _key_source(context: Context) -> ApiKeySource:
+    service = context.config.service if context.config else None
     named = service.api_key_file if service else ""
-    return key_place(named, evidence.config_path, evidence.environment)
+    return key_place(named, context.config_path, context.environment)
 
 
 def _too_open(path: Path, mask: int) -> str | None:

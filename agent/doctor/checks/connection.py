@@ -14,133 +14,135 @@ from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.probe import (
     ProxyRefused,
-    ask_for_head,
-    ask_for_tunnel,
     connect,
+    connect_to_service,
+    open_tunnel,
+    request_head,
     start_tls,
-    unverified,
-    way_to,
+    unverified_tls,
 )
 from agent.doctor.route import Route, route_of
+from agent.presentation.humanize import seconds_in_words
 from agent.rules.replies import http_date
 
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
 EXPIRES_SOON: Final = timedelta(days=14)
-BREAKS_FORM: Final = range(80, 94)
+STRICT_ERRORS: Final = range(80, 94)
 """What OpenSSL finds only when it is strict (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
 X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
 
 _SET_CLOCK: Final = "set the clock: `timedatectl set-ntp true`, or this system's equivalent"
-_NO_WAY: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
-_LINK: Final = ("interfaces", "gateway")
+_UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+_LOCAL_NETWORK: Final = ("interfaces", "gateway")
 
 
-def route(evidence: Context) -> Finding:
-    service = evidence.config.service if evidence.config else None
+def route(context: Context) -> Finding:
+    service = context.config.service if context.config else None
     if service is None:
         return fail("no service is configured", "set service.base_url")
     try:
         found = route_of(
-            service.base_url, service.proxy, evidence.environment, _system_proxies(evidence)
+            service.base_url, service.proxy, context.environment, _system_proxies(context)
         )
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
-    evidence.route = found
+    context.route = found
     if found.proxy is None:
         return ok(f"straight to {found.host}:{found.port}: {found.why}")
     return ok(f"to {found.host}:{found.port} by the proxy {found.proxy} ({found.why})")
 
 
-def name_resolution(evidence: Context) -> Finding:
-    way = _route(evidence)
+def name_resolution(context: Context) -> Finding:
+    route = _route(context)
     try:
-        ipaddress.ip_address(way.first_host)
+        ipaddress.ip_address(route.first_host)
     except ValueError:
         pass
     else:
-        return ok(f"{way.first_host} is an address")
+        return ok(f"{route.first_host} is an address")
     try:
-        found = socket.getaddrinfo(way.first_host, way.first_port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(route.first_host, route.first_port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return fail(
-            f"{way.first_host} cannot be resolved: {_words(error)}{_servers()}",
+            f"{route.first_host} cannot be resolved: {_reason(error)}{_name_servers()}",
             "check the DNS servers of this machine and the spelling of "
-            + ("the proxy" if way.proxy else "service.base_url"),
-            explained_by=_LINK,
+            + ("the proxy" if route.proxy else "service.base_url"),
+            explained_by=_LOCAL_NETWORK,
         )
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    return ok(f"{way.first_host} is {', '.join(addresses[:3])}")
+    return ok(f"{route.first_host} is {', '.join(addresses[:3])}")
 
 
-def connection(evidence: Context) -> Finding:
-    way = _route(evidence)
-    place = f"{way.first_host}:{way.first_port}"
-    what = "the proxy" if way.proxy else "the service"
+def connection(context: Context) -> Finding:
+    route = _route(context)
+    place = f"{route.first_host}:{route.first_port}"
+    what = "the proxy" if route.proxy else "the service"
     try:
-        with connect(way.first_host, way.first_port) as sock:
+        with connect(route.first_host, route.first_port) as sock:
             local = sock.getsockname()[0]
     except ConnectionRefusedError:
-        setting = f"{way.why}" if way.proxy else "service.base_url"
+        setting = f"{route.why}" if route.proxy else "service.base_url"
         return fail(
             f"{place} refuses the connection",
             f"check {setting}; {what} may be down, or a firewall rejects it",
         )
     except OSError as error:
-        explained_by = _LINK if error.errno in _NO_WAY else ("gateway",)
+        explained_by = _LOCAL_NETWORK if error.errno in _UNREACHABLE else ("gateway",)
         return fail(
-            f"no connection to {place}: {_words(error)}",
+            f"no connection to {place}: {_reason(error)}",
             f"check the network and that no firewall drops connections to {what}",
             explained_by=explained_by,
         )
     return ok(f"{place}, from {local}")
 
 
-def proxy(evidence: Context) -> Finding:
-    way = _route(evidence)
-    if way.proxy is None:
+def proxy(context: Context) -> Finding:
+    route = _route(context)
+    if route.proxy is None:
         return skipped("none is used")
-    if not way.is_tls or way.proxy.scheme not in {"http", "https"}:
-        return skipped(f"no tunnel is asked of {way.proxy}")
+    if not route.is_tls or route.proxy.scheme not in {"http", "https"}:
+        return skipped(f"no tunnel is asked of {route.proxy}")
     try:
-        with connect(way.proxy.host, way.proxy.port) as sock:
-            ask_for_tunnel(sock, way.proxy, way)
+        with connect(route.proxy.host, route.proxy.port) as sock:
+            open_tunnel(sock, route.proxy, route)
     except ProxyRefused as error:
         if error.status == PROXY_AUTHENTICATION:
             fix = "put user and password into the proxy's URL: http://user:password@host:port"
         else:
-            fix = f"have the proxy allow {way.host}:{way.port}, or correct {way.why}"
-        return fail(f"the proxy {way.proxy} refuses: {error}", fix)
+            fix = f"have the proxy allow {route.host}:{route.port}, or correct {route.why}"
+        return fail(f"the proxy {route.proxy} refuses: {error}", fix)
     except OSError as error:
-        return fail(f"the proxy {way.proxy} breaks off: {_words(error)}", f"check {way.why}")
-    return ok(f"{way.proxy} opens the tunnel")
+        return fail(f"the proxy {route.proxy} breaks off: {_reason(error)}", f"check {route.why}")
+    return ok(f"{route.proxy} opens the tunnel")
 
 
-def clock(evidence: Context) -> Finding:
+def clock(context: Context) -> Finding:
     """Compare this machine's clock with the Date of a reply (RFC 9110, section 6.6.1)."""
-    way = _route(evidence)
+    route = _route(context)
     try:
-        with way_to(way) as sock:
-            if way.is_tls:
-                with start_tls(sock, way.host, unverified()) as secured:
-                    head = ask_for_head(secured, way)
+        with connect_to_service(route) as sock:
+            if route.is_tls:
+                with start_tls(sock, route.host, unverified_tls()) as secured:
+                    head = request_head(secured, route)
             else:
-                head = ask_for_head(sock, way)
+                head = request_head(sock, route)
     except (OSError, ProxyRefused) as error:
-        return skipped(f"the service told no time: {_words(error)}")
+        return skipped(f"the service told no time: {_reason(error)}")
     now = datetime.now(UTC)
     service_time = http_date(head.headers.get("date")) if head else None
     if service_time is None:
         return skipped("the service told no time")
-    evidence.service_time = service_time
+    context.service_time = service_time
     return judge_clock(now, service_time)
 
 
 def judge_clock(now: datetime, service_time: datetime) -> Finding:
     """Judge the distance of two aware moments taken together."""
     ahead_s = (now - service_time).total_seconds()
-    text = f"{_duration(abs(ahead_s))} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
+    distance = seconds_in_words(round(abs(ahead_s), -1))  # a Date has whole seconds only
+    text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
     if abs(ahead_s) > CLOCK_FAIL_S:
         return fail(f"this machine's clock is {text}", _SET_CLOCK)
     if abs(ahead_s) > CLOCK_WARN_S:
@@ -148,25 +150,27 @@ def judge_clock(now: datetime, service_time: datetime) -> Finding:
     return ok("agrees with the service's")
 
 
-def certificate(evidence: Context) -> Finding:
-    way = _route(evidence)
-    if not way.is_tls:
+def certificate(context: Context) -> Finding:
+    route = _route(context)
+    if not route.is_tls:
         return skipped("plain http on loopback has none")
-    context = ssl.create_default_context()
-    ca_file = evidence.config.service.ca_file if evidence.config else ""
+    tls_context = ssl.create_default_context()
+    ca_file = context.config.service.ca_file if context.config else ""
     if ca_file:
-        context.load_verify_locations(ca_file)
+        tls_context.load_verify_locations(ca_file)
     try:
-        with way_to(way) as sock, start_tls(sock, way.host, context) as secured:
+        with connect_to_service(route) as sock, start_tls(sock, route.host, tls_context) as secured:
             return _judge_trusted(_read_certificate(secured), secured.version(), ca_file)
     except ssl.SSLCertVerificationError as error:
-        breaks_form = error.verify_code in BREAKS_FORM
         return judge_untrusted(
-            error.verify_message, _look_at(way), datetime.now(UTC), breaks_form=breaks_form
+            error.verify_message,
+            _fetch_certificate(route),
+            datetime.now(UTC),
+            is_malformed=error.verify_code in STRICT_ERRORS,
         )
     except (OSError, ProxyRefused) as error:
         return fail(
-            f"no TLS with {way.host}:{way.port}: {_words(error)}",
+            f"no TLS with {route.host}:{route.port}: {_reason(error)}",
             "check service.base_url; a firewall or proxy may cut TLS, or the port has none",
         )
 
@@ -186,11 +190,11 @@ def _judge_trusted(found: Certificate | None, tls: str | None, ca_file: str) -> 
 
 
 def judge_untrusted(
-    why: str, found: Certificate | None, now: datetime, *, breaks_form: bool = False
+    why: str, found: Certificate | None, now: datetime, *, is_malformed: bool = False
 ) -> Finding:
     """Say what is wrong with a certificate that was not accepted, and what to do.
 
-    ``breaks_form``: its authority may be known, but a certificate is not made as it must be.
+    ``is_malformed``: its authority may be known, but a certificate is not made as it must be.
     """
     if found is None:
         return fail(f"not trusted: {why}", "check service.base_url and service.ca_file")
@@ -211,7 +215,7 @@ def judge_untrusted(
             f"it is for {found.subject}, not for this address ({why})",
             "correct service.base_url; something on the way may answer in the service's place",
         )
-    if breaks_form:
+    if is_malformed:
         return fail(
             f"issued by {found.issuer}, but not as RFC 5280 requires ({why})",
             "have the authority's certificate made anew with what it lacks (RFC 5280, section"
@@ -224,10 +228,13 @@ def judge_untrusted(
     )
 
 
-def _look_at(way: Route) -> Certificate | None:
+def _fetch_certificate(route: Route) -> Certificate | None:
     """Fetch the certificate that was not trusted, over a connection that carries nothing else."""
     try:
-        with way_to(way) as sock, start_tls(sock, way.host, unverified()) as secured:
+        with (
+            connect_to_service(route) as sock,
+            start_tls(sock, route.host, unverified_tls()) as secured,
+        ):
             return _read_certificate(secured)
     except (OSError, ProxyRefused):
         return None
@@ -238,20 +245,20 @@ def _read_certificate(secured: ssl.SSLSocket) -> Certificate | None:
     return parse_certificate(der) if der else None
 
 
-def _route(evidence: Context) -> Route:
-    if evidence.route is None:
+def _route(context: Context) -> Route:
+    if context.route is None:
         raise LookupError("the way to the service is not known")
-    return evidence.route
+    return context.route
 
 
-def _system_proxies(evidence: Context) -> dict[str, str]:
+def _system_proxies(context: Context) -> dict[str, str]:
     """Return the proxies of Windows' registry or macOS' settings."""
-    if any(name.lower().endswith("_proxy") for name in evidence.environment):
+    if any(name.lower().endswith("_proxy") for name in context.environment):
         return {}
     return {k: v for k, v in urllib.request.getproxies().items() if k in {"http", "https"}}
 
 
-def _servers(path: Path = Path("/etc/resolv.conf")) -> str:
+def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
     """Name the DNS servers that were asked (resolv.conf(5))."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -263,15 +270,8 @@ def _servers(path: Path = Path("/etc/resolv.conf")) -> str:
     return f" (asked {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
 
 
-def _words(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     reason = getattr(error, "reason", None) if isinstance(error, ssl.SSLError) else None
     return str(reason or getattr(error, "strerror", None) or error or type(error).__name__)
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size or (unit == "h" and seconds >= size):
-            return f"{seconds / size:.1f} {unit}".replace(".0 ", " ")
-    return f"{seconds:.0f} s"

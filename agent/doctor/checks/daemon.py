@@ -1,4 +1,4 @@
-"""Checks of the running agent: the process, its version, the unit that starts it, its own woes."""
+"""Checks of the running agent: its process, its version, its unit, its conditions."""
 
 from typing import Final
 
@@ -9,9 +9,9 @@ from agent.config.rights import by_root, how_to_start
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
+from agent.doctor.public_status import in_words, judge_public_status
 from agent.doctor.service_unit import UnitFacts, read_unit
-from agent.doctor.without_rights import in_words, sighting_of
-from agent.presentation.moments import age_s, ago
+from agent.presentation.humanize import age_s, ago
 
 SILENT_S: Final = 300.0
 """A running agent has had an answer of the service within this time."""
@@ -27,54 +27,54 @@ OWN_CHECKS: Final = frozenset(
 """Conditions of the daemon (rules.health) that doctor looks at with its own eyes."""
 
 
-def daemon(evidence: Context) -> Finding:
-    state = evidence.state
+def daemon(context: Context) -> Finding:
+    state = context.state
     if state is None:
         return skipped("the state directory is not known")
-    if evidence.is_hidden or is_closed(state.path):
-        return _from_outside(evidence)
-    evidence.daemon_pid = state.holder()
+    if context.is_hidden or is_closed(state.path):
+        return _from_outside(context)
+    context.daemon_pid = state.holder()
     status = StatusFile(state).read()
-    if evidence.daemon_pid is None:
+    if context.daemon_pid is None:
         seen = f"; it was last seen {ago(status.written_at)}" if status else ""
         return fail(
             f"the agent does not run{seen}",
-            _how_to_start(evidence),
+            _how_to_start(context),
             explained_by=("configuration", "api-key", "disk-space", "boot"),
         )
-    if status is None or status.pid != evidence.daemon_pid:
+    if status is None or status.pid != context.daemon_pid:
         return warn(
-            f"process {evidence.daemon_pid} holds the state directory and says nothing of itself",
+            f"process {context.daemon_pid} holds the state directory and says nothing of itself",
             "wait some seconds; if it persists, restart the agent",
         )
-    evidence.daemon = status
+    context.daemon = status
     if status.last_contact_at:
-        evidence.contact_age_s = age_s(status.last_contact_at)
+        context.contact_age_s = age_s(status.last_contact_at)
     return ok(f"process {status.pid}, started {ago(status.started_at)}, {status.activity}")
 
 
-def _from_outside(evidence: Context) -> Finding:
+def _from_outside(context: Context) -> Finding:
     """Tell what the system tells everybody; what the daemon says of itself is closed."""
-    sighting = sighting_of(evidence.unit, other_agents(None))
-    if sighting.is_running is False:
+    status = judge_public_status(context.unit, other_agents(None))
+    if status.is_running is False:
         return fail(
-            f"the agent does not run, {sighting.by} says",
-            _how_to_start(evidence),
+            f"the agent does not run, {status.by} says",
+            _how_to_start(context),
             explained_by=("configuration", "api-key", "disk-space", "boot"),
         )
-    evidence.daemon_pid = sighting.pids[0] if sighting.pids else None
-    return Finding("unseen", f"{in_words(sighting)}; what it does is not visible to you")
+    context.daemon_pid = status.pids[0] if status.pids else None
+    return Finding("unseen", f"{in_words(status)}; what it does is not visible to you")
 
 
-def _how_to_start(evidence: Context) -> str:
+def _how_to_start(context: Context) -> str:
     return how_to_start(
-        is_installed=evidence.unit is not None and evidence.unit.is_installed,
-        is_of_the_machine=evidence.is_of_the_machine,
+        is_installed=context.unit is not None and context.unit.is_installed,
+        is_of_the_machine=context.is_of_the_machine,
     )
 
 
-def version(evidence: Context) -> Finding:
-    status = evidence.daemon
+def version(context: Context) -> Finding:
+    status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     if status.version != __version__:
@@ -85,10 +85,10 @@ def version(evidence: Context) -> Finding:
     return ok(__version__)
 
 
-def boot(evidence: Context) -> Finding:
+def boot(context: Context) -> Finding:
     """Will the agent come back after a restart of the machine?"""
-    unit = (evidence.unit_reader or read_unit)()
-    evidence.unit = unit
+    unit = (context.unit_reader or read_unit)()
+    context.unit = unit
     if unit is None:
         return skipped("no service manager can be asked here")
     if not unit.is_installed:
@@ -112,9 +112,9 @@ def boot(evidence: Context) -> Finding:
     return ok(f"{unit.manager} starts it with the machine{restarts}")
 
 
-def other_agent(evidence: Context) -> Finding:
+def other_agent(context: Context) -> Finding:
     """Is there a second agent, or one that the service manager did not start?"""
-    holder, unit = evidence.daemon_pid, evidence.unit
+    holder, unit = context.daemon_pid, context.unit
     others = other_agents(holder)
     if others is None:
         return skipped("processes cannot be listed here")
@@ -132,9 +132,9 @@ def other_agent(evidence: Context) -> Finding:
     return ok("none")
 
 
-def conditions(evidence: Context) -> Finding:
+def conditions(context: Context) -> Finding:
     """What the daemon itself complains of, and no other check here looks at."""
-    status = evidence.daemon
+    status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     rest = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
@@ -143,15 +143,15 @@ def conditions(evidence: Context) -> Finding:
     return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
 
 
-def outbox(evidence: Context) -> Finding:
-    status = evidence.daemon
+def outbox(context: Context) -> Finding:
+    status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     if not status.outbox_reports:
         return ok("no report waits")
     text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
     oldest = status.outbox_oldest_at
-    if oldest and age_s(oldest) > SILENT_S:
+    if oldest and (age_s(oldest) or 0) > SILENT_S:
         return warn(
             f"{text}, the oldest from {ago(oldest)}",
             "nothing to do once the service is reachable",
@@ -160,9 +160,9 @@ def outbox(evidence: Context) -> Finding:
     return ok(text)
 
 
-def commands(evidence: Context) -> Finding:
+def commands(context: Context) -> Finding:
     """Does the daemon ask for commands, and when did it last hear from the service?"""
-    status = evidence.daemon
+    status = context.daemon
     if status is None:
         return skipped("the agent does not run")
     if status.delivery is None:
@@ -170,7 +170,7 @@ def commands(evidence: Context) -> Finding:
             "the agent does not ask for commands yet",
             "wait a minute; if it persists, see `venue-agent status` and the log",
         )
-    if evidence.contact_age_s is None or evidence.contact_age_s > SILENT_S:
+    if context.contact_age_s is None or context.contact_age_s > SILENT_S:
         return warn(
             f"by {status.delivery}, but the last answer came {ago(status.last_contact_at)}",
             "restart the agent if the service answers doctor",

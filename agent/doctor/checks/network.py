@@ -3,10 +3,11 @@
 import asyncio
 import ipaddress
 import socket
-import struct
 import sys
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.doctor.check import Finding, fail, ok, skipped, warn
@@ -20,7 +21,7 @@ MDNS_PORT: Final = 5353
 DISCARD_PORT: Final = 9  # RFC 863
 NUD_INCOMPLETE: Final = "0x0"
 
-_LOOK: Final = NetworkJob(
+_JOB: Final = NetworkJob(
     ports=(),
     max_hosts=1,
     max_services=1,
@@ -30,21 +31,21 @@ _LOOK: Final = NetworkJob(
 )
 
 
-def collector(evidence: Context) -> Finding:
+def collector(context: Context) -> Finding:
     """Start the collector's process as the daemon does; it looks at this machine only."""
     try:
-        collected = asyncio.run(CollectorProcess().collect(_LOOK, lambda _: None))
+        collected = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
     except CollectorError as error:
         return fail(str(error), "install the agent again; its collector does not start")
     if not isinstance(collected.facts, NetworkFacts):
         return fail("it told facts of another kind", "install the agent again")
-    evidence.facts = collected.facts
+    context.facts = collected.facts
     return ok("it starts and tells facts")
 
 
-def confinement(evidence: Context) -> Finding:
+def confinement(context: Context) -> Finding:
     """Was the collector held to what it needs to read? It told by its own facts."""
-    found = _facts(evidence).confinement
+    found = _facts(context).confinement
     match found.state:
         case "confined":
             return ok("it can read what it needs, and write nowhere")
@@ -57,8 +58,8 @@ def confinement(evidence: Context) -> Finding:
     return skipped(f"the collector runs with all rights of its account: {found.reason}")
 
 
-def interfaces(evidence: Context) -> Finding:
-    facts = _facts(evidence)
+def interfaces(context: Context) -> Finding:
+    facts = _facts(context)
     if facts.interfaces_source.state == "failed":
         return warn(
             f"they cannot be read: {facts.interfaces_source.reason}",
@@ -75,8 +76,8 @@ def interfaces(evidence: Context) -> Finding:
     return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
 
 
-def gateway(evidence: Context) -> Finding:
-    facts = _facts(evidence)
+def gateway(context: Context) -> Finding:
+    facts = _facts(context)
     found = [(g, i.name) for i in facts.interfaces for g in i.gateways]
     if not found:
         return warn(
@@ -86,7 +87,7 @@ def gateway(evidence: Context) -> Finding:
             may_cause=True,
         )
     address, name = found[0]
-    if _is_silent(address):
+    if _leaves_arp_unanswered(address):
         return warn(
             f"{address} on {name} does not answer to ARP",
             "check that the router is on and on the same network",
@@ -95,9 +96,9 @@ def gateway(evidence: Context) -> Finding:
     return ok(f"{address} on {name}")
 
 
-def neighbours(evidence: Context) -> Finding:
+def neighbours(context: Context) -> Finding:
     """Can the table of neighbours be read, which names the devices' hardware addresses?"""
-    facts = _facts(evidence)
+    facts = _facts(context)
     reason = facts.unavailable.mac_address
     if not facts.interfaces:
         return skipped("there is no network interface whose neighbours it could name")
@@ -109,12 +110,13 @@ def neighbours(evidence: Context) -> Finding:
     return ok("it can be read")
 
 
-def multicast(evidence: Context) -> Finding:
+def multicast(context: Context) -> Finding:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
     able, unable = [], []
-    for interface in _facts(evidence).interfaces:
+    flags = _interface_flags()
+    for interface in _facts(context).interfaces:
         for address in _ipv4(interface)[:1]:
-            problem = why_no_multicast(address)
+            problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
                 able.append(interface.name)
             else:
@@ -129,10 +131,17 @@ def multicast(evidence: Context) -> Finding:
     return ok(", ".join(able))
 
 
-def why_no_multicast(address: str) -> str | None:
+def _interface_flags() -> dict[str, str]:
+    """Return the flags of each interface, as "up,multicast"; empty where the system has none."""
+    try:
+        return {name: state.flags for name, state in psutil.net_if_stats().items()}
+    except (psutil.Error, OSError):
+        return {}
+
+
+def _why_no_multicast(address: str, flags: str) -> str | None:
     """Return why the interface with ``address`` cannot take part in multicast; None if it can."""
-    flags = interface_flags(address)
-    if flags is not None and not flags & _IFF_MULTICAST:
+    if flags and "multicast" not in flags.split(","):
         return "its MULTICAST flag is off"
     membership = socket.inet_aton(MDNS_GROUP) + socket.inet_aton(address)
     try:
@@ -143,7 +152,7 @@ def why_no_multicast(address: str) -> str | None:
     return None
 
 
-def mdns_port(evidence: Context) -> Finding:
+def mdns_port(context: Context) -> Finding:
     """Can port 5353 be shared? Others may use it too, as long as they let us."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -160,7 +169,7 @@ def mdns_port(evidence: Context) -> Finding:
     return ok(f"UDP port {MDNS_PORT} can be shared")
 
 
-def local_network(evidence: Context) -> Finding:
+def local_network(context: Context) -> Finding:
     """macOS 15 and later ask a person whether a program may talk to the local network."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
@@ -181,10 +190,10 @@ def _ask_for_local_network() -> Finding:
     return ok("granted")
 
 
-def _facts(evidence: Context) -> NetworkFacts:
-    if evidence.facts is None:
+def _facts(context: Context) -> NetworkFacts:
+    if context.facts is None:
         raise LookupError("the collector told nothing")
-    return evidence.facts
+    return context.facts
 
 
 def _ipv4(interface: Interface) -> list[str]:
@@ -195,42 +204,15 @@ def _ipv4(interface: Interface) -> list[str]:
     ]
 
 
-def _is_silent(address: str, table: Path = Path("/proc/net/arp")) -> bool:
+def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) -> bool:
     """Tell whether the kernel asked for ``address`` and nobody answered."""
     try:
-        return parse_is_silent(table.read_text(), address)
+        return parse_unanswered_arp(table.read_text(), address)
     except OSError:
         return False
 
 
-def parse_is_silent(table: str, address: str) -> bool:
+def parse_unanswered_arp(table: str, address: str) -> bool:
     """Read /proc/net/arp (arp(7)): flags 0x0 is an entry without an answer."""
     rows = (line.split() for line in table.splitlines()[1:])
     return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
-
-
-# netdevice(7)
-_IFF_MULTICAST: Final = 0x1000
-_SIOCGIFFLAGS: Final = 0x8913
-_SIOCGIFADDR: Final = 0x8915
-_IFREQ: Final = struct.Struct("16s24x")
-
-
-def interface_flags(address: str) -> int | None:
-    """Return the flags of the interface with ``address``, where Linux tells them."""
-    if sys.platform != "linux":
-        return None
-    import fcntl  # not on Windows
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        for _, name in socket.if_nameindex():
-            request = _IFREQ.pack(name.encode()[:15])
-            try:
-                reply = fcntl.ioctl(sock, _SIOCGIFADDR, request)
-                if socket.inet_ntoa(reply[20:24]) != address:
-                    continue
-                reply = fcntl.ioctl(sock, _SIOCGIFFLAGS, request)
-            except OSError:
-                continue  # it has no IPv4 address
-            return int(struct.unpack_from("H", reply, 16)[0])
-    return None

@@ -1,4 +1,4 @@
-"""Checks of the service's answers: is it the service, the key, its grant, the place, the binding.
+"""Checks of the service's answers: the service itself, key, grant, location, binding.
 
 Two questions are asked: `current`, which changes nothing, and, only where the running agent does
 not already prove the grant, a challenge that stays unanswered.
@@ -16,9 +16,8 @@ from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.config.model import Config
-from agent.doctor.answer import Answer
 from agent.doctor.check import Finding, fail, ok, skipped, warn
-from agent.doctor.context import Context
+from agent.doctor.context import Answer, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
 from agent.rules.binding import Verdict, judge
 from agent.rules.health import CONDITIONS
@@ -27,7 +26,7 @@ from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 ASK_WITHIN_S: Final = 3.5
 RECENT_S: Final = 300.0
 READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
-PLACE: Final = "location"
+LOCATION: Final = "location"
 FORBIDDEN: Final = 403
 
 _KEY_FIX: Final = (
@@ -36,16 +35,16 @@ _KEY_FIX: Final = (
 _LOCATION_FIX: Final = "correct service.location_id, or have the key allowed at this location"
 
 
-def captive_portal(evidence: Context) -> Finding:
-    evidence.answer = _ask(evidence, lambda client: client.current())
-    error = evidence.answer.error
+def captive_portal(context: Context) -> Finding:
+    context.answer = _ask(context, lambda client: client.current())
+    error = context.answer.error
     if isinstance(error, Unavailable) and error.cause in {"captive-portal", "redirect"}:
         return fail(str(error), CONDITIONS[error.cause].fix)
     return ok("no web page in the way")
 
 
-def service(evidence: Context) -> Finding:
-    error = evidence.answer.error if evidence.answer else None
+def service(context: Context) -> Finding:
+    error = context.answer.error if context.answer else None
     if isinstance(error, Unavailable):
         condition = CONDITIONS[error.cause]
         judge_it = fail if condition.severity == "error" else warn
@@ -55,8 +54,8 @@ def service(evidence: Context) -> Finding:
     return ok("it answers")
 
 
-def credential(evidence: Context) -> Finding:
-    error = evidence.answer.error if evidence.answer else None
+def credential(context: Context) -> Finding:
+    error = context.answer.error if context.answer else None
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
     if isinstance(error, Refused):
@@ -66,14 +65,14 @@ def credential(evidence: Context) -> Finding:
     return ok("the service accepts the key")
 
 
-def write_grant(evidence: Context) -> Finding:
+def write_grant(context: Context) -> Finding:
     """A running agent's heartbeats prove the grant; else a challenge shows it."""
-    status = evidence.daemon
-    if status is not None and _is_recent(evidence) and status.binding and not status.is_revoked:
+    status = context.daemon
+    if status is not None and _is_recent(context) and status.binding and not status.is_revoked:
         return ok("the agent's heartbeats are taken")
-    evidence.permission = _ask(evidence, _ask_for_a_challenge(evidence))
-    error = evidence.permission.error
-    if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_place(error):
+    context.challenge_answer = _ask(context, _challenge(context))
+    error = context.challenge_answer.error
+    if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
         return ok("the service would enroll this device" if error is None else "not denied")
     if error.code in READ_ONLY:
         return fail(f"this key only reads: {error}", "create a key with a write grant")
@@ -83,12 +82,12 @@ def write_grant(evidence: Context) -> Finding:
     )
 
 
-def location(evidence: Context) -> Finding:
-    wanted = evidence.config.service.location_id if evidence.config else ""
-    error = evidence.permission.error if evidence.permission else None
-    if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_place(error)):
+def location(context: Context) -> Finding:
+    wanted = context.config.service.location_id if context.config else ""
+    error = context.challenge_answer.error if context.challenge_answer else None
+    if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
         return fail(f"the service refuses the location {wanted!r}: {error}", _LOCATION_FIX)
-    binding = evidence.record.binding if evidence.record else None
+    binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != wanted:
         return warn(
             f"enrolled at {binding.location_id!r}, configured is {wanted!r}",
@@ -97,9 +96,9 @@ def location(evidence: Context) -> Finding:
     return ok(wanted)
 
 
-def binding(evidence: Context) -> Finding:
+def binding(context: Context) -> Finding:
     """Is this device still the one the service knows by this key?"""
-    record, answer = evidence.record, evidence.answer
+    record, answer = context.record, context.answer
     if answer is None or answer.error is not None:
         return skipped(f"the service did not say: {answer.error if answer else 'not asked'}")
     if record is None or record.binding is None:
@@ -124,16 +123,16 @@ def _unbound(current: EnrollmentRecord | None) -> Finding:
     )
 
 
-def _ask_for_a_challenge(evidence: Context) -> Callable[[ServiceClient], Awaitable[None]]:
-    place = evidence.config.service.location_id if evidence.config else ""
+def _challenge(context: Context) -> Callable[[ServiceClient], Awaitable[None]]:
+    location_id = context.config.service.location_id if context.config else ""
 
     async def ask(client: ServiceClient) -> None:
         await client.challenge(
             ChallengeRequest(
                 instance_id=uuid.uuid4(),
-                public_key=_passing_key(),
+                public_key=_throwaway_key(),
                 platform=service_platform(),
-                location_id=place,
+                location_id=location_id,
                 legacy_install_id="doctor",
                 app_version=__version__,
                 capabilities=(),
@@ -143,7 +142,7 @@ def _ask_for_a_challenge(evidence: Context) -> Callable[[ServiceClient], Awaitab
     return ask
 
 
-def _passing_key() -> str:
+def _throwaway_key() -> str:
     """Return the public half of a key that is forgotten at once: no device comes of it."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
         Ed25519PrivateKey,
@@ -153,32 +152,32 @@ def _passing_key() -> str:
 
 
 def _ask(
-    evidence: Context, question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
+    context: Context, question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
 ) -> Answer:
-    if evidence.config is None:
+    if context.config is None:
         raise LookupError("there is no configuration")
     try:
-        return Answer(current=asyncio.run(_asked(evidence.config, evidence, question)))
+        return Answer(current=asyncio.run(_asked(context.config, context, question)))
     except ServiceError as error:
         return Answer(error=error)
 
 
 async def _asked(
     config: Config,
-    evidence: Context,
+    context: Context,
     question: Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]],
 ) -> EnrollmentRecord | None:
-    impatient = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
-    client = ServiceClient(impatient, ApiKeySource(None, evidence.api_key), SystemClock())
+    settings = config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
+    client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())
     try:
         return await question(client)
     finally:
         await client.close()
 
 
-def _is_recent(evidence: Context) -> bool:
-    return evidence.contact_age_s is not None and evidence.contact_age_s < RECENT_S
+def _is_recent(context: Context) -> bool:
+    return context.contact_age_s is not None and context.contact_age_s < RECENT_S
 
 
-def _is_about_place(error: Refused) -> bool:
-    return PLACE in (error.code or "")
+def _is_about_location(error: Refused) -> bool:
+    return LOCATION in (error.code or "")

@@ -24,22 +24,22 @@ from agent.config.model import is_privileged
 from agent.doctor.check import Finding, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 
-FLOOR_BYTES: Final = 8 * 2**20
+FREE_BYTES_FAIL: Final = 8 * 2**20
 """Below this the journal cannot be relied on."""
-SCARCE_BYTES: Final = 128 * 2**20
+FREE_BYTES_WARN: Final = 128 * 2**20
 PROBE_BYTES: Final = 64 * 1024
-INODES_FLOOR: Final = 64
+FREE_INODES_FAIL: Final = 64
 
 
-def state_directory(evidence: Context) -> Finding:
-    path = _path(evidence)
-    if evidence.is_hidden or is_closed(path):
-        return unseen(_closed(path, evidence))
+def state_directory(context: Context) -> Finding:
+    path = _path(context)
+    if context.is_hidden or is_closed(path):
+        return unseen(_closed(path, context))
     if not path.exists() and not path.is_symlink():
-        return _absent(path, evidence)
+        return _absent(path, context)
     if not path.is_dir():
         return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
-    return _unsafe(evidence) or _writable(path)
+    return _unsafe(context) or _writable(path)
 
 
 def _writable(path: Path) -> Finding:
@@ -54,42 +54,42 @@ def _writable(path: Path) -> Finding:
     )
 
 
-def _closed(path: Path, evidence: Context) -> str:
-    if evidence.is_hidden:
+def _closed(path: Path, context: Context) -> str:
+    if context.is_hidden:
         return "the configuration may name another one"
     return f"{path} is closed to this user"
 
 
-def _absent(path: Path, evidence: Context) -> Finding:
+def _absent(path: Path, context: Context) -> Finding:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
         return ok(f"{path} is made at the first start")
-    if evidence.is_of_the_machine and not is_privileged():
+    if context.is_of_the_machine and not is_privileged():
         return unseen(f"{path} is made at the service's first start")
     return fail(f"{path} cannot be made: {parent} is not writable", f"create {path}")
 
 
-def disk_space(evidence: Context) -> Finding:
-    if evidence.is_hidden:
+def disk_space(context: Context) -> Finding:
+    if context.is_hidden:
         return unseen("the configuration says whose disk it is")
-    path = next((p for p in (_path(evidence), *_path(evidence).parents) if p.exists()), Path("/"))
+    path = next((p for p in (_path(context), *_path(context).parents) if p.exists()), Path("/"))
     free = shutil.disk_usage(path).free
     text = f"{free / 2**20:,.0f} MiB free"
-    if free < FLOOR_BYTES:
+    if free < FREE_BYTES_FAIL:
         return fail(f"only {text}: requests and reports cannot be kept", f"free space at {path}")
-    if free < SCARCE_BYTES:
+    if free < FREE_BYTES_WARN:
         return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
     if (
         hasattr(os, "statvfs")
         and (inodes := os.statvfs(path)).f_files
-        and inodes.f_favail < INODES_FLOOR
+        and inodes.f_favail < FREE_INODES_FAIL
     ):
         return fail("the file system has no inodes left", f"remove files at {path}")
     return ok(text)
 
 
-def key_permissions(evidence: Context) -> Finding:
-    key = _path(evidence) / KEY_NAME
+def key_permissions(context: Context) -> Finding:
+    key = _path(context) / KEY_NAME
     try:
         mode = stat.S_IMODE(key.stat().st_mode)
     except FileNotFoundError:
@@ -103,29 +103,29 @@ def key_permissions(evidence: Context) -> Finding:
     return ok(f"private (mode {mode:04o})")
 
 
-def device_record(evidence: Context) -> Finding:
-    path = _path(evidence) / RECORD
-    if evidence.state is None or not _exists(path):
+def device_record(context: Context) -> Finding:
+    path = _path(context) / RECORD
+    if context.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
     if not os.access(path, os.R_OK):
         return unseen(f"{path} cannot be read")
-    evidence.record = DeviceRecordFile(evidence.state).peek()
-    if evidence.record is None:
+    context.record = DeviceRecordFile(context.state).peek()
+    if context.record is None:
         return warn(f"{path} is damaged", "restart the agent: it is set aside and made anew")
-    here, stored = machine.fingerprint(), evidence.record.fingerprint
+    here, stored = machine.fingerprint(), context.record.fingerprint
     if here and stored and here != stored:
         return warn("this disk was copied from another machine", "restart the agent: it re-enrolls")
-    return ok(f"install id {evidence.record.legacy_install_id}")
+    return ok(f"install id {context.record.legacy_install_id}")
 
 
-def journal(evidence: Context) -> Finding:
-    path = _path(evidence) / DATABASE
-    if evidence.state is None or not _exists(path):
+def journal(context: Context) -> Finding:
+    path = _path(context) / DATABASE
+    if context.state is None or not _exists(path):
         return skipped("there is none yet: it is made at the first start")
     if not os.access(path, os.R_OK):
         return unseen(f"{path} cannot be read")
     try:
-        with contextlib.closing(connect_to_read(evidence.state, timeout_s=1)) as database:
+        with contextlib.closing(connect_to_read(context.state, timeout_s=1)) as database:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
     except sqlite3.Error as error:
@@ -135,22 +135,22 @@ def journal(evidence: Context) -> Finding:
     return ok(f"{rows} requests")
 
 
-def _unsafe(evidence: Context) -> Finding | None:
+def _unsafe(context: Context) -> Finding | None:
     """Say who else could change what is in the directory, or what stands in a file's place.
 
     What is closed to this user is said by others. Raises StateError.
     """
     with contextlib.suppress(OSError):
-        if evidence.state is not None:
-            if (weakness := evidence.state.weakness()) is not None:
+        if context.state is not None:
+            if (weakness := context.state.weakness()) is not None:
                 return fail(weakness.detail, weakness.fix)
-            evidence.state.require_own(KEY_NAME, RECORD, STATUS, LOCK_NAME, LAST_EXIT, *FILES)
-            evidence.state.require_quarantine()
+            context.state.require_own(KEY_NAME, RECORD, STATUS, LOCK_NAME, LAST_EXIT, *FILES)
+            context.state.require_quarantine()
     return None
 
 
-def _path(evidence: Context) -> Path:
-    return evidence.state.path if evidence.state else Path("/nonexistent")
+def _path(context: Context) -> Path:
+    return context.state.path if context.state else Path("/nonexistent")
 
 
 def _exists(path: Path) -> bool:

@@ -16,10 +16,12 @@ def estimated_width(text: str, font_size: float) -> float:
 
 
 def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
-    """Cut ``text`` to ``width``, an ellipsis standing before its last ``keep_end`` characters."""
+    """Cut ``text`` to ``width``, an ellipsis before at most ``keep_end`` last characters."""
     if estimated_width(text, font_size) <= width:
         return text
     end = text[len(text) - keep_end :]
+    while end and estimated_width("…" + end, font_size) > width:
+        end = end[1:]
     room = width - estimated_width("…" + end, font_size)
     start = ""
     for character in text[: len(text) - keep_end]:

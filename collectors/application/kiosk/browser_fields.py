@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from collectors.application.source import absent, failed, unsupported
-from collectors.application.text import clean
 from collectors.contract import Field, FieldStatus
+from collectors.shared.text import clean_text
 
 TEXT_MAX: Final = 256
 LIST_MAX: Final = 32
@@ -82,7 +82,7 @@ def _field(key: str, entry: object, *, is_secure: bool) -> Field:
     if not isinstance(entry, dict):
         return failed(key, source, "the page did not tell it")
     if "error" in entry:
-        name = clean(str(entry["error"]), 64)
+        name = clean_text(str(entry["error"]), 64)
         status, reason = _ERRORS.get(name, ("collection-failed", f"the browser said {name}"))
         return absent(key, source, status, reason)
     value = entry.get("value")
@@ -110,7 +110,7 @@ def _value(key: str, source: str, value: object) -> Field:
 
 def _bounded(text: str) -> str:
     # The contract counts UTF-16 code units; a character outside the first plane is two of them.
-    cleaned = clean(text, TEXT_MAX)
+    cleaned = clean_text(text, TEXT_MAX)
     while len(cleaned.encode("utf-16-le")) // 2 > TEXT_MAX:
         cleaned = cleaned[:-1]
     return cleaned

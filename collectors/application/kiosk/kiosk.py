@@ -20,7 +20,7 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
     """The 34 fields. Raises Unreadable with what stood in the way."""
     if not url:
         reason = "no kiosk browser is configured"
-        return Reading(browser_fields=all_absent(BROWSER_KEYS, SOURCE, "not-applicable", reason))
+        return Reading(all_absent(BROWSER_KEYS, SOURCE, "not-applicable", reason))
     try:
         return _read(parse_debug_url(url), deadline)
     except ConnectionRefusedError:
@@ -37,7 +37,7 @@ def _read(address: DebugAddress, deadline: Deadline) -> Reading:
         raise ValueError("the kiosk browser has no page open")
     page_id = page_ids[0] if len(page_ids) == 1 else _shown(address, page_ids, deadline)
     with PageSession(address, page_id, deadline) as page:
-        return Reading(browser_fields=parse_values(_evaluate(page, VALUES)))
+        return Reading(parse_values(_evaluate(page, VALUES)))
 
 
 def _shown(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:

@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import BLUETOOTH_KEYS
 from collectors.application.readers.peripherals import (
-    USB_MAX,
+    BLUETOOTH_KEYS,
     BluetoothDevice,
-    bluetooth_fields,
-    listed,
+    bluetooth_reading,
 )
-from collectors.application.source import Reading, available
+from collectors.application.source import Reading, available, source
 from collectors.application.system_bus import Objects, managed_objects
 
 SOURCE: Final = "BlueZ"
@@ -22,24 +20,17 @@ def ask_bluez(deadline: Deadline) -> Objects:
     return managed_objects("org.bluez", "/", deadline)
 
 
+@source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
 def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
     """Raises Unreadable where BlueZ does not run."""
     objects = ask(deadline)
     devices = parse_bluez(objects)
-    shown, cut = listed(bluetooth_fields(device, SOURCE) for device in devices)
-    powered = any(
+    is_on = any(
         interfaces.get("org.bluez.Adapter1", {}).get("Powered") is True
         for interfaces in objects.values()
     )
-    return Reading(
-        fields=(
-            available(BLUETOOTH_KEYS[0], SOURCE, len(devices)),
-            available(BLUETOOTH_KEYS[1], SOURCE, powered),
-        ),
-        peripherals=shown,
-        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    powered = available("peripherals.bluetoothPowered", SOURCE, is_on)
+    return bluetooth_reading(devices, powered, SOURCE)
 
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:

@@ -5,28 +5,29 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import DISPLAY_KEYS
 from collectors.application.linux.edid import parse_edid
-from collectors.application.linux.files import children, read_bytes, read_line
 from collectors.application.source import (
     Reading,
     all_absent,
     available,
     either,
+    source,
 )
 from collectors.contract import Field
+from collectors.shared.sysfs import children, read_bytes, read_line
 
 SOURCE: Final = "sysfs drm"
 DISPLAYS_MAX: Final = 16
 _CONNECTOR = re.compile(r"card\d+-(.{1,40})")
 
 
-def read_displays(root: Path, _: Deadline) -> Reading:
+@source("displays", SOURCE, "display.count", "display.connectors")
+def read_displays(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/class/drm"
     found = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
     if not found:
         reason = "this machine has no graphics output"
-        return Reading(all_absent(DISPLAY_KEYS, SOURCE, "not-applicable", reason))
+        return Reading(all_absent(read_displays.keys, SOURCE, "not-applicable", reason))
     connected = [(name, path) for name, path in found if read_line(path / "status") == "connected"]
     fields = [
         available("display.count", SOURCE, len(connected)),
@@ -38,7 +39,6 @@ def read_displays(root: Path, _: Deadline) -> Reading:
     return Reading(
         tuple(fields),
         limitations=(f"{cut} screens beyond {DISPLAYS_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

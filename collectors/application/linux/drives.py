@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux import smart
-from collectors.application.linux.files import children, read_line, read_number
 from collectors.application.source import (
     Reading,
     Unreadable,
@@ -19,10 +18,12 @@ from collectors.application.source import (
     available,
     either,
     not_applicable,
+    source,
     status_of,
 )
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.contract import Field
+from collectors.shared.sysfs import children, read_line, read_number
 
 SOURCE: Final = "sysfs block"
 DRIVES_MAX: Final = 16
@@ -42,9 +43,10 @@ def ask_udisks(deadline: Deadline) -> Objects:
     return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
 
 
+@source("drives", SOURCE, "disk.drives")
 def read_drives(
-    root: Path,
     deadline: Deadline,
+    root: Path,
     ask: Callable[[Deadline], Objects] = ask_udisks,
     ask_drive: smart.AskDrive = smart.read_health,
 ) -> Reading:
@@ -59,7 +61,6 @@ def read_drives(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} drives beyond {DRIVES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.text import clean
+from collectors.shared.text import clean_text
 
 _HEADER: Final = b"\x00\xff\xff\xff\xff\xff\xff\x00"
 _BLOCK: Final = 128
@@ -35,5 +35,5 @@ def _product_name(data: bytes) -> str | None:
     for offset in _DESCRIPTORS:
         descriptor = data[offset : offset + 18]
         if descriptor.startswith(_PRODUCT_NAME):
-            return clean(descriptor[5:].split(b"\n")[0].decode("cp437"), 16) or None
+            return clean_text(descriptor[5:].split(b"\n")[0].decode("cp437"), 16) or None
     return None

@@ -7,11 +7,12 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import TEMPERATURE_KEYS
-from collectors.application.linux.files import children, read_line, read_number, read_text
-from collectors.application.source import Reading, available, either
+from collectors.application.readers.resources import memory_fitted
+from collectors.application.source import Reading, available, either, source
+from collectors.shared.sysfs import children, read_line, read_number, read_text
 
 DMI: Final = "sysfs dmi"
+HWMON: Final = "sysfs hwmon"
 
 _PLACEHOLDERS: Final = frozenset(
     {
@@ -32,7 +33,10 @@ _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
 
-def read_machine(root: Path, _: Deadline) -> Reading:
+@source(
+    "machine", DMI, "hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware"
+)
+def read_machine(_: Deadline, root: Path) -> Reading:
     dmi = root / "sys/class/dmi/id"
     board = _device_tree(root, "model")
     reason = "the firmware does not tell it"
@@ -46,7 +50,15 @@ def read_machine(root: Path, _: Deadline) -> Reading:
     )
 
 
-def read_processor(root: Path, _: Deadline) -> Reading:
+@source(
+    "processor",
+    "/proc/cpuinfo",
+    "hardware.cpuModel",
+    "hardware.physicalCores",
+    "hardware.logicalCores",
+    "hardware.memoryBytes",
+)
+def read_processor(_: Deadline, root: Path) -> Reading:
     return Reading(
         (
             either(
@@ -62,7 +74,7 @@ def read_processor(root: Path, _: Deadline) -> Reading:
                 "the kernel does not tell which cores share a processor",
             ),
             available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-            available("hardware.memoryBytes", "psutil", psutil.virtual_memory().total),
+            memory_fitted(),
         )
     )
 
@@ -77,22 +89,17 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
     return next((name for name in names if name), None)
 
 
-def read_temperatures(root: Path, _: Deadline) -> Reading:
+@source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
+def read_temperatures(_: Deadline, root: Path) -> Reading:
     """Every sensor the kernel shows: hwmon first, thermal zones where there is none."""
     readings = (*_hwmon(root), *_thermal_zones(root))[:_SENSORS_MAX]
-    hottest, every = TEMPERATURE_KEYS
+    hottest = max((celsius for _, celsius in readings), default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
     return Reading(
         (
-            either(
-                hottest,
-                "sysfs hwmon",
-                max((celsius for _, celsius in readings), default=None),
-                reason,
-                "not-applicable",
-            ),
-            either(every, "sysfs hwmon", texts or None, reason, "not-applicable"),
+            either("hardware.temperatureCelsius", HWMON, hottest, reason, "not-applicable"),
+            either("hardware.temperatures", HWMON, texts or None, reason, "not-applicable"),
         )
     )
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import read_line, read_text
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
-from collectors.application.text import clean, decode
+from collectors.shared.sysfs import read_line, read_text
+from collectors.shared.text import clean_text, decode
 
 _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
@@ -106,7 +106,7 @@ def ssid_by_ioctl(name: str) -> str | None:
         except OSError:
             return None
     length = struct.unpack("16sPHH", answer)[2]
-    return clean(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
+    return clean_text(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
 
 
 def _names_by_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
@@ -121,7 +121,7 @@ def _ssid_text(value: Any) -> str | None:
         return None
     if not all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):
         return None
-    return clean(decode(bytes(value)), _SSID_MAX) or None
+    return clean_text(decode(bytes(value)), _SSID_MAX) or None
 
 
 def _proc_wireless(root: Path) -> str:

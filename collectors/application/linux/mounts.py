@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from collectors.application.linux.files import read_bytes
 from collectors.application.readers.disk_space import Mount
-from collectors.application.text import decode
+from collectors.shared.sysfs import read_bytes
+from collectors.shared.text import decode
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _NETWORK: Final = frozenset(

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux.files import (
+from collectors.application.source import Reading, available, either, source, unsupported
+from collectors.contract import Field
+from collectors.shared.sysfs import (
     children,
     read_line,
     read_text,
     whole_number,
 )
-from collectors.application.source import Reading, available, either, unsupported
-from collectors.contract import Field
 
 OS_RELEASE: Final = "os-release"
 
@@ -35,7 +35,8 @@ def parse_assignments(text: str) -> dict[str, str]:
     return found
 
 
-def read_system(root: Path, _: Deadline) -> Reading:
+@source("system", OS_RELEASE, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
+def read_system(_: Deadline, root: Path) -> Reading:
     release = _release(root)
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
     return Reading(
@@ -61,7 +62,10 @@ def read_system(root: Path, _: Deadline) -> Reading:
     )
 
 
-def read_boot(root: Path, _: Deadline) -> Reading:
+@source(
+    "boot", "kernel", "os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot"
+)
+def read_boot(_: Deadline, root: Path) -> Reading:
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     booted = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
     return Reading(
@@ -98,7 +102,8 @@ def pending_reboot(root: Path) -> Field:
     return unsupported(key, "/run/reboot-required", "this distribution does not announce it")
 
 
-def read_place(root: Path, _: Deadline) -> Reading:
+@source("place", "/etc", "os.timeZone", "os.locale")
+def read_place(_: Deadline, root: Path) -> Reading:
     return Reading(
         (
             either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import PRESSURE_KEYS
-from collectors.application.linux.files import read_text
-from collectors.application.source import Reading, available, unsupported
+from collectors.application.source import Reading, available, source, unsupported
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
-_FILES: Final = ("cpu", "memory", "io")
+_FILES: Final = {
+    "cpu.stalledFraction": "cpu",
+    "memory.stalledFraction": "memory",
+    "disk.stalledFraction": "io",
+}
 _SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)
 
 
@@ -23,12 +26,10 @@ def parse_pressure(text: str) -> float | None:
     return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
 
 
-def read_pressure(root: Path, _: Deadline) -> Reading:
+@source("pressure", "/proc/pressure", *_FILES)
+def read_pressure(_: Deadline, root: Path) -> Reading:
     return Reading(
-        tuple(
-            _stalled(key, root / "proc/pressure" / name)
-            for key, name in zip(PRESSURE_KEYS, _FILES, strict=True)
-        )
+        tuple(_stalled(key, root / "proc/pressure" / name) for key, name in _FILES.items())
     )
 
 

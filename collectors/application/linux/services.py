@@ -1,17 +1,22 @@
 """The services a venue depends on, as systemd knows them (org.freedesktop.systemd1(5))."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import service_keys
+from collectors.application.readers.processes import Restarts
+from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Reading,
     all_absent,
     available,
     either,
     not_applicable,
+    source,
+    status_of,
 )
 from collectors.application.system_bus import (
     Properties,
@@ -21,6 +26,7 @@ from collectors.application.system_bus import (
     unit_states,
 )
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 SOURCE: Final = "systemd"
 ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -41,7 +47,10 @@ ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 """By role: what it is called, and the units that may play it."""
 
-
+_UNIT_OF_CGROUP = re.compile(
+    r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE
+)
+_NO_SERVICE: Final = Restarts(reason="it runs outside the system's services: restarts not counted")
 _EARLIEST_US: Final = 1_000_000
 _LATEST_US: Final = 253_402_300_799_000_000
 """The last microsecond-timestamp a date can show (the year 9999)."""
@@ -55,6 +64,7 @@ def read_unit(unit: str, deadline: Deadline) -> Properties:
     return all_properties("org.freedesktop.systemd1", unit_object(unit), "", deadline)
 
 
+@source("services", SOURCE, *service_keys(ROLES))
 def read_services(
     deadline: Deadline, states: States = unit_states, unit: Unit = read_unit
 ) -> Reading:
@@ -63,7 +73,7 @@ def read_services(
     fields: list[Field] = []
     for role, (title, candidates) in ROLES.items():
         name = chosen(candidates, installed)
-        keys = service_keys(role)
+        keys = service_keys((role,))
         if name is None:
             reason = f"no {title} is installed"
             fields += all_absent(keys, SOURCE, "not-applicable", reason)
@@ -99,6 +109,25 @@ def unit_fields(
         if isinstance(restarts, int)
         else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),
     )
+
+
+def count_restarts(root: Path, pid: int, deadline: Deadline, unit: Unit = read_unit) -> Restarts:
+    """How often systemd restarted the service a process belongs to."""
+    try:
+        service = parse_service(read_text(root / "proc" / str(pid) / "cgroup"))
+        if service is None:
+            return _NO_SERVICE
+        restarts = unit(service, deadline).get("NRestarts")
+    except Exception as error:  # noqa: BLE001 - costs this one field, with the reason
+        status, reason = status_of(error)
+        return Restarts(status=status, reason=reason)
+    return Restarts(restarts) if isinstance(restarts, int) else _NO_SERVICE
+
+
+def parse_service(cgroup: str) -> str | None:
+    """The system service in /proc/PID/cgroup (cgroups(7)), if the process belongs to one."""
+    match = _UNIT_OF_CGROUP.search(cgroup)
+    return match[1] if match else None
 
 
 def moment(microseconds: object) -> str | None:

@@ -6,7 +6,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, load_object, objects, text
 from collectors.application.source import Unreadable
-from collectors.shared.run_command import OUTPUT_MAX_BYTES, output_of, run_command, start_command
+from collectors.shared.run_command import output_of, run_command, start_command
 
 SOURCE: Final = "smartctl"
 
@@ -15,8 +15,8 @@ AskDrive = Callable[[str, Deadline], str]
 
 
 def read_health(device: str, deadline: Deadline) -> str:
-    """Ask a drive; one at rest is not woken. Raises Unreadable."""
-    return _verdict(run_command(_command(device), deadline).data)
+    """Ask a drive; one at rest is not woken. Raises Unreadable, OSError or ValueError."""
+    return _verdict(run_command(_command(device), deadline.at).data)
 
 
 def asked_now(devices: Iterable[str]) -> AskDrive:
@@ -27,14 +27,14 @@ def asked_now(devices: Iterable[str]) -> AskDrive:
     """
     try:
         running = {device: start_command(_command(device)) for device in devices}
-    except (Unreadable, OSError):
+    except OSError:
         return read_health
 
     def answer(device: str, deadline: Deadline) -> str:
         if device not in running:
             return read_health(device, deadline)
         process = running.pop(device)
-        return _verdict(output_of(process, SOURCE, deadline, OUTPUT_MAX_BYTES).data)
+        return _verdict(output_of(process, SOURCE, deadline.at).data)
 
     return answer
 

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import USB_KEYS
-from collectors.application.linux.files import children, read_bytes, read_line
-from collectors.application.readers.peripherals import USB_MAX, UsbDevice, listed, usb_fields
-from collectors.application.source import Reading, available, not_applicable
+from collectors.application.readers.peripherals import USB_KEYS, UsbDevice, usb_reading
+from collectors.application.source import Reading, all_absent, source
+from collectors.shared.sysfs import children, read_bytes, read_line
 
 SOURCE: Final = "sysfs usb"
 
@@ -18,20 +17,15 @@ _ENTRIES_MAX: Final = 2048
 _DESCRIPTOR_MAX: Final = 4096
 
 
-def read_usb(root: Path, _: Deadline) -> Reading:
+@source("usb", SOURCE, *USB_KEYS)
+def read_usb(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/bus/usb/devices"
     if not directory.is_dir():
         reason = "this machine has no USB"
-        return Reading((not_applicable(USB_KEYS[0], SOURCE, reason),))
+        return Reading(all_absent(USB_KEYS, SOURCE, "not-applicable", reason))
     entries = children(directory, _ENTRIES_MAX)
     devices = [read_device(entry, entries) for entry in entries if _DEVICE.fullmatch(entry.name)]
-    shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
-    return Reading(
-        fields=(available(USB_KEYS[0], SOURCE, len(devices)),),
-        peripherals=shown,
-        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    return usb_reading(devices, SOURCE)
 
 
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:

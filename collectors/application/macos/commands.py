@@ -6,8 +6,8 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.resolver import SERVERS_MAX
-from collectors.application.text import decode
 from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 _NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)
@@ -23,7 +23,7 @@ _TYPES: Final = (
 
 def ask(*arguments: str, deadline: Deadline) -> str:
     """The output of a program as text. Raises ValueError when it fails."""
-    output = run_command(arguments, deadline)
+    output = run_command(arguments, deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"{arguments[0]} ended with {output.exit_code}")
     return decode(output.data)

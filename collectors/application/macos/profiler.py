@@ -21,6 +21,9 @@ from collectors.application.readers.peripherals import BluetoothDevice, UsbDevic
 from collectors.shared.run_command import run_command
 
 SOURCE: Final = "system_profiler"
+PROFILE_S: Final = 8.0
+"""system_profiler takes seconds for USB and Wi-Fi on a cold start."""
+
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
 
@@ -38,7 +41,7 @@ _USB_NAMES: Final = {
 
 
 def read_profile(data_type: str, deadline: Deadline) -> bytes:
-    output = run_command(("system_profiler", "-json", data_type), deadline)
+    output = run_command(("system_profiler", "-json", data_type), deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"system_profiler ended with {output.exit_code}")
     return output.data

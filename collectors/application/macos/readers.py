@@ -5,23 +5,33 @@ import platform
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from collectors.application import keys
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
 from collectors.application.linux.operating_system import time_zone
 from collectors.application.macos import commands, profiler
+from collectors.application.macos.profiler import PROFILE_S
+from collectors.application.readers import clock, interfaces, resolver
 from collectors.application.readers.interfaces import Links
-from collectors.application.readers.peripherals import USB_MAX, bluetooth_fields, listed, usb_fields
+from collectors.application.readers.peripherals import (
+    BLUETOOTH_KEYS,
+    USB_KEYS,
+    bluetooth_reading,
+    usb_reading,
+)
+from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Reading,
     all_absent,
     available,
     either,
+    source,
     unsupported,
 )
 from collectors.contract import Field
@@ -36,21 +46,28 @@ JOBS: Final = {
 _UNTOLD: Final = "macOS does not tell it"
 
 
+@source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Reading:
     told = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
-    names = ("ProductName", "ProductVersion", "BuildVersion")
     return Reading(
         (
-            *(
-                either(key, "sw_vers", told.get(name), _UNTOLD)
-                for key, name in zip(keys.SYSTEM_KEYS, names, strict=False)
-            ),
+            either("os.name", "sw_vers", told.get("ProductName"), _UNTOLD),
+            either("os.version", "sw_vers", told.get("ProductVersion"), _UNTOLD),
+            either("os.build", "sw_vers", told.get("BuildVersion"), _UNTOLD),
             available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
             available("os.architecture", "uname", platform.machine()),
         )
     )
 
 
+@source(
+    "boot",
+    "kern.boottime",
+    "os.bootTime",
+    "os.uptimeSeconds",
+    "os.lastBootReason",
+    "os.pendingReboot",
+)
 def read_boot(_: Deadline) -> Reading:
     booted = psutil.boot_time()
     moment = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
@@ -64,6 +81,7 @@ def read_boot(_: Deadline) -> Reading:
     )
 
 
+@source("place", "/etc", "os.timeZone", "os.locale")
 def read_place(_: Deadline) -> Reading:
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
     return Reading(
@@ -74,6 +92,24 @@ def read_place(_: Deadline) -> Reading:
     )
 
 
+@source("clock", "ntp_adjtime", *clock.read_clock.keys)
+def read_clock(deadline: Deadline) -> Reading:
+    return clock.read_clock(deadline, Path("/"), partial(clock.adjtimex, "ntp_adjtime"))
+
+
+@source(
+    "hardware",
+    profiler.SOURCE,
+    "hardware.maker",
+    "hardware.model",
+    "hardware.formFactor",
+    "hardware.firmware",
+    "hardware.cpuModel",
+    "hardware.physicalCores",
+    "hardware.logicalCores",
+    "hardware.memoryBytes",
+    deadline_s=PROFILE_S,
+)
 def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     told = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
     return Reading(
@@ -85,11 +121,12 @@ def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) 
             _told("hardware.cpuModel", told, "chip_type", "cpu_type"),
             either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
             available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-            available("hardware.memoryBytes", "psutil", psutil.virtual_memory().total),
+            memory_fitted(),
         )
     )
 
 
+@source("displays", profiler.SOURCE, "display.count", "display.connectors", deadline_s=PROFILE_S)
 def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
@@ -105,6 +142,7 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
     return Reading(tuple(fields))
 
 
+@source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
 def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
     found = [
@@ -121,6 +159,11 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
     return Reading(tuple(fields))
 
 
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=PROFILE_S)
+def read_interfaces(deadline: Deadline) -> Reading:
+    return interfaces.read_interfaces(deadline, read_links)
+
+
 def read_links(
     names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
 ) -> Links:
@@ -131,10 +174,16 @@ def read_links(
     return Links(types, wireless)
 
 
+@source("resolver", "scutil", *resolver.read_resolver.keys)
+def read_resolver(deadline: Deadline) -> Reading:
+    return resolver.read_resolver(deadline, name_servers, "scutil")
+
+
 def name_servers(deadline: Deadline) -> tuple[str, ...]:
     return commands.parse_name_servers(commands.ask("scutil", "--dns", deadline=deadline))
 
 
+@source("services", "launchd", *service_keys(JOBS))
 def read_services(deadline: Deadline) -> Reading:
     return service_reading(
         commands.parse_launchctl(commands.ask("launchctl", "list", deadline=deadline))
@@ -145,7 +194,7 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     """The services among launchd's jobs; cupsd is started on demand and mostly waits."""
     fields: list[Field] = []
     for role, label in JOBS.items():
-        name, state, *others = keys.service_keys(role)
+        name, state, *others = service_keys((role,))
         if label not in jobs:
             reason = "launchd does not show it to this account"
             fields += all_absent((name, state, *others), "launchd", "unsupported", reason)
@@ -158,31 +207,19 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     return Reading(tuple(fields))
 
 
+@source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
     data = profile("SPUSBHostDataType" if new else "SPUSBDataType", deadline)
-    devices = profiler.parse_usb(data)
-    shown, cut = listed(usb_fields(device, profiler.SOURCE) for device in devices)
-    return Reading(
-        fields=(available("peripherals.usbCount", profiler.SOURCE, len(devices)),),
-        peripherals=shown,
-        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 
 
+@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
 def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    powered, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
-    shown, cut = listed(bluetooth_fields(device, profiler.SOURCE) for device in devices)
-    return Reading(
-        fields=(
-            available("peripherals.bluetoothCount", profiler.SOURCE, len(devices)),
-            either("peripherals.bluetoothPowered", profiler.SOURCE, powered, "it has no Bluetooth"),
-        ),
-        peripherals=shown,
-        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
+    key, reason = "peripherals.bluetoothPowered", "it has no Bluetooth"
+    powered = either(key, profiler.SOURCE, is_on, reason)
+    return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
 def _told(key: str, told: Object, *names: str) -> Field:

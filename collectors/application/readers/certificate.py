@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from collectors.application.text import clean
+from collectors.shared.text import clean_text
 
 _SEQUENCE: Final = 0x30
 _SET: Final = 0x31
@@ -90,7 +90,7 @@ def _name(content: bytes) -> str:
                 encoding = "utf-16-be" if value.tag == _BMP_STRING else "utf-8"
                 found[kind.content] = value.content.decode(encoding, "replace")
     parts = (found.get(_ORGANISATION), found.get(_COMMON_NAME))
-    return clean(", ".join(part for part in parts if part), 256) or "unnamed"
+    return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"
 
 
 def _not_after(content: bytes) -> str:

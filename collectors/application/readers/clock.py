@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import CLOCK_KEYS
-from collectors.application.source import Reading, absent, available, status_of
+from collectors.application.source import (
+    Reading,
+    absent,
+    all_absent,
+    available,
+    not_applicable,
+    source,
+    status_of,
+)
 
 ADJTIMEX: Final = "adjtimex"
 
@@ -47,32 +54,31 @@ def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
     return state, figures
 
 
-def read_clock(root: Path, _: Deadline, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Reading:
-    synchronised, offset = CLOCK_KEYS
+@source("clock", ADJTIMEX, "os.clockSynchronised", "os.clockOffsetMilliseconds")
+def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Reading:
     try:
         state, figures = ask()
     except (OSError, AttributeError) as error:
         status, reason = status_of(error)
         mark = root / "run/systemd/timesync/synchronized"
         if not mark.exists():
-            return Reading(tuple(absent(key, ADJTIMEX, status, reason) for key in CLOCK_KEYS))
+            return Reading(all_absent(read_clock.keys, ADJTIMEX, status, reason))
         return Reading(
             (
-                available(synchronised, "systemd-timesyncd", True),
-                absent(offset, ADJTIMEX, status, reason),
+                available("os.clockSynchronised", "systemd-timesyncd", True),
+                absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
             )
         )
     in_step = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
     return Reading(
         (
-            available(synchronised, ADJTIMEX, in_step),
-            available(offset, ADJTIMEX, round(figures.offset / scale, 3))
+            available("os.clockSynchronised", ADJTIMEX, in_step),
+            available("os.clockOffsetMilliseconds", ADJTIMEX, round(figures.offset / scale, 3))
             if in_step
-            else absent(
-                offset,
+            else not_applicable(
+                "os.clockOffsetMilliseconds",
                 ADJTIMEX,
-                "not-applicable",
                 "nothing keeps this clock, so no offset is known",
             ),
         )

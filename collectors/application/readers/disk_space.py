@@ -15,11 +15,10 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed
-from collectors.application.text import clean, without_owner
+from collectors.application.source import Reading, available, failed, source
 from collectors.contract import Field
-from collectors.programs import find_program, program_environment
-from collectors.shared.run_command import release
+from collectors.shared.run_command import release, start_command
+from collectors.shared.text import clean_text
 
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
@@ -28,6 +27,7 @@ SPACE_S: Final = 1.5
 
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120
+_OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
 _POLL_S: Final = 0.02
 
 
@@ -52,9 +52,10 @@ Answers = dict[str, Space | str]
 """By mount path: the space, or why it is not known."""
 
 
+@source("disk", SOURCE, "disk.mounts")
 def read_disk_space(
-    mounts: Callable[[], Sequence[Mount]],
     deadline: Deadline,
+    mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     every = tuple(mounts())
@@ -67,7 +68,6 @@ def read_disk_space(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} mounts beyond {MOUNTS_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 
@@ -98,7 +98,10 @@ def parse_df(data: bytes) -> Space | None:
 
 def space_by_df(mounts: Sequence[Mount], deadline: Deadline) -> Answers:
     """Ask every mount at once, each by a process of its own; the silent ones are abandoned."""
-    running = {mount.path: _start_df(mount.path) for mount in mounts}
+    running = {
+        mount.path: start_command(("df", "-P", "-k", "--", mount.path), environ={})
+        for mount in mounts
+    }
     while deadline.remaining_s() > 0 and any(p.poll() is None for p in running.values()):
         time.sleep(_POLL_S)
     return {path: _answer(process) for path, process in running.items()}
@@ -131,14 +134,9 @@ def psutil_mounts() -> tuple[Mount, ...]:
     )
 
 
-def _start_df(path: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        (find_program("df") or "/bin/df", "-P", "-k", "--", path),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=program_environment({}),
-    )
+def without_owner(path: str) -> str:
+    """Replace the account's name in a path below a home or media directory by ``*``."""
+    return _OWNED_PATH.sub(r"\1/*", path)
 
 
 def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
@@ -153,4 +151,4 @@ def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
 
 
 def _name(mount: Mount) -> str:
-    return clean(without_owner(mount.path), _NAME_MAX)
+    return clean_text(without_owner(mount.path), _NAME_MAX)

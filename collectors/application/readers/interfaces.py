@@ -9,14 +9,9 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    absent,
-    available,
-    either,
-)
-from collectors.application.text import clean
+from collectors.application.source import Reading, absent, available, either, source
 from collectors.contract import Field, FieldStatus, InterfaceFields
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
@@ -57,6 +52,7 @@ def no_links(_names: tuple[str, ...], _deadline: Deadline) -> Links:
     return Links({}, {})
 
 
+@source("interfaces", SOURCE, "network.interfaceCount")
 def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     stats = psutil.net_if_stats()
     addresses = psutil.net_if_addrs()
@@ -67,7 +63,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
     known = links(names, deadline)
     entries = tuple(
         InterfaceFields(
-            clean(name, 64),
+            clean_text(name, 64),
             (
                 *_state(name, stats[name], known),
                 *address_fields(addresses.get(name, [])),
@@ -81,7 +77,6 @@ def read_interfaces(deadline: Deadline, links: ReadLinks = no_links) -> Reading:
         fields=(available("network.interfaceCount", SOURCE, len(stats)),),
         interfaces=entries,
         limitations=_limitations(unlisted, cut),
-        truncated=unlisted + cut > 0,
     )
 
 

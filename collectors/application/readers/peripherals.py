@@ -1,18 +1,17 @@
 """What a connected device most likely is, from what it says of itself."""
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import (
-    available,
-    either,
-    not_applicable,
-)
-from collectors.application.text import clean, fingerprint
+from collectors.application.source import Reading, available, either, not_applicable
 from collectors.contract import Field, PeripheralFields
+from collectors.shared.text import clean_text
 
-USB_MAX: Final = 128
+DEVICES_MAX: Final = 128
+USB_KEYS: Final = ("peripherals.usbCount",)
+BLUETOOTH_KEYS: Final = ("peripherals.bluetoothCount", "peripherals.bluetoothPowered")
 
 _CLASSES: Final = {
     0x01: "audio", 0x02: "communication", 0x03: "input", 0x06: "image", 0x07: "printer",
@@ -93,7 +92,7 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
         if device.serial
         else not_applicable("usb.serialFingerprint", source, "the device has no serial number"),
     )
-    return PeripheralFields(f"usb-{clean(device.place, 64)}", "usb", fields)
+    return PeripheralFields(f"usb-{clean_text(device.place, 64)}", "usb", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +127,33 @@ def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
     return PeripheralFields(f"bluetooth-{fingerprint(device.address.lower())}", "bluetooth", fields)
 
 
-def listed(
-    entries: Iterable[PeripheralFields], limit: int = USB_MAX
-) -> tuple[tuple[PeripheralFields, ...], int]:
-    """The first ``limit`` entries, and how many there are beyond."""
-    every = tuple(entries)
-    return every[:limit], max(0, len(every) - limit)
+def usb_reading(devices: Sequence[UsbDevice], origin: str) -> Reading:
+    count = available("peripherals.usbCount", origin, len(devices))
+    entries = tuple(usb_fields(device, origin) for device in devices)
+    return _listed((count,), entries, "USB")
+
+
+def bluetooth_reading(devices: Sequence[BluetoothDevice], powered: Field, origin: str) -> Reading:
+    count = available("peripherals.bluetoothCount", origin, len(devices))
+    entries = tuple(bluetooth_fields(device, origin) for device in devices)
+    return _listed((count, powered), entries, "Bluetooth")
+
+
+def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
+    cut = len(entries) - DEVICES_MAX
+    return Reading(
+        fields,
+        peripherals=entries[:DEVICES_MAX],
+        limitations=(f"{cut} {kind} devices beyond {DEVICES_MAX} are not listed",)
+        if cut > 0
+        else (),
+    )
+
+
+def fingerprint(identifier: str) -> str:
+    """Stand in for a serial-like identifier: equal inputs stay equal, the input stays here."""
+    digest = hashlib.blake2s(identifier.strip().encode("utf-8", "replace"), person=b"venue-id")
+    return digest.hexdigest()[:16]
 
 
 def _hex(number: int | None) -> str | None:

@@ -12,14 +12,9 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    absent,
-    available,
-    not_applicable,
-)
-from collectors.application.text import clean
+from collectors.application.source import Reading, absent, available, not_applicable, source
 from collectors.contract import Field, FieldStatus
+from collectors.shared.text import clean_text
 
 SOURCE: Final = "process table"
 WATCHED_MAX: Final = 32
@@ -56,15 +51,16 @@ def nobody_counts(_pid: int, _deadline: Deadline) -> Restarts:
     return Restarts()
 
 
+@source("processes", SOURCE, "process.watched")
 def read_processes(
-    watched: Sequence[str],
     deadline: Deadline,
+    watched: Sequence[str],
     count_restarts: CountRestarts = nobody_counts,
     *,
     table: Table | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
-    wanted_names = dict.fromkeys(filter(None, (clean(name, 64) for name in watched)))
+    wanted_names = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
     names = tuple(wanted_names)[:WATCHED_MAX]
     cut = len(wanted_names) - len(names)
     fields = [available("process.watched", "configuration", names)]
@@ -79,7 +75,6 @@ def read_processes(
     return Reading(
         tuple(fields),
         limitations=(f"{cut} watched programs beyond {WATCHED_MAX} were left out",) if cut else (),
-        truncated=cut > 0,
     )
 
 

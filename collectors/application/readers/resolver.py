@@ -8,23 +8,23 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, either
-from collectors.application.text import decode
+from collectors.application.source import Reading, either, source
 from collectors.contract import Field
+from collectors.shared.sysfs import read_text
 
 SERVERS_MAX: Final = 16
 _STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
-_FILE_MAX_BYTES: Final = 65536
 
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 
-def read_resolver(servers: ReadServers, source: str, deadline: Deadline) -> Reading:
+@source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
+def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Reading:
     return Reading(
         (
             either(
                 "network.dnsServers",
-                source,
+                origin,
                 servers(deadline) or None,
                 "no name server is set",
                 "not-applicable",
@@ -83,7 +83,6 @@ def _address(text: str) -> list[str]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return decode(file.read(_FILE_MAX_BYTES))
+        return read_text(path)
     except FileNotFoundError:
         return ""

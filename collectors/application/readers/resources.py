@@ -4,13 +4,20 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import LOAD_KEYS, MEMORY_KEYS, POWER_KEYS, SWAP_KEYS
-from collectors.application.source import Reading, available, either, unsupported
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    not_applicable,
+    source,
+)
 from collectors.contract import Field
 
 SOURCE: Final = "psutil"
@@ -18,18 +25,37 @@ WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
 
 
+@source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
 def read_memory(_: Deadline) -> Reading:
-    memory = psutil.virtual_memory()
-    values = (memory.total, memory.available, round(1 - memory.available / memory.total, 4))
-    return Reading(tuple(map(available, MEMORY_KEYS, (SOURCE,) * len(values), values)))
+    memory = _memory()
+    used = round(1 - memory.available / memory.total, 4)
+    return Reading(
+        (
+            available("memory.totalBytes", SOURCE, memory.total),
+            available("memory.availableBytes", SOURCE, memory.available),
+            available("memory.usedFraction", SOURCE, used),
+        )
+    )
 
 
+def memory_fitted() -> Field:
+    """The same figure as memory.totalBytes, for the reader of the machine's hardware."""
+    return available("hardware.memoryBytes", SOURCE, _memory().total)
+
+
+@source("swap", SOURCE, "memory.swapTotalBytes", "memory.swapUsedBytes")
 def read_swap(_: Deadline) -> Reading:
     """Apart from memory, because Windows answers from counters that may be switched off."""
     swap = psutil.swap_memory()
-    return Reading(tuple(map(available, SWAP_KEYS, (SOURCE,) * 2, (swap.total, swap.used))))
+    return Reading(
+        (
+            available("memory.swapTotalBytes", SOURCE, swap.total),
+            available("memory.swapUsedBytes", SOURCE, swap.used),
+        )
+    )
 
 
+@source("cpu", SOURCE, "cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
 def read_cpu(_: Deadline) -> Reading:
     """Measure every core over one second."""
     before = psutil.cpu_times(percpu=True)
@@ -49,7 +75,6 @@ def read_cpu(_: Deadline) -> Reading:
             *cores,
         ),
         limitations=(f"{cut} processor cores beyond {CORES_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
     )
 
 
@@ -58,40 +83,52 @@ def core_uses(before: Sequence[object], after: Sequence[object]) -> list[float]:
     return [_busy(first, last) for first, last in zip(before, after, strict=False)]
 
 
+@source("load", "getloadavg", "cpu.load1", "cpu.load5", "cpu.load15")
 def read_load(_: Deadline) -> Reading:
     if not hasattr(os, "getloadavg"):
         reason = "this system has no load average"
-        return Reading(tuple(unsupported(key, "getloadavg", reason) for key in LOAD_KEYS))
-    loads = (round(load, 2) for load in os.getloadavg())
+        return Reading(all_absent(read_load.keys, "getloadavg", "unsupported", reason))
+    one, five, fifteen = (round(load, 2) for load in os.getloadavg())
     return Reading(
-        tuple(
-            available(key, "getloadavg", load) for key, load in zip(LOAD_KEYS, loads, strict=True)
+        (
+            available("cpu.load1", "getloadavg", one),
+            available("cpu.load5", "getloadavg", five),
+            available("cpu.load15", "getloadavg", fifteen),
         )
     )
 
 
+@source(
+    "power", SOURCE, "hardware.batteryFraction", "hardware.batteryCharging", "hardware.powerSource"
+)
 def read_power(_: Deadline) -> Reading:
     """The battery, and what the machine runs from."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-    level_key, charging_key, source_key = POWER_KEYS
     if battery is None:
         reason = "this machine has no battery"
         return Reading(
             (
-                either(level_key, SOURCE, None, reason, "not-applicable"),
-                either(charging_key, SOURCE, None, reason, "not-applicable"),
-                available(source_key, SOURCE, "mains"),
+                not_applicable("hardware.batteryFraction", SOURCE, reason),
+                not_applicable("hardware.batteryCharging", SOURCE, reason),
+                available("hardware.powerSource", SOURCE, "mains"),
             )
         )
     plugged = battery.power_plugged
-    source = None if plugged is None else "mains" if plugged else "battery"
+    power = None if plugged is None else "mains" if plugged else "battery"
+    level = round(battery.percent / 100, 3)
     return Reading(
         (
-            available(level_key, SOURCE, round(battery.percent / 100, 3)),
-            either(charging_key, SOURCE, plugged, "the battery does not say"),
-            either(source_key, SOURCE, source, "the battery does not say"),
+            available("hardware.batteryFraction", SOURCE, level),
+            either("hardware.batteryCharging", SOURCE, plugged, "the battery does not say"),
+            either("hardware.powerSource", SOURCE, power, "the battery does not say"),
         )
     )
+
+
+@cache
+def _memory() -> "psutil._ntp.svmem":
+    """One look for the whole snapshot, of which a process takes one."""
+    return psutil.virtual_memory()
 
 
 def _frequency() -> Field:

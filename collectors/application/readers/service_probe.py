@@ -18,13 +18,24 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import REACH_KEYS, TLS_KEYS
 from collectors.application.readers.certificate import Issued, parse_certificate
-from collectors.application.source import Reading, all_absent, available, either, not_applicable
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    not_applicable,
+    source,
+)
 from collectors.contract import Field
 
 SOURCE: Final = "connection to the service"
-PROBE_KEYS: Final = (*REACH_KEYS, *TLS_KEYS)
+TLS_KEYS: Final = (
+    "network.service.tlsVersion",
+    "network.service.tlsTrusted",
+    "network.service.tlsIssuer",
+    "network.service.tlsExpiresAt",
+)
 
 _PORTS: Final = {"http": 80, "https": 443}
 _ATTEMPTS_MAX: Final = 4
@@ -40,7 +51,16 @@ class Handshake:
     issued: Issued
 
 
-def read_service(url: str, deadline: Deadline) -> Reading:
+@source(
+    "service",
+    SOURCE,
+    "network.service.reachable",
+    "network.service.error",
+    "network.service.resolveMilliseconds",
+    "network.service.connectMilliseconds",
+    *TLS_KEYS,
+)
+def read_service(deadline: Deadline, url: str) -> Reading:
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
@@ -74,10 +94,10 @@ def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Fie
             else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is asked without TLS")
         )
     return (
-        available(REACH_KEYS[0], SOURCE, True),
-        not_applicable(REACH_KEYS[1], SOURCE, "the service can be reached"),
-        available(REACH_KEYS[2], SOURCE, resolve_ms),
-        available(REACH_KEYS[3], SOURCE, connect_ms),
+        available("network.service.reachable", SOURCE, True),
+        not_applicable("network.service.error", SOURCE, "the service can be reached"),
+        available("network.service.resolveMilliseconds", SOURCE, resolve_ms),
+        available("network.service.connectMilliseconds", SOURCE, connect_ms),
         *tls,
     )
 
@@ -85,9 +105,11 @@ def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Fie
 def _unreached(error: OSError) -> tuple[Field, ...]:
     reason = "the service was not reached"
     return (
-        available(REACH_KEYS[0], SOURCE, False),
-        available(REACH_KEYS[1], SOURCE, _in_words(error)),
-        *all_absent((*REACH_KEYS[2:], *TLS_KEYS), SOURCE, "not-applicable", reason),
+        available("network.service.reachable", SOURCE, False),
+        available("network.service.error", SOURCE, _in_words(error)),
+        not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
+        not_applicable("network.service.connectMilliseconds", SOURCE, reason),
+        *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
     )
 
 
@@ -180,7 +202,7 @@ def handshake(
 
 
 def _nothing(reason: str) -> Reading:
-    return Reading(all_absent(PROBE_KEYS, SOURCE, "not-applicable", reason))
+    return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
 
 
 def _in_words(error: Exception) -> str:

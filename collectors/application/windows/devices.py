@@ -1,25 +1,33 @@
 """Turns what the devices script tells into peripherals and print queues."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from collectors.application import keys
+from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.readers.peripherals import (
-    USB_MAX,
-    BluetoothDevice,
-    UsbDevice,
-    bluetooth_fields,
-    listed,
-    usb_fields,
+from collectors.application.readers import peripherals
+from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
+from collectors.application.readers.print_queues import (
+    Job,
+    Queue,
+    queue_reading,
+    read_print_queues,
 )
-from collectors.application.readers.print_queues import Job, Queue, queue_reading
-from collectors.application.source import Reading, Unreadable, all_absent, available, either
-from collectors.application.text import clean
-from collectors.application.windows.script import SOURCE, Section, Sections, section
-
-FormReading = Callable[[Sections], Reading]
+from collectors.application.source import Reading, either, source
+from collectors.application.windows import powershell
+from collectors.application.windows.script import (
+    SCRIPT_S,
+    SOURCE,
+    Section,
+    Sections,
+    field_group,
+    keys_of,
+    read_groups,
+    read_sections,
+    section,
+)
+from collectors.shared.text import clean_text
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
 _CLASS = re.compile(r"USB\\Class_([0-9A-F]{2})\b", re.IGNORECASE)
@@ -35,15 +43,9 @@ _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
+@field_group(*peripherals.USB_KEYS)
 def usb_reading(sections: Sections) -> Reading:
-    devices = parse_usb(section(sections, "usb"))
-    shown, cut = listed(usb_fields(device, SOURCE) for device in devices)
-    return Reading(
-        fields=(available(keys.USB_KEYS[0], SOURCE, len(devices)),),
-        peripherals=shown,
-        limitations=(f"{cut} USB devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
-    )
+    return peripherals.usb_reading(parse_usb(section(sections, "usb")), SOURCE)
 
 
 def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
@@ -57,6 +59,7 @@ def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
     return tuple(_usb_device(place, rows) for place, rows in whole.items())
 
 
+@field_group(*peripherals.BLUETOOTH_KEYS)
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = {text(row, "Address"): row for row in rows if text(row, "Address")}
@@ -65,26 +68,18 @@ def bluetooth_reading(sections: Sections) -> Reading:
         BluetoothDevice(address=str(address), is_personal=True)
         for address in addresses
     ]
-    shown, cut = listed(bluetooth_fields(device, SOURCE) for device in devices)
     radios = sections.get("radios", Section()).rows
-    powered = any(text(radio, "Status") == "OK" for radio in radios)
-    return Reading(
-        fields=(
-            available(keys.BLUETOOTH_KEYS[0], SOURCE, len(devices)),
-            either(
-                keys.BLUETOOTH_KEYS[1],
-                SOURCE,
-                powered if radios else None,
-                "no Bluetooth radio was found",
-                "not-applicable",
-            ),
-        ),
-        peripherals=shown,
-        limitations=(f"{cut} Bluetooth devices beyond {USB_MAX} are not listed",) if cut else (),
-        truncated=cut > 0,
+    powered = either(
+        "peripherals.bluetoothPowered",
+        SOURCE,
+        any(text(radio, "Status") == "OK" for radio in radios) if radios else None,
+        "no Bluetooth radio was found",
+        "not-applicable",
     )
+    return peripherals.bluetooth_reading(devices, powered, SOURCE)
 
 
+@field_group(*read_print_queues.keys)
 def queues_reading(sections: Sections) -> Reading:
     return queue_reading(
         parse_queues(section(sections, "printers")), parse_jobs(section(sections, "jobs"))
@@ -98,7 +93,7 @@ def parse_queues(told: Section) -> tuple[Queue, ...]:
 def parse_jobs(told: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
-            queue=clean(text(row, "Queue") or "", 128),
+            queue=clean_text(text(row, "Queue") or "", 128),
             held=bool((number(row, "StatusMask") or 0) & _PAUSED),
             stopped=bool((number(row, "StatusMask") or 0) & _BROKEN),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
@@ -107,19 +102,12 @@ def parse_jobs(told: Section) -> tuple[Job, ...]:
     )
 
 
-def devices_reading(sections: Sections) -> Reading:
-    """Everything the devices script told; a refused section costs its own keys only."""
-    readings = [
-        _attempt(keys.QUEUE_KEYS, queues_reading, sections),
-        _attempt(keys.USB_KEYS, usb_reading, sections),
-        _attempt(keys.BLUETOOTH_KEYS, bluetooth_reading, sections),
-    ]
-    return Reading(
-        fields=tuple(field for reading in readings for field in reading.fields),
-        peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
-        limitations=tuple(text for reading in readings for text in reading.limitations),
-        truncated=any(reading.truncated for reading in readings),
-    )
+GROUPS: Final = (queues_reading, usb_reading, bluetooth_reading)
+
+
+@source("devices", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
+def read_devices(deadline: Deadline) -> Reading:
+    return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
 
 def _usb_device(place: str, rows: Sequence[Object]) -> UsbDevice:
@@ -148,15 +136,8 @@ def _queue(row: Object, name: str) -> Queue:
     state = _STATES.get(number(row, "PrinterStatus") or 0, "unknown")
     offline = flag(row, "WorkOffline") is True
     return Queue(
-        name=clean(name, 128),
+        name=clean_text(name, 128),
         state="offline" if offline else state,
         accepting=None,
         reasons=(error,) if error else (),
     )
-
-
-def _attempt(owed: tuple[str, ...], form: FormReading, sections: Sections) -> Reading:
-    try:
-        return form(sections)
-    except Unreadable as error:
-        return Reading(all_absent(owed, SOURCE, error.status, error.reason))

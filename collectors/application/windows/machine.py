@@ -3,26 +3,38 @@
 import ipaddress
 import platform
 import time
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
+from urllib.request import getproxies
 
-from collectors.application import keys
+from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
+from collectors.application.readers import interfaces
+from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.readers.resolver import SERVERS_MAX, proxy_field
+from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Reading,
-    all_absent,
     available,
     either,
     not_applicable,
-    status_of,
+    source,
     unsupported,
 )
-from collectors.application.windows.script import SOURCE, Section, Sections, section
+from collectors.application.windows import powershell
+from collectors.application.windows.script import (
+    SCRIPT_S,
+    SOURCE,
+    Section,
+    Sections,
+    field_group,
+    keys_of,
+    read_groups,
+    read_sections,
+    section,
+)
 from collectors.contract import Field
-
-FormFields = Callable[[Sections], tuple[Field, ...]]
 
 _UNTOLD: Final = "Windows does not tell it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
@@ -33,23 +45,9 @@ _HEALTH: Final = {"Healthy": "good", "Warning": "warning", "Unhealthy": "failing
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
-def machine_reading(sections: Sections, proxies: dict[str, str]) -> Reading:
-    """All fields of the machine; a section Windows refused costs its own keys only."""
-    groups: tuple[tuple[Sequence[str], FormFields], ...] = (
-        (keys.SYSTEM_KEYS, _system),
-        (keys.BOOT_KEYS[:2], _boot),
-        (keys.BOOT_KEYS[2:3], _shutdown),
-        (keys.BOOT_KEYS[3:], _reboot),
-        (keys.PLACE_KEYS, _place),
-        (keys.MACHINE_KEYS, _machine),
-        (keys.PROCESSOR_KEYS, _processor),
-        (keys.DISPLAY_KEYS, _screens),
-        (keys.DRIVE_KEYS, _drives),
-        (keys.SERVICE_KEYS, _services),
-        (keys.RESOLVER_KEYS[:1], _name_servers),
-    )
-    fields = [field for owed, form in groups for field in _attempt(owed, form, sections)]
-    return Reading((*fields, proxy_field(proxies)))
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=SCRIPT_S)
+def read_interfaces(deadline: Deadline) -> Reading:
+    return interfaces.read_interfaces(deadline, _read_links)
 
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
@@ -62,13 +60,12 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
     return found
 
 
-def _attempt(owed: Sequence[str], form: FormFields, sections: Sections) -> tuple[Field, ...]:
-    try:
-        return form(sections)
-    except Exception as error:  # noqa: BLE001 - one section's trouble is told in its own keys
-        return all_absent(owed, SOURCE, *status_of(error))
+def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
+    types = parse_link_types(read_sections(powershell.ADAPTERS, deadline))
+    return Links(types, {name: Wireless() for name, kind in types.items() if kind == "wifi"})
 
 
+@field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def _system(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "os").first
     extra = sections.get("build", Section()).first
@@ -86,6 +83,7 @@ def _system(sections: Sections) -> tuple[Field, ...]:
     )
 
 
+@field_group("os.bootTime", "os.uptimeSeconds")
 def _boot(sections: Sections) -> tuple[Field, ...]:
     written = text(section(sections, "os").first, "BootedAt") or ""
     booted = datetime.strptime(written, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
@@ -95,16 +93,19 @@ def _boot(sections: Sections) -> tuple[Field, ...]:
     )
 
 
+@field_group("os.lastBootReason")
 def _shutdown(sections: Sections) -> tuple[Field, ...]:
     reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
     return (either("os.lastBootReason", "System log", reason, "the System log does not tell it"),)
 
 
+@field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> tuple[Field, ...]:
     pending = flag(section(sections, "reboot").first, "Pending")
     return (either("os.pendingReboot", "registry", pending, _UNTOLD),)
 
 
+@field_group("os.timeZone", "os.locale")
 def _place(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "place").first
     return (
@@ -113,6 +114,7 @@ def _place(sections: Sections) -> tuple[Field, ...]:
     )
 
 
+@field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
 def _machine(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
@@ -125,17 +127,22 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
     )
 
 
+@field_group("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
 def _processor(sections: Sections) -> tuple[Field, ...]:
     told = section(sections, "processor").first
-    memory = number(sections.get("computer", Section()).first, "TotalPhysicalMemory")
     return (
         either("hardware.cpuModel", SOURCE, text(told, "Name"), _UNTOLD),
         either("hardware.physicalCores", SOURCE, number(told, "NumberOfCores"), _UNTOLD),
         either("hardware.logicalCores", SOURCE, number(told, "NumberOfLogicalProcessors"), _UNTOLD),
-        either("hardware.memoryBytes", SOURCE, memory, _UNTOLD),
     )
 
 
+@field_group("hardware.memoryBytes")
+def _memory(_: Sections) -> tuple[Field, ...]:
+    return (memory_fitted(),)
+
+
+@field_group("display.count", "display.connectors")
 def _screens(sections: Sections) -> tuple[Field, ...]:
     shown = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
     models = tuple(text(row, "Model") or "screen" for row in shown)
@@ -159,6 +166,7 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
     return tuple(fields)
 
 
+@field_group("disk.drives")
 def _drives(sections: Sections) -> tuple[Field, ...]:
     rows = section(sections, "drives").rows[:16]
     names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
@@ -177,11 +185,12 @@ def _drives(sections: Sections) -> tuple[Field, ...]:
     return tuple(fields)
 
 
+@field_group(*service_keys(_SERVICES))
 def _services(sections: Sections) -> tuple[Field, ...]:
     rows = {text(row, "Name"): row for row in section(sections, "services").rows}
     fields: list[Field] = []
     for role, service in _SERVICES.items():
-        fields += _service(keys.service_keys(role), service, rows.get(service))
+        fields += _service(service_keys((role,)), service, rows.get(service))
     return tuple(fields)
 
 
@@ -199,6 +208,7 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
     ]
 
 
+@field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
     found = []
     for row in section(sections, "nameServers").rows:
@@ -210,8 +220,13 @@ def _name_servers(sections: Sections) -> tuple[Field, ...]:
         if not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local):
             found.append(str(address))
     servers = tuple(dict.fromkeys(found))[:SERVERS_MAX]
-    key = "network.dnsServers"
-    return (either(key, SOURCE, servers or None, "no name server is set", "not-applicable"),)
+    reason = "no name server is set"
+    return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
+
+
+@field_group("network.proxy")
+def _proxy(_: Sections) -> tuple[Field, ...]:
+    return (proxy_field(getproxies()),)
 
 
 def _link_type(medium: str, *, is_virtual: bool) -> str:
@@ -222,3 +237,25 @@ def _link_type(medium: str, *, is_virtual: bool) -> str:
     if is_virtual:
         return "virtual"
     return "ethernet" if "802.3" in medium else "other"
+
+
+GROUPS: Final = (
+    _system,
+    _boot,
+    _shutdown,
+    _reboot,
+    _place,
+    _machine,
+    _processor,
+    _memory,
+    _screens,
+    _drives,
+    _services,
+    _name_servers,
+    _proxy,
+)
+
+
+@source("machine", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
+def read_machine(deadline: Deadline) -> Reading:
+    return read_groups(GROUPS, read_sections(powershell.MACHINE, deadline))

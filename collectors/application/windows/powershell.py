@@ -49,7 +49,7 @@ Tell 'place' {
 }
 Tell 'computer' {
   Get-CimInstance Win32_ComputerSystem |
-    Select-Object Manufacturer, Model, PCSystemType, TotalPhysicalMemory
+    Select-Object Manufacturer, Model, PCSystemType
 }
 Tell 'firmware' { Get-CimInstance Win32_BIOS | Select-Object SMBIOSBIOSVersion }
 Tell 'processor' {

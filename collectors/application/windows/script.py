@@ -1,16 +1,20 @@
 """Runs a PowerShell script and reads the sections it prints."""
 
 import base64
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, load_object, objects, text
-from collectors.application.source import Unreadable
-from collectors.contract import FieldStatus
+from collectors.application.source import Reading, Unreadable, all_absent, status_of
+from collectors.contract import Field, FieldStatus
 from collectors.shared.run_command import run_command
 
 SOURCE: Final = "CIM"
+SCRIPT_S: Final = 8.0
+"""PowerShell takes a second to start, CIM several to answer on a till's processor."""
+
 ROWS_MAX: Final = 1024
 
 
@@ -29,12 +33,47 @@ class Section:
 Sections = dict[str, Section]
 
 
+@dataclass(frozen=True, slots=True)
+class FieldGroup:
+    """The fields made of some sections: one that Windows refused costs its own keys only."""
+
+    keys: tuple[str, ...]
+    read: Callable[[Sections], Reading | tuple[Field, ...]]
+
+    def __call__(self, sections: Sections) -> Reading:
+        try:
+            told = self.read(sections)
+        except Exception as error:  # noqa: BLE001 - told in its own keys
+            told = all_absent(self.keys, SOURCE, *status_of(error))
+        return told if isinstance(told, Reading) else Reading(told)
+
+
+def field_group(
+    *keys: str,
+) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
+    """Declare the function below it as a group, with the keys that it fills."""
+    return lambda read: FieldGroup(keys, read)
+
+
+def keys_of(groups: Iterable[FieldGroup]) -> tuple[str, ...]:
+    return tuple(key for each in groups for key in each.keys)
+
+
+def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
+    readings = [each(sections) for each in groups]
+    return Reading(
+        fields=tuple(field for reading in readings for field in reading.fields),
+        peripherals=tuple(entry for reading in readings for entry in reading.peripherals),
+        limitations=tuple(text for reading in readings for text in reading.limitations),
+    )
+
+
 def read_sections(script: str, deadline: Deadline) -> Sections:
     """Run a script. Raises Unreadable, TimeoutError or ValueError."""
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
     # Encoded, because Windows joins arguments to one line and programs split it as they please
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
-    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline)
+    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline.at)
     if output.exit_code != 0:
         raise ValueError(f"PowerShell ended with {output.exit_code}")
     return parse_sections(output.data)

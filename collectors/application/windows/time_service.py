@@ -9,10 +9,9 @@ import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.keys import CLOCK_KEYS
-from collectors.application.source import Reading, Unreadable, available, either
-from collectors.application.text import decode
+from collectors.application.source import Reading, Unreadable, available, either, source
 from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 SOURCE: Final = "w32tm"
 _LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\(")
@@ -21,8 +20,9 @@ _UNSYNCHRONISED: Final = "3"
 _OFFSET_INDEX: Final = 2
 
 
+@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", deadline_s=4.0)
 def read_clock(deadline: Deadline) -> Reading:
-    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline)
+    output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
         raise Unreadable("not-applicable", "the Windows time service does not run")
     return clock_reading(decode(output.data))
@@ -35,12 +35,11 @@ def clock_reading(status: str) -> Reading:
         raise ValueError("w32tm wrote something of another form")
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
     offset = float(seconds[_OFFSET_INDEX]) * 1000 if len(seconds) > _OFFSET_INDEX else None
-    synchronised, milliseconds = CLOCK_KEYS
     return Reading(
         (
-            available(synchronised, SOURCE, leap[1] != _UNSYNCHRONISED),
+            available("os.clockSynchronised", SOURCE, leap[1] != _UNSYNCHRONISED),
             either(
-                milliseconds,
+                "os.clockOffsetMilliseconds",
                 SOURCE,
                 None if offset is None else round(offset, 3),
                 "the time service does not tell it",

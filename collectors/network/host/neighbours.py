@@ -4,15 +4,16 @@ Linux: rtnetlink, and /proc/net/arp where a sandbox denies netlink. macOS: ``arp
 ``ndp -an``. Windows: GetIpNetTable2. Reading it sends nothing to the network.
 """
 
-import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from collectors.network.host import rtnetlink
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.matching.identity import normal_mac
-from collectors.programs import find_program, program_environment
+from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 _COMMAND_TIMEOUT_S = 2.0
 _ARP_FLAG_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
@@ -97,17 +98,8 @@ def _read_linux() -> tuple[LinkNeighbour, ...]:
 
 
 def _output_of(*command: str) -> str:
-    program = find_program(command[0])
-    if program is None:
-        raise FileNotFoundError(f"this machine has no {command[0]}")
     try:
-        done = subprocess.run(
-            (program, *command[1:]),
-            capture_output=True,
-            check=False,
-            timeout=_COMMAND_TIMEOUT_S,
-            env=program_environment({}),
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f"{command[0]} did not answer in {_COMMAND_TIMEOUT_S:g} s") from error
-    return done.stdout.decode("utf-8", "replace")
+        output = run_command(command, time.monotonic() + _COMMAND_TIMEOUT_S, environ={})
+    except ValueError as error:
+        raise OSError(str(error)) from error
+    return decode(output.data)

@@ -5,8 +5,8 @@ import ipaddress
 from collectors.contract import ConfiguredPrinter
 from collectors.network.matching.identity import normal_mac
 from collectors.network.observations import KnownPrinter
+from collectors.network.printers.userinfo import without_userinfo
 from collectors.shared.text import clean_text
-from collectors.userinfo import without_userinfo
 
 _PORT_MAX = 65535
 

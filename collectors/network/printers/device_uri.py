@@ -7,8 +7,8 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from collectors.contract import TEXT_MAX, Transport
 from collectors.network.matching.identity import normal_mac, normal_uuid
+from collectors.network.printers.userinfo import without_userinfo
 from collectors.shared.text import clean_text
-from collectors.userinfo import without_userinfo
 
 IPP_OVER_USB_PORT = 60000
 """Where the ipp-usb daemon shows a USB printer on the loopback interface, counting up."""

@@ -1,13 +1,12 @@
 """The queues of CUPS as `lpstat -v` lists them: the fallback where IPP is not answered."""
 
 import re
-import subprocess
-import time
 from dataclasses import dataclass
 
-from collectors.programs import find_program, program_environment
+from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
-OUTPUT_MAX = 256 * 1024
+OUTPUT_MAX_BYTES = 256 * 1024
 _LINE = re.compile(r"device for (\S+): (\S.*)")
 
 
@@ -19,24 +18,12 @@ class LpstatQueue:
 
 def read_lpstat(deadline_s: float) -> tuple[LpstatQueue, ...] | None:
     """Run lpstat until ``deadline_s`` (monotonic); None where it is missing or failed."""
-    program = find_program("lpstat")
-    left_s = deadline_s - time.monotonic()
-    if program is None or left_s <= 0:
-        return None
     try:
-        done = subprocess.run(
-            [program, "-v"],
-            env=program_environment({}),  # else it is translated
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=left_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        # Without HOME, since a person's client.conf may name a spooler on another machine.
+        output = run_command(("lpstat", "-v"), deadline_s, OUTPUT_MAX_BYTES, environ={})
+    except (OSError, ValueError):
         return None
-    if done.returncode != 0:
-        return None
-    return parse_lpstat(done.stdout[:OUTPUT_MAX].decode("utf-8", "replace"))
+    return parse_lpstat(decode(output.data)) if output.exit_code == 0 else None
 
 
 def parse_lpstat(text: str) -> tuple[LpstatQueue, ...]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from collectors.shared.text import clean_text
+from collectors.shared.sysfs import read_line
 
 PORTS_MAX = 256
-_ATTRIBUTE_MAX = 512
 _PRINTER_MAKERS = frozenset(
     {
         "04b8",  # Seiko Epson
@@ -51,12 +50,12 @@ def _read_port(port: Path) -> SerialPrinter | None:
     device = _usb_device(port)
     if device is None:
         return None
-    maker, model = _read(device / "manufacturer"), _read(device / "product")
-    is_makers = _read(device / "idVendor") in _PRINTER_MAKERS
+    maker, model = (read_line(device / name) or "" for name in ("manufacturer", "product"))
+    is_makers = read_line(device / "idVendor") in _PRINTER_MAKERS
     if not is_makers and not _PRINTER_WORDS.search(model):
         return None
     name = f"{maker} {model}".strip()
-    return SerialPrinter(f"/dev/{port.name}", name, _read(device / "serial") or None)
+    return SerialPrinter(f"/dev/{port.name}", name, read_line(device / "serial"))
 
 
 def _usb_device(port: Path) -> Path | None:
@@ -66,11 +65,3 @@ def _usb_device(port: Path) -> Path | None:
     except OSError:
         return None
     return next((p for p in islice(place.parents, 4) if (p / "idVendor").is_file()), None)
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return clean_text(file.read(_ATTRIBUTE_MAX).decode("utf-8", "replace"))
-    except OSError:
-        return ""

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from collectors.shared.text import clean_text
+from collectors.shared.sysfs import read_line
 
 DEVICES_MAX = 256
 _PRINTER_CLASS = "07"
-_ATTRIBUTE_MAX = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] |
     interfaces = sorted(devices.glob("*:*"))
     printers: dict[str, UsbPrinter] = {}
     for interface in islice(interfaces, DEVICES_MAX * 8):
-        if _read(interface / "bInterfaceClass") != _PRINTER_CLASS:
+        if read_line(interface / "bInterfaceClass") != _PRINTER_CLASS:
             continue
         bus_id = interface.name.partition(":")[0]
         if len(printers) < DEVICES_MAX:
@@ -49,19 +48,10 @@ def _read_printer(device: Path, interface: Path) -> UsbPrinter:
     nodes = sorted(node.name for node in interface.glob("usbmisc/lp*"))
     return UsbPrinter(
         bus_id=device.name,
-        maker=_read(device / "manufacturer"),
-        model=_read(device / "product"),
-        serial=_read(device / "serial") or None,
-        vendor_id=_read(device / "idVendor"),
-        product_id=_read(device / "idProduct"),
+        maker=read_line(device / "manufacturer") or "",
+        model=read_line(device / "product") or "",
+        serial=read_line(device / "serial"),
+        vendor_id=read_line(device / "idVendor") or "",
+        product_id=read_line(device / "idProduct") or "",
         path=f"/dev/usb/{nodes[0]}" if nodes else None,
     )
-
-
-def _read(path: Path) -> str:
-    """Return a sysfs attribute, cleaned; "" where there is none."""
-    try:
-        with path.open("rb") as file:
-            return clean_text(file.read(_ATTRIBUTE_MAX).decode("utf-8", "replace"))
-    except OSError:
-        return ""

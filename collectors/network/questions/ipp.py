@@ -1,7 +1,6 @@
 """What an IPP printer tells of itself: Get-Printer-Attributes on port 631, and nothing else."""
 
 import re
-from typing import Literal
 
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import Evidence, OpenPort
@@ -30,11 +29,6 @@ _OK = 200
 _UPGRADE_REQUIRED = 426
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
 _SERIAL_KEYS = ("SN", "SERN", "SERIALNUMBER")
-_STATES: dict[int, Literal["idle", "processing", "stopped"]] = {
-    3: "idle",
-    4: "processing",
-    5: "stopped",
-}
 
 
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
@@ -77,7 +71,7 @@ def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
         make_model=_clean(printer.text("printer-make-and-model")) or _model(device_id),
         serial=next((device_id[key] for key in _SERIAL_KEYS if device_id.get(key)), None),
         name=next((name for key in names if (name := _clean(printer.text(key)))), None),
-        state=_STATES.get(printer.integer("printer-state") or 0),
+        state=printer.printer_state,
         state_reasons=tuple(r for r in reasons if r and r != "none")[:REASONS_MAX],
     )
 

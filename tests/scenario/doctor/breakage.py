@@ -10,13 +10,13 @@ from email.utils import format_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from tests.fakes.http_server import Reply, Request
 from tests.fakes.tls_front import make_authority, server_context, tls_front
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.doctor.world import World, run
 
-Outcomes = tuple[Outcome, ...]
+Outcomes = tuple[CheckResult, ...]
 
 
 def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
@@ -70,9 +70,9 @@ async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = N
         if revoke is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
             await _control("revoke", instance_id, **revoke)
-        outcomes = await world.doctor()
+        results = await world.doctor()
         await agent.stop()
-    return outcomes
+    return results
 
 
 def _status_of(agent: AgentProcess) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from tests.fakes.http_server import HttpServer, Reply
 from tests.scenario.agent_process import running_agent, write_config
 from tests.scenario.doctor.breakage import (
@@ -23,7 +23,7 @@ from tests.scenario.doctor.breakage import (
 )
 from tests.scenario.doctor.world import NOBODY, World, run
 
-Outcomes = tuple[Outcome, ...]
+Outcomes = tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,9 @@ async def a_second_agent(world: World) -> Outcomes:
     config = write_config(other, "http://127.0.0.1:9")
     async with running_agent(config) as agent:
         await agent.until_logged("state in")
-        outcomes = await world.doctor()
+        results = await world.doctor()
         await agent.stop()
-    return outcomes
+    return results
 
 
 # ------------------------------------------------------------------------------ the network
@@ -347,7 +347,7 @@ async def a_clock_two_hours_behind(world: World) -> Outcomes:
         return await world.doctor()
 
 
-@situation("clock", says="days behind", fix="timedatectl")
+@situation("clock", says="40 d behind", fix="timedatectl")
 async def a_clock_before_the_certificate(world: World) -> Outcomes:
     async with (
         clock_shifted(world, timedelta(days=40)),

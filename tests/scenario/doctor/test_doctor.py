@@ -39,12 +39,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
-    outcomes = {o["name"]: o for o in answer["outcomes"]}
-    bad = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
+    results = {o["name"]: o for o in answer["outcomes"]}
+    bad = {n: o["status"] for n, o in results.items() if o["status"] in {"warn", "fail"}}
     expected = {} if situation.named is None else {situation.named: situation.status}
-    assert bad == expected, {n: outcomes[n]["detail"] for n in {*bad, *expected}}
+    assert bad == expected, {n: results[n]["detail"] for n in {*bad, *expected}}
     if situation.named is not None:
-        found = outcomes[situation.named]
+        found = results[situation.named]
         assert situation.says in found["detail"]
         assert situation.fix in found["fix"]
         assert found["fix"], "every finding says what to do"

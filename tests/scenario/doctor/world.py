@@ -27,10 +27,10 @@ from agent.adapters.machine import fingerprint
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
-from agent.doctor.catalogue import CHECKS
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
-from agent.doctor.runner import examine
+from agent.doctor.registry import CHECKS
+from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import parse_systemctl
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
@@ -48,7 +48,7 @@ MainPID=0
 NRestarts=0
 """
 
-Situation = Callable[["World"], Awaitable[tuple[Outcome, ...]]]
+Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
 
 
 class World:
@@ -66,20 +66,20 @@ class World:
         self.is_enrolled = True
         self.is_running = True
 
-    async def doctor(self) -> tuple[Outcome, ...]:
+    async def doctor(self) -> tuple[CheckResult, ...]:
         """Write down what holds, and let doctor look at it."""
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
         self._settle()
-        evidence = self.evidence()
+        context = self.context()
         with contextlib.ExitStack() as stack:
             if self.is_running:
                 self.state.prepare()
                 stack.enter_context(self.state.hold())
                 StatusFile(self.state).write(self._status())
-            return await asyncio.to_thread(examine, CHECKS, evidence)
+            return await asyncio.to_thread(run_checks, CHECKS, context)
 
-    def evidence(self) -> Context:
+    def context(self) -> Context:
         return Context(
             config_path=self.config,
             environment=self.environment,
@@ -169,12 +169,12 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
     """Return what doctor said, with the seconds it took, in namespaces of the situation's own."""
     lay_the_network()
 
-    async def played() -> tuple[Outcome, ...]:
+    async def played() -> tuple[CheckResult, ...]:
         async with world(home) as here:
             return await situation(here)
 
     began = time.monotonic()
-    outcomes = asyncio.run(played())
+    results = asyncio.run(played())
     return {
         "seconds": time.monotonic() - began,
         "outcomes": [
@@ -185,7 +185,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
                 "fix": o.fix,
                 "because": o.because,
             }
-            for o in outcomes
+            for o in results
         ],
     }
 

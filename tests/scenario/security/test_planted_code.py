@@ -93,15 +93,16 @@ def test_the_trap_works(trap: Trap) -> None:
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_from_a_directory_and_a_path_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
     """As `sudo venue-agent VERB` is called: the installed program, anywhere."""
-    program = str(Path(sys.executable).with_name("venue-agent"))
-    _run(trap, [program, *words], trap.environment())
+    program = "venue-control" if "demo" in words else "venue-agent"
+    _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
     assert trap.sprung == []
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_with_a_pythonpath_of_somebody_else(trap: Trap, words: tuple[str, ...]) -> None:
     """As service managers start it. What it starts itself must not obey the variable either."""
-    command = [sys.executable, "-I", "-m", "agent", *words]
+    module = "controlplane" if "demo" in words else "agent"
+    command = [sys.executable, "-I", "-m", module, *words]
     _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
     assert trap.sprung == []
 

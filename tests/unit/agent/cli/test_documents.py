@@ -8,9 +8,9 @@ from agent.adapters.storage.history import HistoryRow
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, ProblemStatus
 from agent.cli.main import VERBS
 from agent.config.model import Config, sections_of
-from agent.doctor.catalogue import CHECKS
 from agent.doctor.check import Outcome
 from agent.doctor.document import document_of
+from agent.doctor.registry import CHECKS
 from agent.rules.health import CONDITIONS
 from tests.paths import ROOT
 

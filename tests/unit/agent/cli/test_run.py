@@ -1,14 +1,33 @@
-"""`run` where something is closed to it: a person is sent to root, a manager is told as ever."""
+"""`run` where something is closed to it, or its terminal is gone."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import pytest
 
 from agent import daemon
 from agent.cli.main import main
 from agent.errors import AgentError, ConfigNotVisible, NotVisible
+
+ON_A_TERMINAL_THAT_GOES: Final = """
+import argparse, os, pty, sys
+from agent import daemon
+from agent.cli import run
+
+master, slave = pty.openpty()
+os.dup2(slave, 1)
+os.dup2(slave, 2)
+
+async def stop(*_, **__):
+    sys.stdout.write("what the terminal does not take any more")
+    os.close(master)
+
+daemon.run = stop
+sys.exit(run.run(argparse.Namespace(config=None)))
+"""
 
 CLOSED_CONFIG = ConfigNotVisible(("/etc/x is closed to this user",))
 CLOSED_STATE = NotVisible("the state directory /var/x is closed to this user")
@@ -41,3 +60,9 @@ def test_who_is_told_what(
     monkeypatch.setattr(daemon, "run", closed)
     assert main(["run"]) == code
     assert str(error) in capsys.readouterr().err
+
+
+def test_a_terminal_that_is_gone_is_no_failure() -> None:
+    """Python tries to write what is left once more as it exits, and exits with 120."""
+    command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # buffered, as by default
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cli.screen import Screen, is_coloured, wrapped
-from agent.presentation.moments import ago, duration
 
 
 class Terminal(io.StringIO):
@@ -45,17 +44,3 @@ def test_no_text_breaks_the_screen(text: str, width: int) -> None:
     screen.table(("a", "b"), [((text, "none"), (text, "bad"))])
     assert all(c.isprintable() or c == "\n" for c in out.getvalue())
     assert all(len(line) <= width for line in wrapped(text, width))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")]
-)
-def test_durations(seconds: int, words: str) -> None:
-    assert duration(seconds) == words
-
-
-def test_moments_that_cannot_be() -> None:
-    assert ago(None) == "never"
-    assert ago("soon") == "at an unreadable time"
-    assert ago("2999-01-01T00:00:00+00:00").endswith("ahead of this machine's clock")
-    assert ago("2026-01-01") == "at an unreadable time"

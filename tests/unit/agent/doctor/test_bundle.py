@@ -65,8 +65,8 @@ def planted(tmp_path: Path) -> Context:
     )
 
 
-def _write(evidence: Context, path: Path) -> dict[str, str]:
-    write_bundle(path, evidence, document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0))
+def _write(context: Context, path: Path) -> dict[str, str]:
+    write_bundle(path, context, document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0))
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 

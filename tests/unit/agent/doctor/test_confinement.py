@@ -19,8 +19,8 @@ from collectors.contract import Confinement, NetworkFacts
 )
 def test_says_how_the_collector_was_held(told: Confinement, status: str, says: str) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
-    evidence = Context(facts=NetworkFacts(scope="device", confinement=told, **facts))
-    finding = confinement(evidence)
+    context = Context(facts=NetworkFacts(scope="device", confinement=told, **facts))
+    finding = confinement(context)
     assert finding.status == status
     assert says in finding.detail
     assert bool(finding.fix) == (status == "warn")

@@ -2,9 +2,13 @@
 
 import contextlib
 import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 from cryptography.hazmat.primitives import serialization
 from hypothesis import given
@@ -12,10 +16,10 @@ from hypothesis import strategies as st
 
 from agent.doctor.certificate import Certificate, parse_certificate
 from agent.doctor.checks.application import parse_browser
-from agent.doctor.checks.connection import BREAKS_FORM, judge_clock, judge_untrusted
-from agent.doctor.checks.network import parse_is_silent
-from agent.doctor.probe import Head, parse_head
-from agent.doctor.processes import is_agent, other_agents, parse_ps
+from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_untrusted
+from agent.doctor.checks.network import parse_unanswered_arp
+from agent.doctor.probe import ResponseHead, parse_head
+from agent.doctor.processes import is_agent, other_agents
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
 from tests.fakes.tls_front import Authority, make_authority, server_context
 
@@ -24,7 +28,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def test_reads_the_head_of_a_reply() -> None:
     head = parse_head(b"HTTP/1.1 204 No Content\r\nDate: today\r\nX:  y \r\n\r\n")
-    assert head == Head(204, {"date": "today", "x": "y"})
+    assert head == ResponseHead(204, {"date": "today", "x": "y"})
 
 
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
@@ -34,7 +38,7 @@ def test_what_is_no_http_is_none(head: bytes) -> None:
 
 def test_reads_a_browsers_name() -> None:
     answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
-    assert parse_browser(answer) == "Chrome/130.0[31m"
+    assert parse_browser(answer) == "Chrome/130.0 [31m"
 
 
 @pytest.mark.parametrize(
@@ -67,17 +71,30 @@ def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
     assert is_agent((r"C:\Program Files\venue-agent\venue-agent.exe", "run"))
 
 
-def test_finds_agents_in_proc(tmp_path: Path) -> None:
-    for pid, line in ((10, "venue-agent\0run\0"), (11, "venue-agent\0run\0"), (12, "sh\0")):
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "cmdline").write_text(line)
-    (tmp_path / "meminfo").write_text("")
-    assert other_agents(10, tmp_path) == (11,)
+@contextlib.contextmanager
+def started(*words: str) -> Iterator[int]:
+    """Start a process with ``words`` in its command line; yield its id once it runs."""
+    command = (sys.executable, "-c", "import sys; print(); sys.stdin.read()", *words)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.communicate()
 
 
-def test_reads_ps() -> None:
-    text = "  501 /usr/local/bin/venue-agent run\n  502 (sh)\nnonsense\n"
-    assert list(parse_ps(text)) == [(501, ("/usr/local/bin/venue-agent", "run")), (502, ("(sh)",))]
+def test_finds_agents_among_the_processes() -> None:
+    with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
+        found, others = other_agents(None), other_agents(agent)
+    assert found is not None
+    assert agent in found
+    assert status not in found
+    assert others is not None
+    assert agent not in others
+
+
+def test_where_processes_cannot_be_listed_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", "/nonexistent")
+    assert other_agents(None) is None
 
 
 def test_reads_a_units_state() -> None:
@@ -106,7 +123,7 @@ ARP = """IP address       HW type     Flags       HW address            Mask    
     ("address", "silent"), [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)]
 )
 def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
-    assert parse_is_silent(ARP, address) is silent
+    assert parse_unanswered_arp(ARP, address) is silent
 
 
 def test_reads_a_certificate(tmp_path: Path) -> None:
@@ -123,9 +140,9 @@ def test_reads_a_certificate(tmp_path: Path) -> None:
     ("ahead", "status", "words"),
     [
         (timedelta(seconds=20), "ok", "agrees"),
-        (timedelta(seconds=90), "warn", "90 s ahead"),
+        (timedelta(seconds=90), "warn", "1 min 30 s ahead"),
         (timedelta(hours=-2), "fail", "2 h behind"),
-        (timedelta(days=400), "fail", "400 days ahead"),
+        (timedelta(days=400), "fail", "400 d ahead"),
     ],
 )
 def test_judges_the_clock(ahead: timedelta, status: str, words: str) -> None:
@@ -177,13 +194,13 @@ def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> No
     incomplete = make_authority(tmp_path, says_its_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:
         shake_hands(incomplete, tmp_path)
-    assert caught.value.verify_code in BREAKS_FORM
+    assert caught.value.verify_code in STRICT_ERRORS
     why = caught.value.verify_message
-    finding = judge_untrusted(why, _certificate(-9, 9), NOW, breaks_form=True)
+    finding = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
     assert "key usage" in why
     assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
     assert "key usage keyCertSign" in finding.fix
-    assert 18 not in BREAKS_FORM, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
+    assert 18 not in STRICT_ERRORS, "X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT is no matter of form"
 
 
 @given(st.binary(max_size=400))
@@ -197,6 +214,5 @@ def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
 @given(st.text(max_size=400))
 def test_text_of_other_programs_raises_nothing(text: str) -> None:
     parse_systemctl(text)
-    list(parse_ps(text))
-    parse_is_silent(text, "192.168.1.1")
+    parse_unanswered_arp(text, "192.168.1.1")
     is_agent(tuple(text.split()))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.doctor.check import Check, Finding, Outcome, fail, ok, skipped, warn
+from agent.doctor.check import Check, CheckResult, Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.judgement import is_well
-from agent.doctor.runner import examine
+from agent.doctor.judgement import none_failed
+from agent.doctor.runner import run_checks
 
 
 def check(
@@ -23,10 +23,10 @@ def check(
     return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
 
 
-def examined(*checks: Check, total_s: float = 5.0) -> dict[str, Outcome]:
-    outcomes = examine(checks, Context(), total_s=total_s)
-    assert [o.name for o in outcomes] == [c.name for c in checks]
-    return {o.name: o for o in outcomes}
+def examined(*checks: Check, total_s: float = 5.0) -> dict[str, CheckResult]:
+    results = run_checks(checks, Context(), total_s=total_s)
+    assert [o.name for o in results] == [c.name for c in checks]
+    return {o.name: o for o in results}
 
 
 @pytest.fixture
@@ -153,4 +153,4 @@ def test_a_check_that_breaks_is_a_finding() -> None:
     ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
 def test_only_a_failure_is_unwell(finding: Finding, well: bool) -> None:
-    assert is_well(examined(check("a", finding)).values()) is well
+    assert none_failed(examined(check("a", finding)).values()) is well

@@ -16,7 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.model import Logging
-from agent.logs.filters import ALLOWED_ALIKE, FIELDS, REMEMBERED_MAX, RepeatFilter
+from agent.logs.filters import (
+    ALLOWED_ALIKE,
+    FIELDS,
+    REMEMBERED_MAX,
+    RedactFilter,
+    RepeatFilter,
+)
 from agent.logs.journald import JournalHandler, datagram, is_stderr_the_journal
 from agent.logs.setup import (
     JsonFormatter,
@@ -137,6 +143,25 @@ def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
     assert repeats.written[ALLOWED_ALIKE].endswith(
         f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)"
     )
+
+
+def test_what_is_redacted_is_still_counted_by_its_template() -> None:
+    repeats = Repeats()
+    for number in range(ALLOWED_ALIKE * 2):
+        told = record("no way by %s", f"http://u{number}x:hunter2@proxy{number}x")
+        assert RedactFilter().filter(told)
+        assert vars(told)["template"] == "no way by %s"
+        assert "hunter2" not in told.getMessage()
+        repeats.log(told)
+    assert len(repeats.written) == ALLOWED_ALIKE
+
+
+def test_arguments_that_do_not_fit_are_written_beside_the_message() -> None:
+    told = record("no way by %s to %s", "http://u:hunter2@proxy")
+    assert RedactFilter().filter(told)
+    assert vars(told)["template"] == "no way by %s to %s"
+    assert told.getMessage().startswith("no way by %s to %s (")
+    assert "hunter2" not in told.getMessage()
 
 
 def test_what_a_person_asked_for_is_never_held_back() -> None:

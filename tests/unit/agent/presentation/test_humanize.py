@@ -1,9 +1,13 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.presentation.humanize import (
     Value,
+    age_s,
+    ago,
     bytes_in_words,
     duration_between,
     label_of,
@@ -14,6 +18,7 @@ from agent.presentation.humanize import (
 )
 from agent.presentation.plain_text import plain
 
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -64,6 +69,23 @@ def test_fields(key: str, value: Value, label: str, shown: str) -> None:
 )
 def test_durations(seconds: float, shown: str) -> None:
     assert seconds_in_words(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")]
+)
+def test_durations_by_their_greatest_unit(seconds: int, shown: str) -> None:
+    assert seconds_in_words(seconds, units=1) == shown
+    assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{shown} ago"
+
+
+def test_moments_that_cannot_be() -> None:
+    assert ago(None) == "never"
+    assert ago("soon") == "at an unreadable time"
+    assert ago("2999-01-01T00:00:00+00:00").endswith("ahead of this machine's clock")
+    assert ago((NOW + timedelta(seconds=1.9)).isoformat(), NOW) == "0 s ago"
+    assert ago("2026-01-01", NOW) == "1 d ago"
+    assert age_s("soon") is None
 
 
 def test_latencies() -> None:

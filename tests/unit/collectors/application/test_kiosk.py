@@ -17,13 +17,13 @@ from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.collector import snapshot
-from collectors.application.cross_platform import kiosk_source
 from collectors.application.kiosk.address import parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import SHOWN
 from collectors.application.kiosk.session import parse_answer
+from collectors.application.kiosk.source import read_kiosk_browser
 from collectors.application.kiosk.targets import parse_page_ids
-from collectors.contract import ApplicationFacts, ApplicationJob, Field
+from collectors.contract import ApplicationFacts, Field
 from tests.fakes.devtools import (
     PAGE_ADDRESS,
     PAGE_TITLE,
@@ -38,8 +38,7 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 
 def collected(url: str, max_duration_s: float = 5) -> ApplicationFacts:
-    source = kiosk_source(ApplicationJob(max_duration_s, kiosk_debug_url=url))
-    return snapshot([source], max_duration_s, RecordingRun())
+    return snapshot([read_kiosk_browser.bind(url)], max_duration_s, RecordingRun())
 
 
 def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:

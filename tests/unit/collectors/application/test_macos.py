@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, profiler, readers
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 

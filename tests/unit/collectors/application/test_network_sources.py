@@ -24,7 +24,7 @@ from collectors.application.readers import interfaces, resolver, service_probe
 from collectors.application.readers.certificate import Issued, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.system_bus import parse_objects
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
@@ -39,7 +39,7 @@ def test_resolv_conf_and_the_stub(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_name_servers(tmp_path: Path) -> None:
-    reading = resolver.read_resolver(lambda _: resolver.servers_of(tmp_path, NOW), "x", NOW)
+    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
 
@@ -62,9 +62,9 @@ def test_a_service_on_this_machine_is_asked_without_a_proxy(
     monkeypatch.delenv("no_proxy", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as service:
         url = f"http://127.0.0.1:{service.getsockname()[1]}"
-        fields = by_key(service_probe.read_service(url, Deadline.after(5)))
+        fields = by_key(service_probe.read_service(Deadline.after(5), url))
     assert fields["network.service.reachable"].value is True
-    fields = by_key(service_probe.read_service("http://ops.example", Deadline.after(5)))
+    fields = by_key(service_probe.read_service(Deadline.after(5), "http://ops.example"))
     assert fields["network.service.reachable"].status == "not-applicable"
 
 
@@ -243,7 +243,7 @@ def tls_service(tmp_path: Path) -> Iterator[int]:
 
 
 def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
-    reading = service_probe.read_service(f"https://localhost:{tls_service}/", Deadline.after(5))
+    reading = service_probe.read_service(Deadline.after(5), f"https://localhost:{tls_service}/")
     told = values(reading.fields)
     assert told["network.service.reachable"] is True
     assert told["network.service.tlsTrusted"] is False
@@ -259,7 +259,7 @@ def closed_port() -> int:
 
 
 def test_a_service_that_is_down() -> None:
-    reading = service_probe.read_service(f"https://127.0.0.1:{closed_port()}", Deadline.after(5))
+    reading = service_probe.read_service(Deadline.after(5), f"https://127.0.0.1:{closed_port()}")
     fields = by_key(reading)
     assert fields["network.service.reachable"].value is False
     assert fields["network.service.error"].value == "Connection refused"
@@ -270,7 +270,7 @@ def test_a_service_that_accepts_and_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
-        fields = by_key(service_probe.read_service(url, Deadline.after(0.4)))
+        fields = by_key(service_probe.read_service(Deadline.after(0.4), url))
         assert time.monotonic() - started < 1.5
     assert fields["network.service.reachable"].value is True
     assert fields["network.service.tlsIssuer"].status == "collection-failed"
@@ -279,12 +279,12 @@ def test_a_service_that_accepts_and_says_nothing() -> None:
 def test_a_service_without_tls() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         url = f"http://127.0.0.1:{plain.getsockname()[1]}"
-        fields = by_key(service_probe.read_service(url, Deadline.after(5)))
+        fields = by_key(service_probe.read_service(Deadline.after(5), url))
     assert fields["network.service.reachable"].value is True
     assert fields["network.service.tlsIssuer"].status == "not-applicable"
 
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
 def test_no_service(url: str) -> None:
-    for field in service_probe.read_service(url, NOW).fields:
+    for field in service_probe.read_service(NOW, url).fields:
         assert field.status == "not-applicable"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
-from collectors.application.readers.peripherals import UsbDevice, guess
+from collectors.application.readers.peripherals import UsbDevice, guess, usb_reading
 from tests.unit.collectors.application.fixtures import by_key, plant, values
 
 NOW = Deadline.after(3600)
@@ -41,7 +41,7 @@ def usb_tree(root: Path) -> Path:
 
 
 def test_usb(tmp_path: Path) -> None:
-    reading = usb.read_usb(usb_tree(tmp_path), NOW)
+    reading = usb.read_usb(NOW, usb_tree(tmp_path))
     assert by_key(reading)["peripherals.usbCount"].value == 2
     printer, scanner = reading.peripherals
     told = values(printer.fields)
@@ -58,7 +58,7 @@ def test_usb(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_usb(tmp_path: Path) -> None:
-    assert usb.read_usb(tmp_path, NOW).fields[0].status == "not-applicable"
+    assert usb.read_usb(NOW, tmp_path).fields[0].status == "not-applicable"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_displays(tmp_path: Path) -> None:
             "sys/class/drm/card0-DP-1/status": "disconnected\n",
         },
     )
-    reading = displays.read_displays(root, NOW)
+    reading = displays.read_displays(NOW, root)
     assert values(reading.fields) == {
         "display.count": 1,
         "display.connectors": ("DP-1", "HDMI-A-1"),
@@ -134,5 +134,12 @@ def test_displays(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_a_screen_output(tmp_path: Path) -> None:
-    for field in displays.read_displays(tmp_path, NOW).fields:
+    for field in displays.read_displays(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
+
+
+def test_what_is_not_listed_is_counted() -> None:
+    reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
+    assert values(reading.fields) == {"peripherals.usbCount": 130}
+    assert len(reading.peripherals) == 128
+    assert reading.limitations == ("2 USB devices beyond 128 are not listed",)

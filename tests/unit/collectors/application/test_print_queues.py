@@ -1,10 +1,6 @@
 """Print queues, from replies captured of CUPS 2.4.2."""
 
-import socket
 import struct
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,10 +9,11 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.http_reply import is_whole
 from collectors.application.http_reply import parse_response as parse_http
-from collectors.application.ipp import encode_request, parse_response
 from collectors.application.readers import print_queues
 from collectors.application.readers.print_queues import Job, Queue
 from collectors.application.source import Unreadable
+from collectors.shared.cups import NotRunning
+from collectors.shared.ipp import Response, decode_response
 from tests.unit.collectors.application.fixtures import fixture, values
 
 NOW = Deadline.after(3600)
@@ -25,9 +22,9 @@ PRINTERS = fixture("linux/cups-get-printers.ipp")
 JOBS = fixture("linux/cups-get-jobs.ipp")
 
 
-def cups(request: bytes, _: Deadline) -> bytes:
+def cups(request: bytes, _: float) -> Response:
     operation = struct.unpack(">H", request[2:4])[0]
-    return {0x4002: PRINTERS, 0x000A: JOBS}[operation]
+    return decode_response({0x4002: PRINTERS, 0x000A: JOBS}[operation])
 
 
 def test_queues_and_jobs() -> None:
@@ -43,9 +40,9 @@ def test_queues_and_jobs() -> None:
 def test_no_name_or_owner_is_asked_for() -> None:
     asked = []
 
-    def ask(request: bytes, deadline: Deadline) -> bytes:
+    def ask(request: bytes, deadline_s: float) -> Response:
         asked.append(request)
-        return cups(request, deadline)
+        return cups(request, deadline_s)
 
     print_queues.read_print_queues(NOW, ask)
     for request in asked:
@@ -62,7 +59,7 @@ def test_when_a_job_is_stuck() -> None:
 
 
 def test_age() -> None:
-    jobs = print_queues.parse_jobs(parse_response(JOBS), JOBS_CAME_AT + 30.5)
+    jobs = print_queues.parse_jobs(decode_response(JOBS), JOBS_CAME_AT + 30.5)
     assert [job.age_s for job in jobs] == [30, 30]
 
 
@@ -76,7 +73,7 @@ def test_too_many_queues_are_counted() -> None:
 @given(st.binary())
 def test_ipp_of_any_bytes_is_read_or_refused(data: bytes) -> None:
     try:
-        response = parse_response(data)
+        response = decode_response(data)
     except ValueError:
         return
     print_queues.parse_queues(response)
@@ -88,18 +85,11 @@ def test_damaged_ipp_is_read_or_refused(reply: bytes, data: st.DataObject) -> No
     position = data.draw(st.integers(0, len(reply) - 1))
     damaged = reply[:position] + data.draw(st.binary(max_size=3)) + reply[position + 1 :]
     try:
-        response = parse_response(damaged)
+        response = decode_response(damaged)
     except ValueError:
         return
     print_queues.parse_queues(response)
     print_queues.parse_jobs(response, 0.0)
-
-
-def test_a_request_reads_back() -> None:
-    request = encode_request(0x000A, "ipp://localhost/", ("job-id", "job-state"), which_jobs="all")
-    (group,) = parse_response(request).groups
-    assert group.attributes["requested-attributes"] == ["job-id", "job-state"]
-    assert group.attributes["which-jobs"] == ["all"]
 
 
 @given(st.binary() | st.from_regex(rb"HTTP/1\.1 200 OK\r\nContent-Length: \d{1,3}\r\n\r\n.*"))
@@ -111,48 +101,11 @@ def test_http_of_any_bytes_is_read_or_refused(data: bytes) -> None:
         return
 
 
-@pytest.fixture
-def spooler(tmp_path: Path) -> Iterator[tuple[str, list[bytes]]]:
-    """A socket that answers every request with no queue; yields its path and the replies."""
-    path = str(tmp_path / "cups.sock")
-    replies: list[bytes] = []
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen()
-        server.settimeout(10)
+@pytest.mark.parametrize("is_socket_there", [False, True])
+def test_without_a_spooler(*, is_socket_there: bool) -> None:
+    def ask(_request: bytes, _deadline_s: float) -> Response:
+        raise NotRunning(is_socket_there=is_socket_there)
 
-        def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(replies.pop())
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield path, replies
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", b"abc"),
-        (b"HTTP/1.0 200 OK\r\n\r\nabc", b"abc"),
-        (b"HTTP/1.0 403 Forbidden\r\n\r\n", None),
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc", None),
-        (b"x" * 100_000, None),
-    ],
-)
-def test_the_socket(spooler: tuple[str, list[bytes]], reply: bytes, expected: bytes | None) -> None:
-    path, replies = spooler
-    replies.append(reply)
-    if expected is None:
-        with pytest.raises((ValueError, OSError)):
-            print_queues.ask_cups(b"request", NOW, (path,))
-    else:
-        assert print_queues.ask_cups(b"request", NOW, ("/nowhere", path)) == expected
-
-
-def test_without_a_spooler() -> None:
-    with pytest.raises(Unreadable, match="no print spooler"):
-        print_queues.ask_cups(b"request", NOW, ("/nowhere/cups.sock",))
+    with pytest.raises(Unreadable, match="no print spooler") as refused:
+        print_queues.read_print_queues(NOW, ask)
+    assert refused.value.status == "not-applicable"

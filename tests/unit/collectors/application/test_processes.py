@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers import processes
-from collectors.application.readers import resources as measured
+from collectors.application.readers import processes, resources
 from collectors.application.readers.processes import Restarts, Sample
 from tests.unit.collectors.application.fixtures import by_key, values
 
@@ -22,8 +21,8 @@ def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
 def test_a_running_program() -> None:
     tables = iter([(sample(1, 5.0),), (sample(1, 5.25), sample(2, 0.5, 1_795_000_100.0))])
     reading = processes.read_processes(
-        ("pos",),
         NOW,
+        ("pos",),
         lambda pid, _: Restarts(pid),
         table=lambda _: next(tables),
         wait=lambda _: None,
@@ -41,7 +40,7 @@ def test_a_running_program() -> None:
 
 def test_a_program_that_is_not_running() -> None:
     fields = by_key(
-        processes.read_processes(("pos",), NOW, table=lambda _: (), wait=lambda _: None)
+        processes.read_processes(NOW, ("pos",), table=lambda _: (), wait=lambda _: None)
     )
     assert fields["process.pos.running"].value is False
     assert fields["process.pos.count"].value == 0
@@ -52,7 +51,7 @@ def test_nothing_watched_looks_at_nothing() -> None:
     def table(_: frozenset[str]) -> tuple[Sample, ...]:
         raise AssertionError("there is nothing to look for")
 
-    assert values(processes.read_processes((), NOW, table=table).fields) == {"process.watched": ()}
+    assert values(processes.read_processes(NOW, (), table=table).fields) == {"process.watched": ()}
 
 
 def test_this_process_is_found() -> None:
@@ -64,14 +63,14 @@ def test_this_process_is_found() -> None:
 
 def test_too_many_watched_are_counted() -> None:
     names = tuple(f"p{n}" for n in range(40))
-    reading = processes.read_processes(names, NOW, table=lambda _: (), wait=lambda _: None)
+    reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     assert reading.truncated
     assert reading.limitations == ("8 watched programs beyond 32 were left out",)
 
 
 @given(st.lists(st.text(), max_size=5))
 def test_names_of_any_text(names: list[str]) -> None:
-    reading = processes.read_processes(names, NOW, table=lambda _: (), wait=lambda _: None)
+    reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     keys = [field.key for field in reading.fields]
     assert len(set(keys)) == len(keys)
 
@@ -81,4 +80,4 @@ def test_core_uses() -> None:
     zeros = dict.fromkeys(times._fields, 0.0)
     before = times(**zeros)
     after = times(**{**zeros, "user": 1.0, "idle": 2.0, "iowait": 1.0})
-    assert measured.core_uses([before, before], [after, before]) == [0.25, 0.0]
+    assert resources.core_uses([before, before], [after, before]) == [0.25, 0.0]

@@ -1,30 +1,9 @@
-"""Strings from outside come out printable, bounded and without people's names."""
+"""Strings from outside come out bounded and without people's names."""
 
-import unicodedata
-
-from hypothesis import given
-from hypothesis import strategies as st
-
+from collectors.application.readers.disk_space import without_owner
+from collectors.application.readers.peripherals import fingerprint
 from collectors.application.source import available
-from collectors.application.text import clean, decode, fingerprint, without_owner
 from collectors.contract import TEXT_MAX
-
-
-@given(st.text(), st.integers(1, 64))
-def test_cleaned_text_is_short_and_printable(text: str, limit: int) -> None:
-    cleaned = clean(text, limit)
-    assert len(cleaned) <= limit
-    assert all(unicodedata.category(char)[0] != "C" for char in cleaned)
-    assert clean(cleaned, limit) == cleaned.strip()
-
-
-def test_lone_surrogates_and_escapes_do_not_pass() -> None:
-    assert clean("\ud800a\x1b[31mb\u202ec\n d") == "a [31mb c d"
-
-
-@given(st.binary())
-def test_any_bytes_are_text(data: bytes) -> None:
-    clean(decode(data)).encode()
 
 
 def test_a_value_is_bounded() -> None:

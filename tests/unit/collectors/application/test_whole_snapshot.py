@@ -1,6 +1,7 @@
 """The child as it is run for the agent: its keys, its bounds, its time and its memory."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,14 +19,28 @@ from agent.wire.payloads.application import (
     SnapshotInterface,
 )
 from agent.wire.vocabulary import FieldStatus
-from collectors.application.keys import SNAPSHOT_KEYS
+from collectors.application import registry
+from collectors.application.deadline import Deadline
 from collectors.application.registry import sources_for
+from collectors.application.source import Reading, Source
 from collectors.contract import ApplicationJob
 from tests.lab.namespaces import entering
 from tests.paths import ROOT
 from tests.prerequisites import missing
 
 pytestmark = pytest.mark.exclusive
+
+SNAPSHOT_KEYS = [
+    key
+    for source in sources_for("linux", ApplicationJob(5))
+    for key in source.keys
+    if not source.in_browser
+]
+DOCUMENTED = re.findall(
+    r"`((?:os|hardware|display|memory|cpu|disk|network|process|service|printqueue|peripherals)"
+    r"\.[^`]+)`",
+    (ROOT / "docs/application-fields.md").read_text(),
+)
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
@@ -204,7 +219,23 @@ def test_every_platform_owes_every_key_once(platform: str) -> None:
     assert len({source.name for source in sources}) == len(sources)
 
 
+def test_a_key_of_one_platform_is_unsupported_on_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new = Source("new", "test", ("os.new",), lambda _: Reading())
+    monkeypatch.setattr(registry, "linux_sources", lambda *_, **__: (new,))
+    assert sources_for("linux", ApplicationJob(5))[0] is new
+    for platform in ("darwin", "win32"):
+        *_, foreign = sources_for(platform, ApplicationJob(5))
+        (field,) = foreign(Deadline.after(5)).fields
+        assert (field.key, field.status) == ("os.new", "unsupported")
+
+
 def test_the_fields_are_documented() -> None:
-    text = (ROOT / "docs/application-fields.md").read_text()
-    for key in SNAPSHOT_KEYS:
-        assert f"`{key}`" in text, f"{key} is not in docs/application-fields.md"
+    assert {key for key in DOCUMENTED if "<" not in key} == set(SNAPSHOT_KEYS)
+
+
+def test_each_key_of_a_snapshot_is_documented(told: dict[str, Any]) -> None:
+    forms = [re.sub("<.*?>", ".+", key.replace(".", r"\.")) for key in DOCUMENTED]
+    for field in facts_of(told)["fields"]:
+        assert any(re.fullmatch(form, field["key"]) for form in forms), field["key"]

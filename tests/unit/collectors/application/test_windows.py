@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors import programs
-from collectors.application import keys
 from collectors.application.deadline import Deadline
 from collectors.application.source import Unreadable
-from collectors.application.text import decode
 from collectors.application.windows import devices, machine, powershell, script, time_service
+from collectors.application.windows.script import read_groups
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
@@ -25,7 +25,7 @@ DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"
 
 
 def test_machine() -> None:
-    told = values(machine.machine_reading(MACHINE, {}).fields)
+    told = values(read_groups(machine.GROUPS, MACHINE).fields)
     assert told["os.name"] == "Microsoft Windows 11 IoT Enterprise"
     assert told["os.version"] == "10.0.26100 24H2"
     assert told["os.build"] == "26100.4349"
@@ -50,7 +50,7 @@ def test_a_section_windows_refuses_costs_its_own_keys() -> None:
         "services": script.Section(error="CimException"),
     }
     del sections["place"]
-    fields = by_key(machine.machine_reading(sections, {}))
+    fields = by_key(read_groups(machine.GROUPS, sections))
     assert fields["disk.drives"].status == "permission-denied"
     assert fields["service.printSpooler.state"].status == "collection-failed"
     assert fields["os.timeZone"].status == "collection-failed"
@@ -58,9 +58,8 @@ def test_a_section_windows_refuses_costs_its_own_keys() -> None:
 
 
 def test_every_key_owed_is_told_even_of_nothing() -> None:
-    told = {field.key for field in machine.machine_reading({}, {}).fields}
-    owed = (*keys.SYSTEM_KEYS, *keys.BOOT_KEYS, *keys.SERVICE_KEYS, *keys.RESOLVER_KEYS)
-    assert set(owed) <= told
+    told = {field.key for field in read_groups(machine.GROUPS, {}).fields}
+    assert set(machine.read_machine.keys) <= told
 
 
 def test_link_types() -> None:
@@ -138,9 +137,9 @@ def read_all_of(data: bytes) -> None:
         sections = script.parse_sections(data)
     except ValueError:
         return
-    for field in machine.machine_reading(sections, {}).fields:
+    for field in read_groups(machine.GROUPS, sections).fields:
         assert field.value is not None or field.reason
-    devices.devices_reading(sections)
+    read_groups(devices.GROUPS, sections)
     with contextlib.suppress(Unreadable):
         machine.parse_link_types(sections)
 

@@ -47,7 +47,10 @@ def test_decodes_what_a_real_printer_answered():
     assert printer.integer("printer-state") == 3
     assert printer.texts("printer-state-reasons") == ("none",)
     assert len(printer.texts("media-supported")) > 1
-    assert printer.text("media-col-default") is None  # a collection
+    assert printer.text("media-col-default") is None
+    (media,) = printer.values("media-col-default")
+    assert isinstance(media, ipp.Collection)
+    assert {each.name for each in media.members} >= {"media-size", "media-type"}
 
 
 def test_decodes_what_a_real_spooler_answered():
@@ -72,12 +75,13 @@ def test_keeps_apart_groups_and_several_values():
     (printer,) = response.printers
     assert printer.texts("reasons") == ("media-empty", "cover-open")
     assert printer.text("info") == "Bar"
-    assert printer.integer("accepting") is True
+    assert printer.boolean("accepting") is True
+    assert printer.integer("accepting") is None
     assert printer.texts("nothing") == ()
     assert printer.attributes[-1].values == (b"\x01\x02",)
 
 
-def test_members_of_collections_are_passed_over():
+def test_a_collection_is_a_value_of_its_attribute_and_its_members_are_its_own():
     collection = (
         item(0x34, "media-col", b""),
         item(0x4A, "", b"size"),
@@ -85,14 +89,45 @@ def test_members_of_collections_are_passed_over():
         item(0x4A, "", b"x"),
         item(0x21, "", b"\0\0\0\x05"),
         item(0x37, "", b""),
+        item(0x4A, "", b"printer-name"),
+        item(0x42, "", b"no printer's"),
+        item(0x42, "", b"second"),
+        item(0x37, "", b""),
+        item(0x34, "", b""),
         item(0x37, "", b""),
     )
     response = ipp.decode_response(message(b"\x04", *collection, item(0x42, "after", b"ok")))
     (printer,) = response.printers
+    size = ipp.Collection((ipp.Attribute("x", (5,)),))
+    members = (
+        ipp.Attribute("size", (size,)),
+        ipp.Attribute("printer-name", ("no printer's", "second")),
+    )
     assert [(each.name, each.values) for each in printer.attributes] == [
-        ("media-col", ()),
+        ("media-col", (ipp.Collection(members), ipp.Collection(()))),
         ("after", ("ok",)),
     ]
+    assert printer.text("printer-name") is None
+
+
+BEGIN, END = item(0x34, "a", b""), item(0x37, "", b"")
+DEEPER = item(0x4A, "", b"m") + item(0x34, "", b"")
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        (item(0x44, "a", b"b"), "outside any group"),
+        (b"\x04" + BEGIN, "has no end"),
+        (b"\x04" + BEGIN + b"\x04" + END, "has no end"),
+        (b"\x04" + END, "did not begin"),
+        (b"\x04" + BEGIN + DEEPER * ipp.COLLECTIONS_DEEP_MAX, "nested too deeply"),
+        (b"\x04" * (ipp.ATTRIBUTES_MAX + 1), "more attributes"),
+    ],
+)
+def test_what_is_malformed_is_an_error(items: bytes, reason: str):
+    with pytest.raises(ipp.IppError, match=reason):
+        ipp.decode_response(message(items))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +168,8 @@ def test_a_damaged_response_decodes_or_raises_ipp_error(data: st.DataObject):
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=8), st.text(max_size=50))
 def test_requests_can_be_read_back(requested: list[str], uri: str):
-    request = ipp.encode_request(0x000B, requested=requested, printer_uri=uri)
+    request = ipp.encode_request(0x000A, requested=requested, printer_uri=uri, which_jobs="all")
     (group,) = ipp.decode_response(request).groups
     assert group.texts("requested-attributes") == tuple(requested)
     assert group.text("printer-uri") == uri
+    assert group.text("which-jobs") == "all"

@@ -1,14 +1,29 @@
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.shared.text import clean_text, decode_text
+from agent.wire.controls import without_controls
+from collectors.shared.text import clean_text, decode, decode_text
+from tests.fixtures.payloads import HOSTILE_STRINGS
+from tests.unit.agent.hostile import hostile_text
 
 
-def test_drops_what_steers_a_terminal():
-    assert clean_text("\x1b[31mred\x1b[0m\x07\x9b1m") == "[31mred[0m1m"
-    assert clean_text("abc\u202edcba\u2066x\u200b") == "abcdcbax"
+def test_replaces_what_steers_a_terminal():
+    assert clean_text("\x1b[31mred\x1b[0m\x07\x9b1m") == "[31mred [0m 1m"
+    assert clean_text("abc\u202edcba\u2066x\u200b") == "abc dcba x"
+    assert clean_text("\ud800a\x1b[31mb\u202ec\n d") == "a [31mb c d"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE_STRINGS, "a\u200c\xad\u3000b\ue000\ufeff\ud800c\u200dd"])
+def test_collectors_and_agent_agree_on_hostile_strings(text: str):
+    assert clean_text(text) == " ".join(without_controls(text).split())
+
+
+@given(hostile_text | st.text())
+def test_collectors_and_agent_agree(text: str):
+    assert clean_text(text, len(text) + 1) == " ".join(without_controls(text).split())
 
 
 def test_keeps_markup_for_whoever_escapes_it():
@@ -16,7 +31,7 @@ def test_keeps_markup_for_whoever_escapes_it():
 
 
 def test_joins_white_space():
-    assert clean_text("  a\r\n\tb\u2028c  d ") == "a bc d"
+    assert clean_text("  a\r\n\tb\u2028c  d ") == "a b c d"
 
 
 def test_keeps_emoji_sequences():
@@ -37,5 +52,11 @@ def test_any_text_is_clean_and_short(raw: str, limit: int):
     assert len(cleaned) <= limit
     assert clean_text(cleaned, limit) == cleaned
     kept = cleaned.replace("\u200d", "")
-    assert not {unicodedata.category(c) for c in kept} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert all(unicodedata.category(c)[0] != "C" for c in kept)
+    assert not {unicodedata.category(c) for c in kept} & {"Zl", "Zp"}
     cleaned.encode()
+
+
+@given(st.binary())
+def test_any_bytes_are_text(data: bytes):
+    clean_text(decode(data)).encode()

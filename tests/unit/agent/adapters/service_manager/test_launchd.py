@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from agent.adapters.service_manager.commands import Output
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
 from agent.adapters.service_manager.launchd import TARGET, LaunchdService, parse_print
-from agent.adapters.service_manager.plist import LABEL, daemon_plist, lint
+from agent.adapters.service_manager.plist import LABEL, daemon_plist
+from tests.unit.agent.adapters.service_manager.plist_lint import lint
 
 PROGRAM = ("/usr/local/lib/venue-agent/venue-agent",)
 RUNNING = f"""\

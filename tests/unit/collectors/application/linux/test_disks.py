@@ -15,7 +15,7 @@ from collectors.application.readers import disk_space
 from collectors.application.readers.disk_space import Answers, Mount, Space
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, parse_objects
-from collectors.application.text import decode
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
@@ -51,7 +51,7 @@ def test_space_of_each_mount() -> None:
     def ask(_: Sequence[Mount], __: Deadline) -> Answers:
         return {"/": Space(1000, 250), "/home/anna": "the mount does not answer"}
 
-    reading = disk_space.read_disk_space(lambda: listed, NOW, ask)
+    reading = disk_space.read_disk_space(NOW, lambda: listed, ask)
     fields = by_key(reading)
     assert fields["disk.mounts"].value == ("/", "/home/*")
     assert fields["disk./.usedFraction"].value == 0.75
@@ -62,7 +62,7 @@ def test_space_of_each_mount() -> None:
 
 def test_too_many_mounts_are_counted() -> None:
     listed = [Mount(f"/m{n}", "ext4", False) for n in range(40)]
-    reading = disk_space.read_disk_space(lambda: listed, NOW, lambda _, __: {})
+    reading = disk_space.read_disk_space(NOW, lambda: listed, lambda _, __: {})
     assert reading.truncated
     assert reading.limitations == ("8 mounts beyond 32 are not listed",)
 
@@ -111,7 +111,7 @@ def test_drives(tmp_path: Path) -> None:
         },
     )
     objects = parse_objects(fixture("linux/udisks.json"))
-    reading = drives.read_drives(root, NOW, lambda _: objects)
+    reading = drives.read_drives(NOW, root, lambda _: objects)
     told = values(reading.fields)
     assert told["disk.drives"] == ("mmcblk0", "sda")
     assert told["disk.drive.sda.health"] == "failing"
@@ -148,7 +148,7 @@ def test_without_udisks_the_drive_is_asked(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
-    reading = drives.read_drives(root, NOW, nobody, lambda _, __: smart.parse_health(answer))
+    reading = drives.read_drives(NOW, root, nobody, lambda _, __: smart.parse_health(answer))
     fields = by_key(reading)
     assert fields["disk.drive.sda.health"].status == status
     assert fields["disk.drive.sda.health"].value == value
@@ -161,7 +161,7 @@ def test_a_bus_that_breaks_costs_only_the_health(tmp_path: Path) -> None:
         raise TimeoutError("busctl did not answer within its time")
 
     root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
-    fields = by_key(drives.read_drives(root, NOW, late))
+    fields = by_key(drives.read_drives(NOW, root, late))
     assert fields["disk.drive.sda.health"].status == "collection-failed"
     assert fields["disk.drive.sda.sizeBytes"].status == "available"
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux import hardware, operating_system, pressure
-from collectors.application.linux.files import whole_number
 from collectors.application.readers import clock
-from collectors.application.text import decode
+from collectors.shared.sysfs import whole_number
+from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
@@ -27,14 +27,14 @@ HOME_URL="https://www.debian.org/"
 
 def test_os_release(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
-    told = values(operating_system.read_system(root, NOW).fields)
+    told = values(operating_system.read_system(NOW, root).fields)
     assert told["os.name"] == "Debian GNU/Linux"
     assert told["os.version"] == "12 (bookworm)"
     assert told["os.build"] == "12.11"
 
 
 def test_a_system_without_os_release_is_classed(tmp_path: Path) -> None:
-    fields = by_key(operating_system.read_system(tmp_path, NOW))
+    fields = by_key(operating_system.read_system(NOW, tmp_path))
     assert fields["os.name"].status == "unsupported"
     assert fields["os.version"].status == "not-applicable"
 
@@ -85,7 +85,7 @@ def test_machine(tmp_path: Path) -> None:
             "proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.5\0",
         },
     )
-    reading = hardware.read_machine(root, NOW)
+    reading = hardware.read_machine(NOW, root)
     assert values(reading.fields) == {
         "hardware.maker": "Intel",
         "hardware.model": "Raspberry Pi 4 Model B Rev 1.5",
@@ -119,20 +119,20 @@ def test_temperatures(tmp_path: Path) -> None:
             "sys/class/thermal/thermal_zone0/temp": "51000\n",
         },
     )
-    told = values(hardware.read_temperatures(root, NOW).fields)
+    told = values(hardware.read_temperatures(NOW, root).fields)
     assert told["hardware.temperatureCelsius"] == 51.0
     assert told["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
 def test_a_machine_without_sensors(tmp_path: Path) -> None:
-    for field in hardware.read_temperatures(tmp_path, NOW).fields:
+    for field in hardware.read_temperatures(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
 
 
 def test_pressure(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
     root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
-    fields = by_key(pressure.read_pressure(root, NOW))
+    fields = by_key(pressure.read_pressure(NOW, root))
     assert fields["cpu.stalledFraction"].value == 0.125
     assert fields["disk.stalledFraction"].status == "unsupported"
     assert fields["memory.stalledFraction"].status == "unsupported"
@@ -155,14 +155,14 @@ def figures(status: int, offset: int) -> clock.Timex:
 
 
 def test_a_clock_in_step_tells_its_offset(tmp_path: Path) -> None:
-    told = values(clock.read_clock(tmp_path, NOW, lambda: (0, figures(0x2001, -1_500_000))).fields)
+    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
     assert told == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
-    told = values(clock.read_clock(tmp_path, NOW, lambda: (0, figures(0x0001, 2_000))).fields)
+    told = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
     assert told["os.clockOffsetMilliseconds"] == 2.0
 
 
 def test_a_clock_nobody_keeps(tmp_path: Path) -> None:
-    fields = by_key(clock.read_clock(tmp_path, NOW, lambda: (5, figures(0x0040, 0))))
+    fields = by_key(clock.read_clock(NOW, tmp_path, lambda: (5, figures(0x0040, 0))))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
 
@@ -172,10 +172,10 @@ def denied() -> tuple[int, clock.Timex]:
 
 
 def test_a_sandbox_that_protects_the_clock(tmp_path: Path) -> None:
-    for field in clock.read_clock(tmp_path, NOW, denied).fields:
+    for field in clock.read_clock(NOW, tmp_path, denied).fields:
         assert field.status == "permission-denied"
     plant(tmp_path, {"run/systemd/timesync/synchronized": ""})
-    fields = by_key(clock.read_clock(tmp_path, NOW, denied))
+    fields = by_key(clock.read_clock(NOW, tmp_path, denied))
     assert fields["os.clockSynchronised"].value is True
     assert fields["os.clockOffsetMilliseconds"].status == "permission-denied"
 

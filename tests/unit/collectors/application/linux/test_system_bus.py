@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application import system_bus
 from collectors.application.deadline import Deadline
-from collectors.application.linux import bluetooth, links, restarts, services
-from collectors.application.source import Unreadable
+from collectors.application.linux import bluetooth, links, services
 from collectors.application.system_bus import Properties, UnitState
-from collectors.shared.run_command import run_command
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
@@ -150,14 +148,14 @@ def test_restarts_of_a_service(tmp_path: Path) -> None:
         assert name == "pos.service"
         return {"NRestarts": 4}
 
-    assert restarts.count_restarts(root, 7, NOW, unit).count == 4
-    assert restarts.count_restarts(root, 8, NOW, unit).count is None
-    assert restarts.count_restarts(root, 9, NOW, unit).status == "collection-failed"
+    assert services.count_restarts(root, 7, NOW, unit).count == 4
+    assert services.count_restarts(root, 8, NOW, unit).count is None
+    assert services.count_restarts(root, 9, NOW, unit).status == "collection-failed"
 
 
 @given(st.text())
 def test_cgroups_take_any_text(text: str) -> None:
-    restarts.parse_service(text)
+    services.parse_service(text)
 
 
 def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,14 +177,3 @@ def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 _WAITING_CLIENT = (
     "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
 )
-
-
-def test_a_program_that_writes_for_ever_is_ended() -> None:
-    with pytest.raises(ValueError, match="more than"):
-        run_command(("yes",), Deadline.after(5), max_bytes=1000)
-
-
-def test_a_program_that_is_not_there() -> None:
-    with pytest.raises(Unreadable) as refused:
-        run_command(("no-such-program-here",), Deadline.after(5))
-    assert refused.value.status == "unsupported"

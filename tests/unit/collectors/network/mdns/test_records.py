@@ -98,7 +98,7 @@ def test_hostile_names_are_cleaned():
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
     book.hear([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
     (service,) = book.services()
-    assert service.instance == "<b>[31mevil 🖨"
+    assert service.instance == "<b> [31m evil 🖨"
 
 
 def test_reads_txt_pairs_the_first_of_a_key_wins():

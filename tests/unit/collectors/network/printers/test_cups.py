@@ -1,11 +1,7 @@
 """The spooler's queues: captured replies, and a spooler played on a socket of the test's own."""
 
-import asyncio
+import socket
 import struct
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors import programs
+from collectors.network.observations import KnownPrinter
 from collectors.network.printers.cups import (
     QUEUES_MAX,
-    CupsServer,
-    cups_servers,
-    parse_cups_reply,
     queue_printer,
+    queue_printers,
     read_cups_printers,
 )
 from collectors.network.printers.lpstat import LpstatQueue, parse_lpstat
+from collectors.shared.ipp import decode_response
+from tests.unit.collectors.shared.spooler import http, soon, spooler
 from tests.unit.collectors.shared.test_ipp import QUEUES, item, message
 
 UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
@@ -31,43 +28,8 @@ def queue(*items: bytes) -> bytes:
     return b"\x04" + b"".join(items)
 
 
-@contextmanager
-def spooler(path: Path, reply: bytes) -> Iterator[list[bytes]]:
-    """Play a spooler on a UNIX socket that gives one reply to one question."""
-    asked: list[bytes] = []
-    ready = threading.Event()
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.read(65536))
-        writer.write(reply)
-        await writer.drain()
-        writer.close()
-
-    async def serve() -> None:
-        server = await asyncio.start_unix_server(answer, path)
-        stopping.append((asyncio.get_running_loop(), asyncio.Event()))
-        ready.set()
-        async with server:
-            await stopping[0][1].wait()
-
-    stopping: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    ready.wait(5)
-    try:
-        yield asked
-    finally:
-        loop, event = stopping[0]
-        loop.call_soon_threadsafe(event.set)
-        thread.join()
-
-
-def http(body: bytes, status: str = "200 OK") -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-
-
-def soon() -> float:
-    return time.monotonic() + 5
+def parse_cups_reply(data: bytes) -> tuple[KnownPrinter, ...]:
+    return queue_printers(decode_response(data))
 
 
 def test_reads_the_queues_a_real_spooler_told():
@@ -119,18 +81,6 @@ def test_a_spooler_without_queues_says_not_found():
     assert parse_cups_reply(message(status=0x0406)) == ()
 
 
-def test_where_the_spooler_is_asked():
-    assert cups_servers({}, "linux") == (CupsServer(path="/run/cups/cups.sock"), CupsServer())
-    assert cups_servers({}, "darwin")[0].path == "/private/var/run/cupsd"
-    assert cups_servers({"CUPS_SERVER": "/tmp/x.sock"}, "linux") == (
-        CupsServer(path="/tmp/x.sock"),
-    )
-    local = CupsServer(host="localhost", port=8631)
-    assert cups_servers({"CUPS_SERVER": "localhost:8631"}, "linux") == (local,)
-    # Another machine is never asked, whoever set the variable.
-    assert cups_servers({"CUPS_SERVER": "print.example.com"}, "linux")[0].path is not None
-
-
 def test_asks_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
     with spooler(path, http(QUEUES)) as asked:
@@ -144,7 +94,14 @@ def test_asks_over_its_socket(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "reply", [http(b"no ipp"), http(b"", "403 Forbidden"), b"garbage\r\n\r\n", b""]
+    "reply",
+    [
+        http(b"no ipp"),
+        http(b"", "403 Forbidden"),
+        http(message(status=0x0403)),
+        b"garbage\r\n\r\n",
+        b"",
+    ],
 )
 def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     tmp_path: Path, reply: bytes, monkeypatch: pytest.MonkeyPatch
@@ -156,6 +113,20 @@ def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     (failure,) = known.failures
     assert failure.step == "printers: CUPS"
     assert failure.reason.startswith("CUPS does not answer: ")
+
+
+def test_a_socket_that_was_left_behind_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # no lpstat there
+    path = tmp_path / "cups.sock"
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(path))
+    known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
+    (failure,) = known.failures
+    assert failure.reason == (
+        "CUPS does not answer: its socket is there, but nothing listens on it"
+    )
 
 
 def test_no_spooler_is_no_failure(tmp_path: Path):

@@ -118,7 +118,7 @@ def test_reads_state_reasons_serial_and_model():
         make_model="EPSON TM-m30",
         serial="X4YZ",
         state="stopped",
-        state_reasons=("media-empty-error", "cover-open[2J"),
+        state_reasons=("media-empty-error", "cover-open [2J"),
     )
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent.doctor.check import Check, Finding, Outcome, fail, ok, unseen
+from agent.doctor.check import Check, CheckResult, Finding, fail, ok, unseen
 from agent.doctor.context import Context
-from agent.doctor.judgement import is_well, is_whole
+from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
-from agent.doctor.runner import examine
+from agent.doctor.public_status import in_words, judge_public_status
+from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
-from agent.doctor.without_rights import in_words, sighting_of
 
 RUNNING = UnitFacts("systemd", is_installed=True, is_enabled=True, is_running=True, pid=7)
 STOPPED = UnitFacts("systemd", is_installed=True, is_enabled=True)
@@ -31,41 +31,41 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 def test_the_managers_word_goes_before_the_list_of_processes(
     unit: UnitFacts | None, processes: tuple[int, ...] | None, is_running: bool | None, says: str
 ) -> None:
-    sighting = sighting_of(unit, processes)
-    assert sighting.is_running is is_running
-    assert in_words(sighting) == says
+    status = judge_public_status(unit, processes)
+    assert status.is_running is is_running
+    assert in_words(status) == says
 
 
 def check(name: str, finding: Finding, *needs: str, looks_from_outside: bool = False) -> Check:
     return Check(name, "the agent", lambda _: finding, needs, looks_from_outside=looks_from_outside)
 
 
-def statuses(*checks: Check) -> tuple[dict[str, str], tuple[Outcome, ...]]:
-    outcomes = examine(checks, Context(environment={}))
-    return {outcome.name: outcome.status for outcome in outcomes}, outcomes
+def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
+    results = run_checks(checks, Context(environment={}))
+    return {result.name: result.status for result in results}, results
 
 
 def test_what_rests_on_the_unseen_is_unseen_unless_it_looks_from_outside() -> None:
-    found, outcomes = statuses(
+    found, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
         check("rows", ok("many"), "journal"),
         check("disk", ok("roomy"), "state", looks_from_outside=True),
     )
     assert found == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
-    assert [outcome.because for outcome in outcomes] == [None, "state", "state", None]
-    assert is_well(outcomes)
-    assert not is_whole(outcomes)
+    assert [result.because for result in results] == [None, "state", "state", None]
+    assert none_failed(results)
+    assert not all_visible(results)
 
 
 def test_what_failed_is_named_before_what_was_not_seen() -> None:
-    found, outcomes = statuses(
+    found, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
         check("outbox", ok("empty"), "state", "daemon"),
     )
     assert found["outbox"] == "skipped"
-    assert outcomes[2].because == "daemon"
+    assert results[2].because == "daemon"
 
 
 @pytest.mark.parametrize("waiting", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])

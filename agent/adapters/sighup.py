@@ -1,4 +1,4 @@
-"""Whether this process hangs on a terminal, whose end is told by the signal that means "reload"."""
+"""What SIGHUP means to this process: that its terminal is gone, or "reload"."""
 
 import os
 import signal
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Literal
 
-Hangup = Literal["stop", "reload", "ignore"]
+SighupAction = Literal["stop", "reload", "ignore"]
 
 _STREAMS: Final = (0, 1, 2)
 
 
-def meaning_of_hangup(environment: Mapping[str, str] = os.environ) -> Hangup:
-    """Say what SIGHUP means: the terminal is gone, unless a service manager sends it.
+def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
+    """Return what SIGHUP asks for: the terminal is gone, unless a service manager sends it.
 
     Who starts a process by nohup(1) has it outlive the terminal.
     """

@@ -1,6 +1,6 @@
 """The declared checks fit together and into an 80-column terminal."""
 
-from agent.doctor.catalogue import CHECKS
+from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from collectors.application.text import clean, decode
+from collectors.shared.text import clean_text, decode
 
 SMALL_MAX_BYTES = 64 * 1024
 
@@ -21,7 +21,7 @@ def read_text(path: Path) -> str:
 def read_line(path: Path) -> str | None:
     """A one-value file as one clean line; None where it is missing, empty or unreadable."""
     try:
-        return clean(read_text(path)) or None
+        return clean_text(read_text(path)) or None
     except OSError:
         return None
 

@@ -1,4 +1,4 @@
-"""How fast a stream is read: what a service may say at once, and what it may say for ever.
+"""A rate limit on what is read of the service's streams (a token bucket).
 
 A service, or who stands in its place, can send without end. What is not read stays with the sender
 (TCP's flow control), so reading slowly costs nothing and bounds what parsing costs.
@@ -14,19 +14,19 @@ RATE_BYTES_S: Final = 16_384
 """Read a second after that, for as long as it takes: some 60 requests."""
 
 
-class Pace:
+class ReadRateLimit:
     """A bucket of bytes that fills up again by itself."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._left = float(BURST_BYTES)
-        self._seen_at = clock.monotonic()
+        self._left_bytes = float(BURST_BYTES)
+        self._refilled_at_s = clock.monotonic()
 
-    async def spend(self, size_bytes: int) -> None:
+    async def acquire(self, size_bytes: int) -> None:
         """Return when ``size_bytes`` that have come may be looked at."""
-        now = self._clock.monotonic()
-        filled = self._left + max(0.0, now - self._seen_at) * RATE_BYTES_S
-        self._left = min(float(BURST_BYTES), filled) - size_bytes
-        self._seen_at = now
-        if self._left < 0:
-            await self._clock.sleep(-self._left / RATE_BYTES_S)
+        now_s = self._clock.monotonic()
+        filled = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
+        self._left_bytes = min(float(BURST_BYTES), filled) - size_bytes
+        self._refilled_at_s = now_s
+        if self._left_bytes < 0:
+            await self._clock.sleep(-self._left_bytes / RATE_BYTES_S)

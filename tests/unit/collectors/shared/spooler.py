@@ -1,0 +1,63 @@
+"""A spooler played on a UNIX socket of the test's own."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PAUSE_S = 0.05
+
+
+def http(body: bytes, status: str = "200 OK") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+@contextmanager
+def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[list[bytes]]:
+    """Give one reply to one question; with ``trickles`` byte by byte, until nobody takes it."""
+    asked: list[bytes] = []
+    left = threading.Event()
+
+    def serve(server: socket.socket) -> None:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return  # nobody asked
+        with connection:
+            try:
+                asked.append(_read_request(connection))
+                for start in range(len(reply) if trickles else 0):
+                    left.wait(PAUSE_S)
+                    connection.sendall(reply[start : start + 1])
+                connection.sendall(b"" if trickles else reply)
+            except OSError:
+                return  # the asker went away
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        try:
+            yield asked
+        finally:
+            left.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _read_request(connection: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body

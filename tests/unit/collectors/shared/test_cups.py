@@ -1,0 +1,123 @@
+"""The one way to ask the spooler of this machine, and what it may answer."""
+
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from collectors.shared import cups, ipp
+from collectors.shared.cups import CupsError, CupsServer, NotRunning, ask_cups, cups_servers
+from tests.unit.collectors.shared.spooler import http, soon, spooler
+from tests.unit.collectors.shared.test_ipp import QUEUES, message
+
+QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",))
+
+
+def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
+    with spooler(path, reply) as asked:
+        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), asked
+
+
+def test_where_the_spooler_is_asked():
+    assert cups_servers({}, "linux") == (CupsServer(path="/run/cups/cups.sock"), CupsServer())
+    assert cups_servers({}, "darwin")[0].path == "/private/var/run/cupsd"
+    assert cups_servers({"CUPS_SERVER": "/tmp/x.sock"}, "linux") == (
+        CupsServer(path="/tmp/x.sock"),
+    )
+    local = CupsServer(host="localhost", port=8631)
+    assert cups_servers({"CUPS_SERVER": "localhost:8631"}, "linux") == (local,)
+    # Another machine is never asked, whoever set the variable.
+    assert cups_servers({"CUPS_SERVER": "print.example.com"}, "linux")[0].path is not None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        http(QUEUES),
+        b"HTTP/1.0 200 OK\r\n\r\n" + QUEUES,
+        http(QUEUES) + b"and more",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + http(QUEUES),
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n%x\r\n%b\r\n0\r\n\r\n"
+        % (len(QUEUES), QUEUES),
+    ],
+)
+def test_every_form_of_answer_is_read(tmp_path: Path, reply: bytes) -> None:
+    response, (asked,) = answer(tmp_path / "cups.sock", reply)
+    assert response == ipp.decode_response(QUEUES)
+    assert asked.startswith(b"POST / HTTP/1.1\r\n")
+    assert asked.endswith(QUESTION)
+
+
+def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:
+    response, _ = answer(tmp_path / "cups.sock", http(message(status=ipp.NOT_FOUND)))
+    assert response == ipp.Response(ipp.NOT_FOUND, ())
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (http(b"", "403 Forbidden"), "it answered with HTTP status 403"),
+        (http(message(status=0x0503)), "it answered with IPP status 0x0503"),
+        (http(QUEUES)[:-9], "its answer cannot be read"),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc", "its answer cannot be read"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "does not speak HTTP"),
+        (b"x" * 100_000, "it does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000, "it does not speak HTTP"),
+        (b"", "it does not speak HTTP"),
+        (http(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "more than its answer can need"),
+    ],
+)
+def test_what_is_no_answer_is_said(tmp_path: Path, reply: bytes, reason: str) -> None:
+    with pytest.raises(CupsError, match=reason):
+        answer(tmp_path / "cups.sock", reply)
+
+
+@pytest.mark.parametrize("reply", [http(QUEUES), b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 10_000])
+def test_an_answer_that_trickles_in_is_left_at_the_deadline(tmp_path: Path, reply: bytes) -> None:
+    path, started = tmp_path / "cups.sock", time.monotonic()
+    with (
+        spooler(path, reply, trickles=True),
+        pytest.raises(TimeoutError, match="did not answer within its time"),
+    ):
+        ask_cups(QUESTION, started + 0.3, {"CUPS_SERVER": str(path)})
+    assert time.monotonic() - started < 1
+
+
+def test_nobody_is_asked_past_the_deadline(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError):
+        ask_cups(QUESTION, time.monotonic(), {"CUPS_SERVER": str(tmp_path / "cups.sock")})
+
+
+def test_a_spooler_that_does_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "cups.sock"
+    with pytest.raises(NotRunning) as never:
+        ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
+    assert not never.value.is_socket_there
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(path))
+    with pytest.raises(NotRunning, match="nothing listens on it") as ended:
+        ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
+    assert ended.value.is_socket_there
+
+
+def test_the_loopback_is_asked_where_the_socket_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while not connection.recv(65536).endswith(QUESTION[-20:]):
+                    pass
+                connection.sendall(http(QUEUES))
+
+        nowhere = CupsServer(path=str(tmp_path / "none"))
+        loopback = CupsServer(host="127.0.0.1", port=server.getsockname()[1])
+        monkeypatch.setattr(cups, "cups_servers", lambda *_: (nowhere, loopback))
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert ask_cups(QUESTION, soon(), {}).printers
+        thread.join()

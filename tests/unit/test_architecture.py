@@ -1,0 +1,69 @@
+"""ARCHITECTURE.md is true: its walks lead through files that exist, and no room is overcrowded."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+PRODUCT = ("agent", "collectors", "controlplane")
+FLAT_MAX = 15
+ROOT_OF_AGENT_MAX = 8
+STOPS_MAX = 10
+DOCUMENTS = (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+
+WALK = re.compile(r"^### Walk: (.+?)\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+STOP = re.compile(r"^(\d+)\. `([\w/]+\.py)` `([\w.]+)`", re.MULTILINE)
+NAMED_FILE = re.compile(rf"`((?:{'|'.join(PRODUCT)}|tests|packaging)/[\w/.-]+\.\w+)`")
+
+
+def walks() -> dict[str, list[tuple[int, str, str]]]:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    return {
+        title: [(int(number), file, name) for number, file, name in STOP.findall(body)]
+        for title, body in WALK.findall(text)
+    }
+
+
+def definitions(file: Path) -> Iterator[str]:
+    """Every function and class of a file, those of a class as ``Class.function``."""
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{node.name}.{part.name}"
+
+
+def test_there_are_two_walks_of_few_stops_in_order() -> None:
+    assert len(walks()) == 2
+    for stops in walks().values():
+        assert 5 <= len(stops) <= STOPS_MAX
+        assert [number for number, _, _ in stops] == list(range(1, len(stops) + 1))
+
+
+@pytest.mark.parametrize("title", walks())
+def test_every_stop_of_a_walk_exists(title: str) -> None:
+    for _, file, name in walks()[title]:
+        assert name in set(definitions(ROOT / file)), f"{file} {name}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    named = NAMED_FILE.findall(document.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_no_folder_is_overcrowded() -> None:
+    folders = {file.parent for part in (*PRODUCT, "tests") for file in (ROOT / part).rglob("*.py")}
+    crowded = {
+        str(folder.relative_to(ROOT)): count
+        for folder in folders
+        if (count := len(list(folder.glob("*.py")))) > FLAT_MAX
+    }
+    assert crowded == {}
+    assert len(list((ROOT / "agent").glob("*.py"))) <= ROOT_OF_AGENT_MAX
