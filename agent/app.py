@@ -244,7 +244,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Make the first contact, not in step with a street that booted together, and stay."""
+        """Make the first contact, not at once with all that a power cut started; go on for ever."""
         clock = self._runtime.clock
         # The monotonic clock counts from the boot on every system this runs on.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
