@@ -100,7 +100,7 @@ class DeviceSession:
         await self._rechecked.wait()
 
     def note_rechecked(self) -> None:
-        """Let go on who waits for a recheck: what the service says of the binding is known."""
+        """Wake whoever waits for a recheck: what the service says of the binding is known."""
         self._rechecked.set()
 
     async def wait_for_recheck(self) -> None:
