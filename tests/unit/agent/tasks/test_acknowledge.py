@@ -61,9 +61,9 @@ async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceEr
         await settle()
 
     assert home.entry().detail == "gone by"
-    asked = 1 + isinstance(error, Refused)  # at the start, and in doubt
+    asked = 1 + isinstance(error, Refused)  # at the start, and rechecked
     assert len(home.client.named("current")) == asked
-    assert home.binding_state.may_work
+    assert home.binding_state.is_bound
 
 
 async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None:
@@ -99,7 +99,7 @@ async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
 async def test_the_start_of_a_collection_is_told(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
 
-    assert await home.acknowledger.tell(entry, "running") is None
+    assert await home.session.acknowledge(entry, "running") is None
 
     assert told(home) == [(1, "running")]
 

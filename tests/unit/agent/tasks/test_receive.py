@@ -17,12 +17,8 @@ from agent.errors import (
 )
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
-from agent.tasks.receive import (
-    LONG_POLL_S,
-    STREAM_RENEWED_AFTER_S,
-    UNREADABLE_MAX,
-    WAITING_MAX,
-)
+from agent.tasks.receive import STREAM_RENEWED_AFTER_S, UNREADABLE_MAX, WAITING_MAX
+from agent.tasks.session.device_session import LONG_POLL_S
 from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
@@ -131,7 +127,7 @@ async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: 
     assert len(home.client.named("acknowledge")) == 10
 
 
-async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: Harness) -> None:
+async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: Harness) -> None:
     home.requested(*SUBMITTED)
     home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):
@@ -329,7 +325,7 @@ async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceErro
     assert len(home.client.calls) <= 30 * 10
     assert len(home.client.named("onCommands")) <= 15, "ever more slowly"
     if isinstance(error, Refused):
-        assert len(home.client.named("current")) > 5, "each refusal raises a doubt"
+        assert len(home.client.named("current")) > 5, "each refusal asks for a recheck"
 
 
 async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:

@@ -1,8 +1,7 @@
-"""One gate to the service: whoever wants something, it is asked as by one."""
+"""Circuit breakers: whoever wants something of the service, it is asked as by one."""
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,7 +14,7 @@ from agent.errors import (
     Throttled,
     Unavailable,
 )
-from agent.tasks.session.circuit_breaker import DirectCaller, Operation
+from agent.tasks.session.circuit_breaker import Operation
 from tests.unit.agent.tasks.harness import Harness, settle, until
 
 DOWN = Unavailable("connection-refused", "nobody listens")
@@ -109,7 +108,7 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
 
 
 class Probe:
-    """Fails once; asked again, it holds the gate until it is let go."""
+    """Fails once; asked again, it holds the probe until it is let go."""
 
     def __init__(self) -> None:
         self.is_first = True
@@ -262,7 +261,7 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> No
         assert len([t for t in service.asked_at if minute * 60 <= t < minute * 60 + 60]) <= 30
 
 
-async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: Harness) -> None:
+async def test_a_caller_that_is_cancelled_leaves_the_probe_to_the_next(home: Harness) -> None:
     probe = Probe()
     probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
@@ -298,16 +297,6 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_the_command_line_asks_once(home: Harness) -> None:
-    service = Service(home, DOWN)
-    ask: Callable[[], Awaitable[str]] = service.ask
-
-    with pytest.raises(Unavailable):
-        await DirectCaller().call("current", ask)
-
-    assert await DirectCaller().call("current", ask) == "answer"
-
-
 async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) -> None:
     """The service answers others meanwhile: nobody waits with it."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
@@ -338,14 +327,14 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
     assert "partly-failing" not in home.codes(), "nobody tries any more"
 
 
-async def test_after_a_sleep_the_gate_is_tried_at_once(home: Harness) -> None:
+async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[DOWN] * 20)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
     asked = len(service.asked_at)
 
-    home.breaker.look_again()
+    home.breaker.retry_now()
     await until(lambda: len(service.asked_at) > asked)
 
     assert service.asked_at[-1] <= 100
@@ -358,7 +347,7 @@ async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
 
-    home.breaker.look_again()
+    home.breaker.retry_now()
     await settle()
 
     assert len(service.asked_at) == 1
