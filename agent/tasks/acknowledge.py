@@ -9,7 +9,7 @@ from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.storage.journal import Entry, Journal
-from agent.errors import CredentialRefused, ServiceError, Unavailable
+from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable
 from agent.rules.lifecycle import Event, State
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.vocabulary import AcknowledgedStatus
@@ -60,7 +60,7 @@ class Acknowledger:
             for entry in self._journal.in_state(State.RECEIVED):
                 try:
                     await self._acknowledge_received(entry)
-                except (Unavailable, CredentialRefused) as error:
+                except (ServiceUnavailable, CredentialRefused) as error:
                     log.warning(
                         "request %s is acknowledged later: %s", entry.request_id, error,
                         extra={"request_id": entry.request_id},

@@ -18,14 +18,14 @@ from agent.adapters.clock import Clock
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
-from agent.errors import CredentialRefused, Unavailable
+from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.tasks.session.device_session import DeviceSession
 from agent.tasks.wakeup import Wakeup
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
-    from agent.tasks.collection import Collection, Finished, Gathered
+    from agent.tasks.collection import Collection, CollectionResult, Finished
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class _Answers:
     """A collection, the requests that wait for their report of it (None: the schedule), and the
     next report where it is sealed already."""
 
-    gathered: "Gathered"
+    gathered: "CollectionResult"
     waiting: deque[Entry | None]
     sealed: "Finished | None" = None
 
@@ -189,7 +189,7 @@ class Executor:
 
         Those that cannot be told now are told before their report is sent (tasks.submit).
         """
-        with contextlib.suppress(TimeoutError, Unavailable, CredentialRefused):
+        with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
                 for entry in entries:
                     refusal = await self._session.acknowledge(entry, "running")
@@ -214,7 +214,7 @@ class Executor:
             log.info("%d requests ran out before they could run", len(entries))
             self._journal.move_all(entries, Event.RAN_OUT, self._clock.now())
 
-    async def _gather(self, kind: Kind) -> "Gathered":
+    async def _gather(self, kind: Kind) -> "CollectionResult":
         try:
             gathered = await self._collection().gather(kind)
         finally:

@@ -24,7 +24,7 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
-    Unavailable,
+    ServiceUnavailable,
 )
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State, acknowledgement_owed
@@ -113,7 +113,7 @@ class Receiver:
                 is_lasting = await self._listen(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self._note_rejection(error, way)
-            except (Unavailable, CredentialRefused) as error:
+            except (ServiceUnavailable, CredentialRefused) as error:
                 if not self._session.is_reachable:
                     continue  # nobody was there: the circuit breaker lets nobody hurry
                 if way == "stream":
@@ -181,7 +181,7 @@ class Receiver:
                     log.info("an answer of onCommands is left: too much of it cannot be read")
                     break
                 await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
-        except Unavailable as error:
+        except ServiceUnavailable as error:
             # The service did answer: the next call shows whether the service is still there.
             self._note_break(error)
         else:
@@ -211,7 +211,7 @@ class Receiver:
         log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
         self._stream_not_before = self._clock.monotonic() + wait_s
 
-    def _note_break(self, error: Unavailable) -> None:
+    def _note_break(self, error: ServiceUnavailable) -> None:
         log.info("the answer to onCommands broke: %s", error)
         self._breaks += 1
         if self._breaks >= BREAKS_SHOWN_FROM:

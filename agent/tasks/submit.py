@@ -13,7 +13,7 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Item
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import Limits
-from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, ServiceUnavailable
 from agent.rules.lifecycle import State
 from agent.rules.retry import Backoff
 from agent.tasks.health_board import HealthBoard
@@ -129,7 +129,7 @@ class Submitter:
             self._replace_rejected(item, str(error))
         except Refused as error:
             await self._judge_refusal(item, error)
-        except (Unavailable, CredentialRefused) as error:
+        except (ServiceUnavailable, CredentialRefused) as error:
             log.warning("report %s is put off: %s", item.report_id, error, extra=about)
             self._put_off.add(item.report_id)
         else:

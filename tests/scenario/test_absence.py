@@ -20,7 +20,7 @@ from agent.adapters import failpoints
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.outbox import Item
 from agent.config.model import Schedule
-from agent.errors import Unavailable
+from agent.errors import ServiceUnavailable
 from agent.rules.lifecycle import State
 from agent.tasks.schedule import HEARTBEAT, Scheduler
 from agent.tasks.timekeeper import LOOK_EVERY_S
@@ -170,12 +170,12 @@ async def _month(home: Path) -> None:
 
 
 async def _nobody_answers(path: str, body: bytes) -> bytes:
-    raise Unavailable("connection-refused", "nobody is there")
+    raise ServiceUnavailable("connection-refused", "nobody is there")
 
 
 @contextlib.asynccontextmanager
 async def _nobody_streams(*, stream: bool, patience_s: float | None = None) -> AsyncIterator[None]:
-    raise Unavailable("connection-refused", "nobody is there")
+    raise ServiceUnavailable("connection-refused", "nobody is there")
     yield
 
 

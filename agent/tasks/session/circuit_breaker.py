@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.config.credential import ApiKeySource
-from agent.errors import CredentialRefused, ServiceError, Throttled, Unavailable
+from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable, Throttled
 from agent.rules import retry
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
@@ -107,7 +107,7 @@ class CircuitBreaker:
         """Return the service's answer, however long it takes to get one.
 
         Raises Refused, BodyRejected and BodyTooLarge: these are answers. With ``alone_max``,
-        raises Unavailable or CredentialRefused after so many failures of this call while the
+        raises ServiceUnavailable or CredentialRefused after so many failures of this call while the
         service answered others: for a caller that has something else to do meanwhile.
         """
         failures_alone, answers = 0, self._answers
@@ -115,7 +115,7 @@ class CircuitBreaker:
             while True:
                 try:
                     return await self.once(operation, ask)
-                except (Unavailable, CredentialRefused):
+                except (ServiceUnavailable, CredentialRefused):
                     failures_alone += self._answers > answers
                     answers = self._answers
                     if failures_alone == alone_max:
@@ -165,7 +165,7 @@ class CircuitBreaker:
         before = (self._shared.generation, self._of[operation].generation)
         try:
             answer = await ask()
-        except (Unavailable, CredentialRefused) as error:
+        except (ServiceUnavailable, CredentialRefused) as error:
             self._note_failure(operation, error, *before)
             raise
         except ServiceError:
@@ -179,7 +179,7 @@ class CircuitBreaker:
     def _note_failure(
         self,
         operation: Operation,
-        error: Unavailable | CredentialRefused,
+        error: ServiceUnavailable | CredentialRefused,
         shared_generation: int,
         generation: int,
     ) -> None:
@@ -188,7 +188,9 @@ class CircuitBreaker:
         Calls that were under way together fail together: they count as one failure.
         """
         own = self._of[operation]
-        has_contact = not isinstance(error, Unavailable) or error.cause not in WITHOUT_CONTACT
+        has_contact = (
+            not isinstance(error, ServiceUnavailable) or error.cause not in WITHOUT_CONTACT
+        )
         if has_contact:
             self._note_contact()
         elif not self._fails_alone(own) and shared_generation == self._shared.generation:
@@ -214,7 +216,9 @@ class CircuitBreaker:
             and self._answers > breaker.answers_before
         )
 
-    def _open(self, breaker: _Breaker, error: Unavailable | CredentialRefused, what: str) -> None:
+    def _open(
+        self, breaker: _Breaker, error: ServiceUnavailable | CredentialRefused, what: str
+    ) -> None:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)

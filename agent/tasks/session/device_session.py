@@ -16,7 +16,7 @@ from agent.adapters.clock import Clock
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.outbox import Item
-from agent.errors import BodyRejected, BodyTooLarge, Refused, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.wire.device_operations import (
@@ -138,7 +138,7 @@ class DeviceSession:
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
         """Acknowledge a request; return None once accepted, or why the service refuses.
 
-        Raises Unavailable or CredentialRefused when the service fails at this and not at others.
+        Raises ServiceUnavailable or CredentialRefused when the service fails at this alone.
         """
         try:
             await self.acknowledge_again(entry, status, alone_max=ALONE_MAX)
@@ -166,7 +166,7 @@ class DeviceSession:
     async def submit(self, item: Item) -> SubmitResultReply:
         """Send a sealed body as it is.
 
-        Also raises Unavailable or CredentialRefused when the service fails at this one alone.
+        Also raises ServiceUnavailable or CredentialRefused when the service fails at this alone.
         """
         return await self._breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
@@ -175,7 +175,9 @@ class DeviceSession:
     async def _submit(self, item: Item) -> SubmitResultReply:
         reply = await self._client.submit_result(item.body)
         if reply.report_id != item.report_id:
-            raise Unavailable("bad-reply", "the service took another report than the one sent")
+            raise ServiceUnavailable(
+                "bad-reply", "the service took another report than the one sent"
+            )
         return reply
 
     async def open_commands(self, connection: AsyncExitStack, *, stream: bool) -> CommandStream:

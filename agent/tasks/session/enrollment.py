@@ -14,9 +14,9 @@ from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.capabilities import capabilities_of
 from agent.config.model import Config
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
-from agent.rules.binding import Verdict, identity_too_long, judge
+from agent.rules.binding import BindingVerdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.device_session import DeviceSession
@@ -75,15 +75,15 @@ class Enrollment:
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
-        if verdict is Verdict.ADOPT and current is not None:
+        if verdict is BindingVerdict.ADOPT and current is not None:
             log.warning(
                 "the service has bound this device anew: binding %s", current.binding_id,
                 extra={"binding_id": current.binding_id},
             )  # fmt: skip
             self._binding_state.adopt(current, self._config.service.location_id)
-        elif verdict is Verdict.KEEP:
+        elif verdict is BindingVerdict.KEEP:
             self._binding_state.confirm()
-        elif verdict is Verdict.SHARED:
+        elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
             why = "and `current` answers with another device of the same API key"
             await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
@@ -189,7 +189,7 @@ async def sign_up(
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
     record = await service.enroll(answer)
     if record.instance_id != key.instance_id:
-        raise Unavailable("bad-reply", "the service enrolled another device than this one")
+        raise ServiceUnavailable("bad-reply", "the service enrolled another device than this one")
     return record
 
 

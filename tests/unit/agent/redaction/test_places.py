@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.errors import AgentError, ConfigError, Unavailable
+from agent.errors import AgentError, ConfigError, ServiceUnavailable
 from agent.redaction import known
 from agent.redaction.environment import without_secrets
 from agent.redaction.places import secrets_here, secrets_in_environment
@@ -94,7 +94,9 @@ def test_no_password_is_inherited(user: str, password: str) -> None:
 def test_an_error_holds_no_secret_that_was_read() -> None:
     known.remember("9f8e7d6c")
     assert str(AgentError("no key 9f8e7d6c")) == "no key ***"
-    assert str(Unavailable("proxy", "http://u:p/w@proxy refuses")) == "http://***@proxy refuses"
+    assert (
+        str(ServiceUnavailable("proxy", "http://u:p/w@proxy refuses")) == "http://***@proxy refuses"
+    )
     assert ConfigError(("password = x", "b")).problems == ("password = ***", "b")
 
 

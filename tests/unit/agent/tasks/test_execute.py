@@ -15,7 +15,7 @@ import pytest
 from agent.adapters.collector_process import Collected
 from agent.adapters.failpoints import Failpoint
 from agent.config.model import LocalConfig
-from agent.errors import Refused, Unavailable
+from agent.errors import Refused, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.context import environment_of
@@ -572,7 +572,9 @@ async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
 
 async def test_an_outage_during_the_collection_does_not_matter(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.client.script["acknowledge"].extend([Unavailable("timeout", "silence")] * 3)
+    workshop.home.client.script["acknowledge"].extend(
+        [ServiceUnavailable("timeout", "silence")] * 3
+    )
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)

@@ -7,7 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, StateError, Unavailable
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    Refused,
+    ServiceError,
+    ServiceUnavailable,
+    StateError,
+)
 from agent.rules.clock_skew import ClockSkew
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.harness import Harness, running, settle, until
@@ -31,7 +38,7 @@ async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path:
 
 
 async def test_an_outage_delays_the_beat(home: Harness) -> None:
-    home.client.script["heartbeat"].extend([Unavailable("timeout", "silence")] * 3)
+    home.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "silence")] * 3)
 
     await home.heartbeat.beat()
 

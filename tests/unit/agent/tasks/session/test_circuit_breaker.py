@@ -11,13 +11,13 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
 from agent.tasks.session.circuit_breaker import Operation
 from tests.unit.agent.tasks.harness import Harness, settle, until
 
-DOWN = Unavailable("connection-refused", "nobody listens")
+DOWN = ServiceUnavailable("connection-refused", "nobody listens")
 BUSY = Throttled("later", 30.0)
 NO_KEY = CredentialRefused("unknown key")
 
@@ -85,7 +85,7 @@ async def test_what_is_wrong_is_said_while_it_is(home: Harness) -> None:
             seen.append(home.codes())
             return await super().ask()
 
-    other = Unavailable("timeout", "silence")
+    other = ServiceUnavailable("timeout", "silence")
     await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
 
     assert seen == [
@@ -217,8 +217,8 @@ async def test_the_first_refusal_after_an_outage_is_the_first(home: Harness) -> 
 
 STATES = {
     "down": DOWN,
-    "timeout": Unavailable("timeout", "silence"),
-    "captive-portal": Unavailable("captive-portal", "a page"),
+    "timeout": ServiceUnavailable("timeout", "silence"),
+    "captive-portal": ServiceUnavailable("captive-portal", "a page"),
     "refused-key": NO_KEY,
     "throttled": Throttled("later", None),
     "throttled-impatiently": Throttled("now", 0.0),
@@ -320,7 +320,7 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
     failing = Service(home, *[DOWN] * 99)
     others = asyncio.create_task(_ask_for_ever(home, Service(home)))
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(ServiceUnavailable):
         await home.breaker.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
@@ -355,9 +355,9 @@ async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
 
 
 REFUSALS = [
-    Unavailable("server-error", "503"),
-    Unavailable("captive-portal", "a page"),
-    Unavailable("bad-reply", "nonsense"),
+    ServiceUnavailable("server-error", "503"),
+    ServiceUnavailable("captive-portal", "a page"),
+    ServiceUnavailable("bad-reply", "nonsense"),
     Throttled("later", 3600.0),
     NO_KEY,
 ]
@@ -385,7 +385,7 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
     """Silence may be an outage: one other call shows that it is not."""
-    failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
+    failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
@@ -415,9 +415,9 @@ async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -
 
 
 async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> None:
-    service = Service(home, *[Unavailable("server-error", "503")] * 4)
+    service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
-        with pytest.raises(Unavailable):
+        with pytest.raises(ServiceUnavailable):
             await home.breaker.once("onCommands", service.ask)
 
     assert home.breaker.wait_left_s("onCommands") >= 4

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.errors import Unavailable
+from agent.errors import ServiceUnavailable
 from agent.wire.device_operations import HeartbeatReply
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.harness import Harness, settle, until
@@ -14,7 +14,7 @@ async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Har
     """It may have waited out an outage in which the device was bound anew."""
     answer = HeartbeatReply(last_seen_at=home.clock.now())
     home.client.always["heartbeat"] = lambda request: (
-        answer if request.binding_id == OTHER_BINDING else Unavailable("timeout", "silence")
+        answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")
     )
     beating = asyncio.create_task(home.heartbeat.beat())
     await until(lambda: len(home.client.named("heartbeat")) == 3)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
+from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
@@ -54,7 +54,7 @@ async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
 
 
 async def test_an_outage_is_waited_out(stranger: Harness) -> None:
-    down = Unavailable("timeout", "silence")
+    down = ServiceUnavailable("timeout", "silence")
     stranger.client.script["challenge"].extend([down] * 3)
     stranger.client.script["enroll"].extend([down] * 2)
 
@@ -348,13 +348,13 @@ async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
 
 
 async def test_the_command_line_asks_once(stranger: Harness) -> None:
-    stranger.client.script["challenge"].append(Unavailable("timeout", "silence"))
+    stranger.client.script["challenge"].append(ServiceUnavailable("timeout", "silence"))
     key = stranger.identity.load_or_create()
 
     async def ask() -> EnrollmentRecord:
         return await sign_up(stranger.enrollment._config, key, "install-1", stranger.client)
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(ServiceUnavailable):
         await ask()
 
     assert (await ask()).instance_id == key.instance_id
