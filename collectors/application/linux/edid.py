@@ -8,7 +8,9 @@ from collectors.shared.text import clean_text
 _HEADER: Final = b"\x00\xff\xff\xff\xff\xff\xff\x00"
 _BLOCK: Final = 128
 _DESCRIPTORS: Final = (54, 72, 90, 108)
-_PRODUCT_NAME: Final = b"\x00\x00\x00\xfc\x00"
+_PRODUCT_NAME: Final = 0xFC
+_TEXT: Final = 0xFE
+_TEXT_BYTES: Final = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,22 @@ def parse_edid(data: bytes) -> Screen | None:
     code = int.from_bytes(data[8:10], "big")
     letters = [(code >> shift) & 0x1F for shift in (10, 5, 0)]
     maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)
-    return Screen(maker, _product_name(data), data[21], data[22])
+    name = _text(data, _PRODUCT_NAME) or _text(data, _TEXT)
+    return Screen(maker, name, data[21], data[22])
 
 
-def _product_name(data: bytes) -> str | None:
+def _text(data: bytes, tag: int) -> str | None:
+    """The text of all display descriptors of one kind (3.10.3), most screens having one.
+
+    A text that fills its descriptor goes on in the next. The last byte of a descriptor's head
+    should be 0, but is a blank in some.
+    """
+    texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:
-        descriptor = data[offset : offset + 18]
-        if descriptor.startswith(_PRODUCT_NAME):
-            return clean_text(descriptor[5:].split(b"\n")[0].decode("cp437"), 16) or None
-    return None
+        head, body = data[offset : offset + 5], data[offset + 5 : offset + 18]
+        text = body.split(b"\n")[0].rstrip(b"\0\r")
+        if head[:2] != b"\0\0" or head[3] != tag or any(byte < 0x20 for byte in text):
+            continue
+        written = text.decode("ascii", "replace").replace("\ufffd", " ")
+        texts[written if len(text) == _TEXT_BYTES else f"{written} "] = None
+    return clean_text("".join(texts)) or None

@@ -49,14 +49,24 @@ def usb_reading(sections: Sections) -> Reading:
 
 
 def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
-    """The devices among the entries; the interfaces of a composite device are joined to it."""
+    """The devices among the entries; the interfaces of a composite device are joined to it.
+
+    Of several devices of one kind each gets the interfaces of all, which are alike.
+    """
     whole: dict[str, list[Object]] = {}
+    parts: dict[str, list[Object]] = {}
     for row in told.rows:
         match = _HARDWARE.match(text(row, "Hardware") or "")
         if match:
-            place = f"{match[1]}-{match[2]}".lower()
-            whole.setdefault(place, []).append(row)
-    return tuple(_usb_device(place, rows) for place, rows in whole.items())
+            kind = f"{match[1]}-{match[2]}".lower()
+            (parts if match[3] else whole).setdefault(kind, []).append(row)
+    found = []
+    for kind in {**whole, **parts}:
+        first, *others = whole.get(kind, [None])
+        for index, row in enumerate((first, *others), start=1):
+            rows = [*([row] if row else []), *parts.get(kind, [])]
+            found.append(_usb_device(kind if index == 1 else f"{kind}-{index}", rows))
+    return tuple(found)
 
 
 @field_group(*peripherals.BLUETOOTH_KEYS)
