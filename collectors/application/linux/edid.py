@@ -1,5 +1,6 @@
 """What a screen says of itself: EDID 1.4 (VESA E-EDID, release A). Its serial is not read."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ _DESCRIPTORS: Final = (54, 72, 90, 108)
 _PRODUCT_NAME: Final = 0xFC
 _TEXT: Final = 0xFE
 _TEXT_BYTES: Final = 13
+_PRINTABLE = re.compile(rb"[ -~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,16 @@ def parse_edid(data: bytes) -> Screen | None:
 def _text(data: bytes, tag: int) -> str | None:
     """The text of all display descriptors of one kind (3.10.3), most screens having one.
 
-    A text that fills its descriptor goes on in the next. The last byte of a descriptor's head
-    should be 0, but is a blank in some.
+    A text ends at the first byte that is no printable ASCII: a line feed, in makers' panels a
+    revision. A name that fills its descriptor goes on in the next. The last byte of a
+    descriptor's head should be 0, but is a blank in some.
     """
     texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:
         head, body = data[offset : offset + 5], data[offset + 5 : offset + 18]
-        text = body.split(b"\n")[0].rstrip(b"\0\r")
-        if head[:2] != b"\0\0" or head[3] != tag or any(byte < 0x20 for byte in text):
-            continue
-        written = text.decode("ascii", "replace").replace("\ufffd", " ")
-        texts[written if len(text) == _TEXT_BYTES else f"{written} "] = None
+        written = _PRINTABLE.match(body)
+        if written and head[:2] == b"\0\0" and head[3] == tag:
+            text = written[0].decode("ascii")
+            goes_on = tag == _PRODUCT_NAME and len(text) == _TEXT_BYTES
+            texts[text if goes_on else f"{text} "] = None
     return clean_text("".join(texts)) or None

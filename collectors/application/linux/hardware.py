@@ -100,8 +100,9 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
         name, _, value = line.partition(":")
         found.setdefault(name.strip().lower(), value.strip())
     part = (found.get("cpu implementer", ""), found.get("cpu part", "").lower())
-    names = (found.get(key) for key in ("model name", "cpu model", "cpu", "uarch"))
-    told = next((name for name in names if name), None)
+    # Where "processor" counts, its value is a number; old kernels for ARM name it there.
+    names = (found.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor"))
+    told = next((name for name in names if name and not name.isdigit()), None)
     return told or _ARM_PARTS.get(part) or found.get("hardware") or None
 
 

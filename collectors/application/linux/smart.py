@@ -10,8 +10,8 @@ from collectors.application.source import Unreadable
 from collectors.shared.run_command import output_of, run_command, start_command
 
 SOURCE: Final = "smartctl"
-_DENIED = re.compile(r"Permission denied|Operation not permitted|Access is denied|Error=5\b")
-_AT_REST = re.compile(r"\b(?:STANDBY|SLEEP|LOW[ -]POWER)\b")
+_DENIED = re.compile(r"Permission denied|Operation not permitted")
+_AT_REST = re.compile(r"Device is in (?:STANDBY|SLEEP|LOW[ -]POWER)\b")
 _NOT_OPENED: Final = 0x02
 """Bit of the exit status: the device could not be opened."""
 

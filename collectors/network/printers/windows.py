@@ -40,7 +40,7 @@ _STOPPED = 0x00000001 | 0x00000080
 _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
     r"|TS\d{3}$"  # a printer of whoever looks on by remote desktop
-    r"|[^.]*PDF[^.]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
+    r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
     r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a path, or the files that a printer makes
     r"|\\\\\.\\"  # a pipe to a program
 )

@@ -101,6 +101,8 @@ def test_cpu_model() -> None:
     assert hardware.parse_cpu_model(f"{pi_3}Hardware\t: BCM2835\n") == "ARM Cortex-A53"
     assert hardware.parse_cpu_model("Hardware\t: BCM2835\nModel\t: A board\n") == "BCM2835"
     assert hardware.parse_cpu_model("Model\t: A board\n") is None
+    old = "Processor\t: ARMv7 Processor rev 5 (v7l)\nprocessor\t: 0\nHardware\t: A board\n"
+    assert hardware.parse_cpu_model(old) == "ARMv7 Processor rev 5 (v7l)"
     assert hardware.parse_cpu_model("model name\t: Intel(R) Celeron(R)\n") == "Intel(R) Celeron(R)"
     assert hardware.parse_cpu_model("") is None
 

@@ -149,7 +149,10 @@ def test_addresses_as_names_without_a_key(port: str, place: tuple[object, ...]):
 
 
 def test_shares_of_other_machines():
-    (found,) = read(SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP")).printers
+    found, pdf = read(
+        SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
+    ).printers
+    assert pdf.host == "SRV"
     assert (found.host, found.address) == ("SRV", r"\\SRV\HP")
 
 
