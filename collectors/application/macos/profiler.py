@@ -27,7 +27,11 @@ PROFILE_S: Final = 8.0
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
 
-_PERSONAL: Final = frozenset({"phone", "computer", "tablet", "headphones", "headset", "watch"})
+_PERSONAL = re.compile(
+    r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
+    re.IGNORECASE,
+)
+"""What bears a person's name, in the words of macOS; what has no kind may do so too."""
 _APPLE: Final = 0x05AC
 _UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
 _PERCENT = re.compile(r"\s*(\d{1,3})\s*%?\s*")
@@ -39,7 +43,7 @@ _BATTERIES: Final = (
 )
 _FORMS: Final = {
     "MacBook": "laptop", "iMac": "all-in-one", "Mac mini": "mini-pc", "Mac Studio": "desktop",
-    "Mac Pro": "tower", "Power Mac": "tower", "Xserve": "server",
+    "Mac Pro": "tower",
 }  # fmt: skip
 _DBM = re.compile(r"\s*(-\d{1,3})\s*dBm")
 _SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
@@ -191,6 +195,7 @@ def _usb_device(entry: Object, vendor: str) -> UsbDevice:
 
 def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> BluetoothDevice:
     kind = text(properties, "device_minorType", "device_minorClassOfDevice_string")
+    major = text(properties, "device_majorClassOfDevice_string")
     rssi = properties.get("device_rssi", properties.get("device_RSSI"))
     signal = _DBM.match(f"{rssi} dBm")
     return BluetoothDevice(
@@ -201,7 +206,7 @@ def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> Blue
         # What macOS shows of a device that is away is what it once was.
         battery_fraction=_battery(properties) if connected else None,
         signal_dbm=int(signal[1]) if signal else None,
-        is_personal=kind is None or kind.lower() in _PERSONAL,
+        is_personal=kind is None or _PERSONAL.search(f"{kind} {major}") is not None,
     )
 
 

@@ -8,7 +8,7 @@ from collectors.shared.text import decode
 
 OUTPUT_MAX_BYTES = 256 * 1024
 _LINE = re.compile(
-    r"(?:用于 (\S+) 的设备|\S+ \S+ (\S+?)|(\S+) のデバイス)\s?(?::\s|：\s?)\s*"
+    r"(?:用[于於] (\S+) 的\S+|\S+ \S+ (\S+?)|(\S+) のデバイス)\s?(?::\s|：\s?)\s*"
     r"((?:[A-Za-z][\w.+-]*:|/)\S.*)"
 )
 """A line in the translations of CUPS: two words and the queue, but in Chinese and Japanese."""

@@ -86,6 +86,27 @@ def test_bluetooth_up_to_macos_11() -> None:
 
 
 @pytest.mark.parametrize(
+    ("minor", "major", "is_personal"),
+    [
+        ("Smart Phone", "Phone", True),
+        ("Laptop", "Computer", True),
+        ("Modem", "Phone", True),
+        ("Hands-Free Device", "Audio", True),
+        ("Uncategorized", "Unknown", True),
+        ("Keyboard", "Peripheral", False),
+    ],
+)
+def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bool) -> None:
+    told = {
+        "device_minorClassOfDevice_string": minor,
+        "device_majorClassOfDevice_string": major,
+    }
+    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": told}]}]}
+    _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
+    assert found.is_personal == is_personal
+
+
+@pytest.mark.parametrize(
     ("levels", "fraction"),
     [
         ({"Left": "55%", "Right": "60%", "Case": "20%"}, 0.55),

@@ -94,7 +94,7 @@ def test_devices_of_one_kind_are_told_apart() -> None:
     found = devices.parse_usb(script.Section(rows))
     assert [(each.place, each.serial) for each in found] == [
         *(("04b8-0e15", None), ("04b8-0e15-2", None)),
-        *(("05f9-2204-aa", "aa"), ("05f9-2204-2-bb", "bb")),
+        *(("05f9-2204-aa", "aa"), ("05f9-2204-bb", "bb")),
         ("0c2e-0b61", None),
     ]
 
