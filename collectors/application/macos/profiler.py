@@ -34,6 +34,7 @@ _PERSONAL = re.compile(
 """What bears a person's name, in the words of macOS; what has no kind may do so too."""
 _APPLE: Final = 0x05AC
 _UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
+_LETTER = re.compile(r"^[a-z]_")
 _PERCENT = re.compile(r"\s*(\d{1,3})\s*%?\s*")
 _BATTERIES: Final = (
     ("device_batteryLevelMain",),
@@ -84,7 +85,9 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
     found: list[UsbDevice] = []
-    for entry in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+    for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+        # The oldest systems sort the keys by a letter before each: b_vendor_id.
+        entry = {_LETTER.sub("", key): value for key, value in listed.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
         if vendor is None or len(found) >= ENTRIES_MAX:
             continue

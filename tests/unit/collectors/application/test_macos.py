@@ -127,6 +127,10 @@ def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
     told = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
     (found,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [told]}).encode())
     assert (found.vendor_id, found.product_id, found.serial) == (0x05AC, 0x8600, None)
+    old = {
+        f"{letter}_{key}": value for letter, (key, value) in zip("bad", told.items(), strict=True)
+    }
+    assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (found,)
 
 
 @pytest.mark.parametrize(
