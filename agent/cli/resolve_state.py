@@ -17,7 +17,7 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 @dataclass(frozen=True, slots=True)
 class StateHere:
-    """``guessed_because``: why the directory is only the likely one; None where it is configured."""
+    """``guessed_because``: why the directory is but the likely one; None if configured."""
 
     state: StateDirectory
     guessed_because: ConfigError | None = None
