@@ -1,5 +1,6 @@
 """Bodies of strangers: a model, or a refusal that names the field."""
 
+import gc
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from agent.wire.codec import encode
 from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
 from agent.wire.payloads.network import NetworkPayload
-from controlplane.http.bodies import CONTAINERS_MAX, ERRORS_MAX, parse_body, parse_json, parse_part
+from controlplane.http.bodies import (
+    CONTAINERS_MAX,
+    ERRORS_MAX,
+    NAMES_MAX,
+    SMALL_BYTES,
+    parse_body,
+    parse_json,
+    parse_part,
+)
 from controlplane.http.errors import Refusal
 from tests.fixtures.payloads import small_venue
 
@@ -66,6 +75,24 @@ def test_a_body_of_nothing_but_lists_is_refused_before_it_is_read() -> None:
     refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
+
+
+@pytest.mark.parametrize("colon", [":", " :", " \t\r\n: "])
+def test_a_body_of_nothing_but_names_is_refused_before_it_is_read(colon: str) -> None:
+    names = ",".join(f'"{number}"{colon}1' for number in range(NAMES_MAX + 1))
+    refusal = refused(f"{{{names}}}")
+    assert (refusal.status, refusal.code) == (400, "invalid_request")
+    assert f"names more than {NAMES_MAX} members" in refusal.detail
+
+
+def test_colons_inside_of_texts_are_no_names() -> None:
+    assert parse_json(json.dumps({"a": ":" * (NAMES_MAX + 1)}).encode())
+
+
+def test_the_garbage_collector_goes_on_after_a_large_body() -> None:
+    assert parse_json(json.dumps({"a": " " * SMALL_BYTES}).encode())
+    refused(b"{" + b" " * SMALL_BYTES)
+    assert gc.isenabled()
 
 
 def test_fields_are_named_as_on_the_wire() -> None:
