@@ -5,6 +5,7 @@ Usage: python -m tests.bench.bodies [--runs N]
 """
 
 import argparse
+import gc
 import json
 import statistics
 import sys
@@ -14,9 +15,10 @@ from itertools import chain, islice, product, repeat
 from string import ascii_letters
 
 from agent.wire.codec import to_plain
-from controlplane.http.bodies import CONTAINERS_MAX, NAMES_MAX
+from controlplane.http.bodies import CONTAINERS_MAX, ITEMS_MAX
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.submission import parse_submission
+from controlplane.server import COLLECT_AFTER
 from controlplane.settings import Settings
 from tests.fixtures import payloads
 
@@ -26,7 +28,7 @@ LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
 """Bytes of a body beside a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
-NAMES = NAMES_MAX - 100
+ITEMS = ITEMS_MAX - 100
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
 """Characters of three bytes: a text of them costs more to read than others."""
 REPLACED = (
@@ -34,6 +36,13 @@ REPLACED = (
     ("networkMap", "interfaces"), ("networkMap", "limitations"), ("networkMap", "bounds", "ports"),
     ("environment", "nativeCapabilities"),
 )  # fmt: skip
+UNBOUNDED = {
+    ("networkMap", "bounds", "ports"): "1",
+    ("networkMap", "limitations"): '"\u4e00"',
+    ("networkMap", "interfaces"): '{"name":"","addresses":[],"gateways":[]}',
+    ("networkMap", "hosts"): '{"address":"","services":[],"reachability":"unknown","sources":[]}',
+}
+"""Lists that the contract does not bound, each with an element that fits."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 
@@ -48,13 +57,19 @@ def fill(*parts: Iterable[str], room: int = ROOM) -> str:
     return ",".join(taken)
 
 
+def most_of(element: str) -> Iterator[str]:
+    """Yield as many of ``element`` as a body may hold."""
+    containers = element.count("{") + element.count("[") or 1
+    return repeat(element, min(CONTAINERS // containers, ITEMS // (element.count(",") + 1)))
+
+
 def names(*alphabets: Iterable[str]) -> Iterator[str]:
     """Yield texts that all differ."""
     return map("".join, product(*alphabets))
 
 
-def members(*alphabets: Iterable[str], value: str = "1", colon: str = ":") -> Iterator[str]:
-    return (f'"{name}"{colon}{value}' for name in names(*alphabets))
+def members(*alphabets: Iterable[str], value: str = "1") -> Iterator[str]:
+    return (f'"{name}":{value}' for name in names(*alphabets))
 
 
 def submission(report: str) -> bytes:
@@ -66,45 +81,62 @@ def submission(report: str) -> bytes:
 
 def bodies() -> Iterator[tuple[str, bytes]]:
     """Yield shapes of the permitted size, each with its name."""
-    plain = to_plain(payloads.small_venue())
     for path in REPLACED:
         for element in ELEMENTS:
-            document = json.loads(json.dumps(plain))
-            place = document
-            for part in path[:-1]:
-                place = place[part]
-            place[path[-1]] = "@"
-            report = json.dumps(document).replace('"@"', f"[{fill(repeat(element))}]")
-            yield f"{'.'.join(path)} of {element}", submission(report)
+            yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))
+    for path, element in UNBOUNDED.items():
+        report = full_report(path, element)
+        # As much more as the body may hold, so that what is wrong is found late.
+        more = fill(repeat('"\u4e00"', ITEMS - report.count(",")))
+        report = report.replace('"limitations": []', f'"limitations": [{more}]', 1)
+        wrong, twice = (f'"truncated": {end}' for end in ("1", 'true, "truncated": true'))
+        name = f"{'.'.join(path)} of {element}"
+        yield f"{name}, and a mistake", submission(report.replace('"truncated": false', wrong))
+        yield f"{name}, and a key twice", submission(report.replace('"truncated": false', twice))
     for name, elements in lists().items():
         yield f"a list of {name}", submission(f"[{fill(*elements)}]")
     for name, parts in objects().items():
         yield f"an object of {name}", submission(f"{{{fill(*parts)}}}")
     for name, report in scalars().items():
         yield name, submission(report)
-    yield "keys beside the report", submission(f"1,{fill(members(HAN, ascii_letters))}")
-    yield "deep", submission("[" * (ROOM // 2) + "]" * (ROOM // 2))
-    yield "not closed", submission(f"[{fill(repeat('{}'))}")[:-2]
+    yield (
+        "keys beside the report",
+        submission(f"1,{fill(islice(members(HAN, ascii_letters), ITEMS))}"),
+    )
+    yield "deep", submission("[" * CONTAINERS + "]" * CONTAINERS)
+    yield "not closed", submission(f"[{fill(most_of('{}'))}")[:-2]
     yield "no JSON", b"x" * ROOM
     yield "no UTF-8", submission('"x"').replace(b"x", b"\xff" * ROOM)
+
+
+def full_report(path: tuple[str, ...], element: str) -> str:
+    """Return a report that fits the contract, but for a list of ``element`` at ``path``."""
+    document = to_plain(payloads.small_venue())
+    document["networkMap"]["limitations"] = []
+    place = document
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = "@"
+    return json.dumps(document).replace('"@"', f"[{fill(most_of(element))}]")
 
 
 def lists() -> dict[str, tuple[Iterable[str], ...]]:
     texts = [f'"{name}"' for name in names(HAN, ascii_letters[:10])]
     return {
-        "{}": (repeat("{}"),),
-        "fewer {}, then numbers": (repeat("{}", CONTAINERS), repeat("1")),
-        "objects of one key": (repeat('{"a":1}', CONTAINERS), repeat("1")),
+        "more {} than may be": (repeat("{}"),),
+        "more numbers than may be": (repeat("1"),),
+        "{} and numbers": (most_of("{}"), repeat("1", ITEMS - CONTAINERS)),
         "objects of one key, each another": (
             islice((f"{{{member}}}" for member in members(HAN, ascii_letters)), CONTAINERS),
-            repeat("1"),
+            islice(texts, ITEMS - CONTAINERS),
         ),
-        "texts that differ": (texts,),
-        "texts that are escaped": (repeat('"\\n"'),),
-        "floats": (repeat("1e9"),),
-        "integers that differ": (map(str, range(10**6, 2 * 10**6)),),
+        "texts that differ": (islice(texts, ITEMS),),
+        "texts that are escaped": (most_of('"\\n"'),),
+        "floats": (most_of("1e9"),),
+        "long floats": (most_of("1.234567e-89"),),
+        "integers that differ": (map(str, range(10**6, 10**6 + ITEMS)),),
         "integers of 4,000 digits": (repeat("7" * 4000),),
-        "empty texts": (repeat('""'),),
+        "empty texts": (most_of('""'),),
     }
 
 
@@ -112,28 +144,27 @@ def objects() -> dict[str, tuple[Iterable[str], ...]]:
     full = (HAN, ascii_letters, ascii_letters)
     texts = (f'"{name}"' for name in names(HAN, ascii_letters))
     return {
-        "keys of one character": (members(HAN),),
-        "keys of three": (members(*[ascii_letters] * 3),),
-        "keys of four": (members(*[ascii_letters] * 4),),
-        "keys with a space behind": (members(*[ascii_letters] * 4, colon=" :"),),
+        "more keys than may be": (members(*full),),
+        "keys of three": (islice(members(*[ascii_letters] * 3), ITEMS),),
+        "keys of four": (islice(members(*[ascii_letters] * 4), ITEMS),),
         "keys of twenty": (members(["x" * 16], *[ascii_letters] * 4),),
-        "keys of two alphabets": (members(HAN, ascii_letters),),
         "keys that are escaped": (members(["\\n"], *[ascii_letters] * 3),),
-        "one key": (repeat('"a":1'),),
-        "as many keys as may be": (islice(members(*full), NAMES),),
-        "as many keys and texts as may be": (islice(members(*full, value='"yz"'), NAMES),),
-        "as many keys and lists as may be": (
+        "one key": (most_of('"a":1'),),
+        "keys of two alphabets": (islice(members(*full), ITEMS),),
+        "keys and texts": (islice(members(*full, value='"yz"'), ITEMS),),
+        "keys and floats": (islice(members(*full, value="1e9"), ITEMS),),
+        "keys and lists": (
             islice(members(*full, value="[]"), CONTAINERS),
-            islice(members(["z"], *full), NAMES - CONTAINERS),
+            islice(members(["z"], *full), ITEMS - CONTAINERS),
         ),
-        "as many keys and objects as may be": (
+        "keys and objects": (
             islice(members(*full, value="{}"), CONTAINERS),
-            islice(members(["z"], *full), NAMES - CONTAINERS),
+            islice(members(["z"], *full), ITEMS - CONTAINERS),
         ),
         "keys, lists and texts": (
             islice(members(*full, value="[[]]"), CONTAINERS // 2),
             (f'"z":[{fill(islice(texts, 60_000))}]',),
-            islice(members(["z"], *full), NAMES - CONTAINERS // 2 - 1),
+            islice(members(["z"], *full), ITEMS - CONTAINERS // 2 - 60_001),
         ),
     }
 
@@ -172,6 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the refusal of the worst bodies.")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
+    gc.set_threshold(COLLECT_AFTER)
     costs = sorted(
         ((cost_ms(body, options.runs), name, parse(body)) for name, body in bodies()), reverse=True
     )
