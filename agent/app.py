@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""So long after a report memory is given back."""
+"""So long after the first heartbeat, and after each report, memory is given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class App:
         while True:
             await self.binding_state.wait_to_work()
             await self._beat()
-            memory.settle()
+            self._settle_soon()
             await self.binding_state.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
@@ -295,10 +295,14 @@ class App:
 
     def _activity_changed(self) -> None:
         self.status.changed()
+        self._settle_soon()
+
+    def _settle_soon(self) -> None:
+        """Give memory back, but not at once: what is under way still needs some, and the next
+        request may be on its way and would wait for it."""
         if self._settling is not None:
             self._settling.cancel()
         if self._executor.activity == IDLE:
-            # Not at once: the next request may be on its way, and would wait for it.
             loop = asyncio.get_running_loop()
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 

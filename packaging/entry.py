@@ -14,6 +14,9 @@ WINDOWS_SERVICE = "windows-service"
 
 
 def main() -> int:
+    if sys.platform != "win32":
+        # To find these, zoneinfo would read all that the interpreter was built with, and keep it.
+        os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word == COLLECTOR:
         _collect()

@@ -11,6 +11,17 @@ from agent.adapters import memory
 PROGRAM = """
 import asyncio, ssl, sqlite3, sys
 from agent.adapters import memory
+from agent.config.model import Config
+from agent.wire.codec import validate
+from agent.wire.validation import ValidationError
+
+def mistakes():
+    try:
+        validate({"service": {"base_url": "x", "nonsense": 1}, "heartbeat": 3}, Config)
+    except ValidationError as error:
+        return error.issues
+
+found = mistakes()
 
 def kibibytes(field):
     with open("/proc/self/smaps_rollup") as book:
@@ -26,6 +37,7 @@ after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))
+assert len(found) >= 4 and mistakes() == found
 memory.settle()
 print(before["Anonymous:"] - after["Anonymous:"])
 print(before["Rss:"] - after["Rss:"])
