@@ -5,6 +5,7 @@ another first word. A collector needs nothing of the agent and must not wait for
 """
 
 import faulthandler
+import gc
 import os
 import sys
 
@@ -33,6 +34,9 @@ def main() -> int:
             " pip install 'venue-agent[controlplane]'\n"
         )
         return 1
+    # Imports make many objects and no garbage: looking for some takes a tenth of a start.
+    # The verb's own imports end it, in `agent.cli.main`.
+    gc.disable()
     from agent.cli.main import main as cli
 
     return cli()
