@@ -34,8 +34,8 @@ def main() -> int:
             " pip install 'venue-agent[controlplane]'\n"
         )
         return 1
-    # Imports make many objects and no garbage: looking for some takes a tenth of a start.
-    # The verb's own imports end it, in `agent.cli.main`.
+    # Imports make many objects and no garbage: looking for some takes a tenth of a verb's time.
+    # Only `run` lasts, and enables it.
     gc.disable()
     from agent.cli.main import main as cli
 

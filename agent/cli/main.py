@@ -6,7 +6,6 @@ start at once.
 """
 
 import argparse
-import gc
 import importlib
 import io
 import os
@@ -49,7 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         use_system_programs_only()
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
-    gc.enable()  # the package disables it for its imports
 
     def act() -> int:
         _know_the_secrets(getattr(options, "config", None))
