@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from collectors.contract import Failure
 from collectors.network.observations import KnownPrinter, KnownPrinters
-from collectors.network.printers.configured import split_host_port
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_registry import (
     SERIAL_PORTS,
@@ -15,7 +14,7 @@ from collectors.network.printers.windows_registry import (
     find_print_port,
 )
 from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
-from collectors.shared.addresses import join_host_port
+from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
