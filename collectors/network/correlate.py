@@ -10,6 +10,11 @@ from types import MappingProxyType
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.matching.identity import normal_uuid
+from collectors.network.mdns.description import (
+    PRINT_SERVICES,
+    friendly_name,
+    txt_model,
+)
 from collectors.network.observations import (
     Evidence,
     HostName,
@@ -18,13 +23,10 @@ from collectors.network.observations import (
     Observations,
     PortObservation,
 )
+from collectors.network.questions.page_title import parse_product
 from collectors.network.scan.scan import ScannedHost
 from collectors.shared.addresses import is_loopback
 
-PRINT_SERVICES = frozenset(
-    {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp", "_privet._tcp"}
-)
-_NO_MODELS = frozenset({"", "printer", "(printer)", "unknown"})
 _THIS_MACHINE_UNKNOWN = LocalNetwork()
 
 Key = tuple[str, int]  # an address and a port
@@ -58,24 +60,6 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
     return tuple(ranked[:1])
 
 
-def txt_model(service: MdnsService) -> str | None:
-    """Return the model a TXT record names, None without one (Bonjour Printing Specification)."""
-    txt = dict(service.txt)
-    maker, model = txt.get("usb_mfg", ""), txt.get("usb_mdl", "")
-    candidates = (
-        txt.get("ty", ""),
-        f"{maker} {model}".strip() if model else "",
-        txt.get("product", "").strip("()"),
-        txt.get("md", "") if service.type in _MODEL_IN_MD else "",
-        txt.get("model", "") if service.type in _MODEL_IN_MODEL else "",
-    )
-    return next((each for each in candidates if each.lower() not in _NO_MODELS), None)
-
-
-_MODEL_IN_MD = frozenset({"_googlecast._tcp", "_hap._tcp"})
-_MODEL_IN_MODEL = frozenset({"_airplay._tcp", "_device-info._tcp", "_raop._tcp"})
-
-
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
 ) -> tuple[MdnsService, ...]:
@@ -104,6 +88,7 @@ class _Join:
         self._names: defaultdict[str, list[str]] = defaultdict(list)
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
+        self._models: dict[str, str] = {}
         # The first interface with a gateway has the better route to it.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
@@ -115,6 +100,11 @@ class _Join:
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)
+            if service.type == "_device-info._tcp" and not service.is_hearsay:
+                # It is of the whole device, and most that announce it give it no port.
+                model = txt_model(service)
+                places = service.addresses or (service.announcer,)
+                self._models |= dict.fromkeys(places, model) if model else {}
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)
@@ -161,6 +151,7 @@ class _Join:
                 *(service.hostname for service in services),
             ),
             mac_address=mac_address or (None if scanned else self._macs.get(address)),
+            model=self._models.get(address),
         )
 
     def _sources(self, address: str) -> Iterator[HostSource]:
@@ -188,7 +179,9 @@ class _Join:
             contact=scanned.contact(port) if scanned else None,
             hostnames=_distinct(*self._names.get(address, ())),
             instances=_distinct(*instances),
-            labels=_distinct(*instances, *(text for e in answers for text in (e.name, e.title))),
+            labels=_distinct(
+                *map(friendly_name, services), *(text for e in answers for text in _names(e))
+            ),
             queues=_distinct(
                 *(txt.get("rp", "").strip("/") for kind, txt in txts if kind in PRINT_SERVICES)
             ),
@@ -203,6 +196,12 @@ class _Join:
             state=states[-1].state if states else None,
             state_reasons=states[-1].state_reasons if states else (),
         )
+
+
+def _names(answer: Evidence) -> tuple[str | None, ...]:
+    """Return what a port calls itself, best first."""
+    model = answer.make_model if answer.server else None  # that of a Server header
+    return answer.name, answer.title, answer.realm, model, parse_product(answer.server)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class Evidence:
     """What an allow-listed question (IPP attributes, web page) told of one address and port.
 
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12), ``name`` is the
-    printer's own name, ``title`` and ``server`` are of its web page.
+    printer's own name, ``title``, ``realm`` (of a login) and ``server`` are of its web page.
     """
 
     address: str
@@ -94,6 +94,7 @@ class Evidence:
     state: Literal["idle", "processing", "stopped"] | None = None
     state_reasons: tuple[str, ...] = ()
     title: str | None = None
+    realm: str | None = None
     server: str | None = None
 
 
@@ -195,7 +196,8 @@ class HostObservation:
     """An address of which anything is known: this machine's, a gateway's, announced or scanned.
 
     ``services`` are those announced under it, ``scanned`` is None where the scan saw nobody,
-    ``mac_address`` may be the neighbour table's.
+    ``mac_address`` may be the neighbour table's, ``model`` is what it announces of itself as a
+    whole.
     """
 
     address: str
@@ -205,6 +207,7 @@ class HostObservation:
     interface_name: str | None = None
     hostname: str | None = None
     mac_address: str | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,12 @@ _NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "router",
     "screen",
     "server",
+    "network",
     "camera",
+    "speaker",
     "phone",
+    "home",
+    "lighting",
     "unknown",
 )
 

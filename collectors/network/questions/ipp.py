@@ -36,6 +36,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     """Ask the announced queues, or the usual ones until one answers. The caller bounds the time."""
     announced = [queue for queue in open_port.queues if _SAFE_PATH.fullmatch(queue)]
     found: list[Evidence] = []
+    spooler: str | None = None
     is_tls = False
     for queue in (announced or list(USUAL_QUEUES))[:QUEUES_MAX]:
         try:
@@ -45,11 +46,14 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
                 reply = await _ask(open_port, queue, is_tls=True)
         except (OSError, HttpError):
             break
+        spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
         if evidence is not None:
             found.append(evidence)
             if not announced:
                 break
+    if spooler and not found:
+        found.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(found)
 
 
@@ -94,6 +98,12 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     async with connect(open_port.address, open_port.port, is_tls=is_tls) as (reader, writer):
         return await exchange(reader, writer, request, BODY_MAX_BYTES)
+
+
+def _spooler(reply: HttpReply) -> str | None:
+    """Return the Server header of CUPS, which has no queue at the usual paths of printers."""
+    server = _clean(reply.header("server"))
+    return server if server and server.startswith("CUPS/") else None
 
 
 def _read_evidence(open_port: OpenPort, reply: HttpReply) -> Evidence | None:

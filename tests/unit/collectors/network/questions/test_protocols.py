@@ -24,7 +24,8 @@ from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName, OpenPort
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
-from collectors.network.questions.web import ask_web, parse_title
+from collectors.network.questions.page_title import parse_title
+from collectors.network.questions.web import ask_web
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
