@@ -6,7 +6,8 @@ Every string in a row is plain text: bounded names, reasons in full.
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.host_kind import HostKind, kind_of
+from agent.presentation.host_evidence import HostKind
+from agent.presentation.host_kind import kind_of
 from agent.presentation.humanize import milliseconds_in_words
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (

@@ -10,6 +10,7 @@ from collectors.network.fair_share import in_turns
 from collectors.network.mdns.description import (
     PRINT_SERVICES,
     friendly_name,
+    is_apple,
     is_technical,
     role_of,
     shown_model,
@@ -219,7 +220,9 @@ def _model(
     model = next(filter(None, map(shown_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))
     role = "screen" if "screen" in roles else next(iter(roles), None)
-    return f"{model} ({role})" if model and role else model or role
+    if model is None or role is None or is_apple(model):
+        return model or role
+    return f"{model} ({role})"
 
 
 _NAMED_BY_PEOPLE = frozenset(

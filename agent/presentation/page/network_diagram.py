@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.presentation.host_kind import HOST_KINDS, KIND_IN_WORDS, HostKind
+from agent.presentation.host_evidence import HOST_KINDS, KIND_IN_WORDS, HostKind
 from agent.presentation.network_rows import HostRow, PrinterRow, host_rows, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap

@@ -115,7 +115,10 @@ _DRIVER = re.compile(
 )
 _MAC_BEFORE = re.compile(r"[0-9a-f]{12}@(?=.)", re.IGNORECASE)
 _MAC_AFTER = re.compile(r" \[[0-9a-f:]{17}\]$", re.IGNORECASE)
-_TECHNICAL = re.compile(r"[0-9a-f]{12}|[0-9a-f]{8}-[0-9a-f]{4}|RINCON_|^amzn\.", re.IGNORECASE)
+_APPLE = re.compile(r"[A-Za-z]+\d+,\d+")
+_TECHNICAL = re.compile(
+    r"[0-9a-f]{12}|([0-9a-f]{2}:){5}|[0-9a-f]{8}-[0-9a-f]{4}|RINCON_|^amzn\.", re.IGNORECASE
+)
 
 
 def txt_model(service: MdnsService) -> str | None:
@@ -148,6 +151,12 @@ def is_technical(name: str) -> bool:
     return bool(_TECHNICAL.search(name))
 
 
+def is_apple(model: str) -> bool:
+    """Tell whether a model is an identifier of Apple's, ``iMac21,1``, which says enough: a computer
+    that can play what a telephone sends it is no screen."""
+    return bool(_APPLE.fullmatch(model))
+
+
 def role_of(service: MdnsService) -> str | None:
     """Return what the device is by its own word, one of ``ROLES``; None where it does not say."""
     txt = dict(service.txt)
@@ -169,8 +178,8 @@ def role_of(service: MdnsService) -> str | None:
 
 def _with_maker(txt: Mapping[str, str], model: str) -> str:
     maker = next((txt[key] for key in ("vendor", "manufacturer") if txt.get(key)), "")
-    if not model or not maker or model.lower().startswith(maker.lower()) or "," in model:
-        return model  # "MacBookPro18,3" says enough
+    if not model or not maker or model.lower().startswith(maker.lower()) or is_apple(model):
+        return model
     return f"{maker} {model}"
 
 

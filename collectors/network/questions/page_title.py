@@ -43,10 +43,11 @@ _TELLS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 _DEVICE = re.compile(
-    r"cam(era)?\b|ipcam|dvr|nvr|hikvision|print|cups|km-mfp|canon|epson|lexmark|xerox|"
-    r"ricoh|debut/|axis|mikrotik|routeros|cisco|fritz!|netgear|zyxel|draytek|asuswrt|tomato|tl-\w|"
-    r"tp-link|telephone|yealink|polycom|sonos|roku|tasmota|shelly|wled|synology|qnap|"
-    r"integrated lights-out|ilo-server|idrac",
+    r"cam(era)?\b|ipcam|dvr|nvr|hikvision|video web|cross web|print|cups|km-mfp|canon|epson|"
+    r"lexmark|xerox|ricoh|debut/|hp-chai|axis|mikrotik|routeros|cisco|fritz!|netgear|zyxel|draytek|"
+    r"asuswrt|tomato|openwrt|huawei|sonicwall|\b(tl|td|dir|dsl|wnr)-?\w*\d|tp-link|router|telephone|"
+    r"yealink|polycom|grandstream|sonos|roku|tasmota|shelly|wled|synology|qnap|lights-out|"
+    r"ilo-server|idrac",
     re.IGNORECASE,
 )
 

@@ -1,6 +1,7 @@
 import pytest
 
-from agent.presentation.host_kind import HostKind, kind_of
+from agent.presentation.host_evidence import HostKind
+from agent.presentation.host_kind import kind_of
 from tests.fixtures.payloads import host
 
 
