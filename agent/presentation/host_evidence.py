@@ -96,8 +96,8 @@ PAGES: Final[Patterns] = (
         "server",
         _any(
             r"lights[-~]out \bilo\b idrac \birmc integrated~management~controller \bcups\b"
-            r" synology(/|~(nas|dsm)) diskstation readynas qnap (free|true)nas openmediavault proxmox"
-            r" esxi home~assistant unifi~(nvr|video) onboard~administrator management~homepage"
+            r" synology(/|~(nas|dsm)) diskstation readynas qnap (free|true)nas openmediavault"
+            r" proxmox esxi home~assistant unifi~(nvr|video) onboard~administrator"
         ),
     ),
     (
@@ -137,9 +137,9 @@ PAGES: Final[Patterns] = (
             r"router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikrotik \bunifi\b"
             r" ubiquiti edge(os|switch) air(os|max|cube)\b amplifi google~wifi netgear \borbi\b"
             r" tp-link linksys wrt\d+\w* speedtouch thomson zyxel draytek pfsense opnsense"
-            r" sonicwall fortigate procurve \baruba\b \bcisco modem freshtomato tomatousb ruckus asuswrt"
-            r" \bdd-wrt aerohive huawei echolife smartax \bzx(hn|v10) \b(dir|dsl|td|tl)-\w*\d"
-            r" \busg\d \bwnr\d range~extender powerline"
+            r" sonicwall fortigate procurve \baruba\b \bcisco modem freshtomato tomatousb ruckus"
+            r" asuswrt \bdd-wrt aerohive huawei echolife smartax \bzx(hn|v10)"
+            r" \b(dir|dsl|td|tl)-\w*\d \busg\d \bwnr\d range~extender powerline"
         ),
     ),
 )

@@ -24,7 +24,7 @@ from agent.presentation.host_evidence import (
 )
 from agent.wire.payloads.network import Endpoint, MapHost
 
-_SHARED_QUEUE: Final = "shared queue"
+SHARED_QUEUE: Final = "shared queue"
 _ROLE: Final = re.compile(r"(?:^|\()([a-z ]+)\)?$")
 
 
@@ -39,7 +39,7 @@ def kind_of(
     if is_gateway or "gateway" in host.sources:
         return "router"
     printing = [e for e in own if e.matched_printer_ids] or [e for e in own if _is_print(host, e)]
-    if printing and all(_role(endpoint) == _SHARED_QUEUE for endpoint in printing):
+    if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
         return "server"
     if is_matched:
         return "printer"
@@ -58,7 +58,7 @@ def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
     types = _types(host)
     if types & PRINT_TYPES:
         return "printer"
-    models = [e.model for e in endpoints if e.model and _role(e) != _SHARED_QUEUE]
+    models = [e.model for e in endpoints if e.model and _role(e) != SHARED_QUEUE]
     roles = {ROLES.get(_role(endpoint)) for endpoint in endpoints}
     return (
         _by_pattern(MODELS, models)

@@ -23,7 +23,7 @@ _TEXT_WIDTH: Final = BOX_WIDTH - 3
 _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
-_NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
+NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "printer",
     "machine",
     "router",
@@ -92,7 +92,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=lambda row: (not row.printers, _NEAREST_FIRST.index(row.kind)))
+    ordered = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
     dots = ordered[labelled : labelled + DOTS_MAX]
     layout = lay_out(labelled, len(dots))

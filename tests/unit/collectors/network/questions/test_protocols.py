@@ -175,6 +175,15 @@ async def test_a_printer_that_wants_tls_is_asked_so():
     assert asked[1].startswith(b"\x16\x03")  # a TLS handshake
 
 
+async def test_cups_without_a_printer_at_the_usual_paths_is_told():
+    not_found = message(b"\x01", status=0x0406)
+    async with device(http(not_found, headers="Server: CUPS/2.4 IPP/2.1\r\n")) as (port, _):
+        (found,) = await told(ask_ipp(port))
+    assert found == Evidence(port.address, port.port, server="CUPS/2.4 IPP/2.1")
+    async with device(http(not_found, headers="Server: Other/1\r\n")) as (port, _):
+        assert await told(ask_ipp(port)) == ()
+
+
 async def test_a_closed_port_tells_nothing():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
