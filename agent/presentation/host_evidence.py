@@ -58,29 +58,28 @@ ROLES: Final[Mapping[str, HostKind]] = {
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 
-TYPES: Final[tuple[tuple[HostKind, frozenset[str]], ...]] = tuple(
-    (kind, frozenset(types.split()))
-    for kind, types in (
-        ("printer", "_ipp _ipps _printer _pdl-datastream _privet _scanner _uscan _uscans"),
-        ("camera", "_axis-video _psia _cgi-camera"),
-        ("screen", "_androidtvremote _androidtvremote2 _viziocast _mediaremotetv _amzn-wplay"),
-        ("screen", "_roku-rcp _samsungmsf _appletv-v2 _xbmc-jsonrpc"),
-        ("phone", "_apple-mobdev2 _remotepairing _androidwear _rdlink"),
-        ("server", "_readynas _qdiscover _home-assistant _plexmediasvr"),
-        ("speaker", "_sonos _spotify-connect _soundtouch _heos-audio _musc _linkplay _volumio"),
-        ("speaker", "_beoremote _bangolufsen _slimdevices"),
-        ("lighting", "_hue _elg _nanoleafapi _wled _lifx _lutron"),
-        ("screen", "_googlecast _spotify"),
-        ("server", "_smb _workstation _afpovertcp _nfs _adisk _rfb"),
-        ("home", "_shelly _esphomelib _hwenergy _ewelink _miio _dkapi"),
-        ("screen", "_airplay"),
-        ("server", "_ssh _sftp-ssh"),
-        ("home", "_hap _matter _bond _tuya"),
-        ("camera", "_rtsp"),
-        ("speaker", "_raop"),
-    )
+_TYPES: Final[tuple[tuple[HostKind, str], ...]] = (
+    ("printer", "_ipp _ipps _printer _pdl-datastream _privet _scanner _uscan _uscans"),
+    ("camera", "_axis-video _psia _cgi-camera"),
+    ("screen", "_androidtvremote _androidtvremote2 _viziocast _mediaremotetv _amzn-wplay"),
+    ("screen", "_roku-rcp _samsungmsf _appletv-v2 _xbmc-jsonrpc"),
+    ("phone", "_apple-mobdev2 _remotepairing _androidwear _rdlink"),
+    ("server", "_readynas _qdiscover _home-assistant _plexmediasvr"),
+    ("speaker", "_sonos _spotify-connect _soundtouch _heos-audio _musc _linkplay _volumio"),
+    ("speaker", "_beoremote _bangolufsen _slimdevices"),
+    ("lighting", "_hue _elg _nanoleafapi _wled _lifx _lutron"),
+    ("screen", "_googlecast _spotify"),
+    ("server", "_smb _workstation _afpovertcp _nfs _adisk _rfb"),
+    ("home", "_shelly _esphomelib _hwenergy _ewelink _miio _dkapi"),
+    ("screen", "_airplay"),
+    ("server", "_ssh _sftp-ssh"),
+    ("home", "_hap _matter _bond _tuya"),
+    ("camera", "_rtsp"),
+    ("speaker", "_raop"),
 )
 """DNS-SD types; those that many sorts of devices announce come last."""
+
+TYPES: Final = tuple((kind, frozenset(types.split())) for kind, types in _TYPES)
 
 MODELS: Final[Patterns] = (
     ("phone", _any(r"\bi(phone|pad|pod)\d SM-[A-Z]\d pixel(~\d|$)")),
