@@ -82,13 +82,21 @@ _TYPES: Final[tuple[tuple[HostKind, str], ...]] = (
 TYPES: Final = tuple((kind, frozenset(types.split())) for kind, types in _TYPES)
 
 MODELS: Final[Patterns] = (
+    ("screen", _any(r"^(J33I?|J42d|J105a|J305|K66)AP$")),
+    ("server", _any(r"^J45[67]AP$")),
+    ("speaker", _any(r"^B\d+a?AP$")),
+    ("phone", _any(r"^[DJMNP]\d+\w*AP$")),
     ("phone", _any(r"\bi(phone|pad|pod)\d SM-[A-Z]\d pixel(~\d|$)")),
     ("network", _any(r"airport timecapsule fritz! airos unifi~(ap|switch)")),
     ("screen", _any(r"appletv apple~tv chromecast \broku bravia shield \bAFT\w \bkodi \btv\b")),
     ("speaker", _any(r"audioaccessory homepod google~home nest~(audio|mini) \bsonos")),
-    ("server", _any(r"\b(i?mac|macbook|virtualmac|powermac)(pro|mini|air)?\d+,")),
+    (
+        "server",
+        _any(r"^(i?mac|macbook|virtualmac|powermac|powerbook|xserve|rackmac)(pro|mini|air)?(\d|$)"),
+    ),
     ("server", _any(r"synology readynas qnap truenas")),
 )
+"""Models, first Apple's boards, which telephones and tablets announce as theirs."""
 
 PAGES: Final[Patterns] = (
     (
