@@ -124,10 +124,9 @@ _TECHNICAL = re.compile(
 def txt_model(service: MdnsService) -> str | None:
     """Return the model a TXT record names, None without one."""
     txt = dict(service.txt)
-    maker, model = txt.get("usb_mfg", ""), txt.get("usb_mdl", "")
     candidates = (
         txt.get("ty", ""),
-        f"{maker} {model}".strip() if model else "",
+        _with_maker(txt, txt.get("usb_mdl", "")),
         txt.get("product", "").strip("()"),
         *(_with_maker(txt, txt.get(key, "")) for key in _MODEL_KEYS.get(service.type, ())),
     )
@@ -177,7 +176,7 @@ def role_of(service: MdnsService) -> str | None:
 
 
 def _with_maker(txt: Mapping[str, str], model: str) -> str:
-    maker = next((txt[key] for key in ("vendor", "manufacturer") if txt.get(key)), "")
+    maker = next((txt[key] for key in ("usb_mfg", "vendor", "manufacturer") if txt.get(key)), "")
     if not model or not maker or model.lower().startswith(maker.lower()) or is_apple(model):
         return model
     return f"{maker} {model}"

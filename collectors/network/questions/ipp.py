@@ -75,7 +75,7 @@ def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
         uuid=normal_uuid(printer.text("printer-uuid")),
         make_model=_clean(printer.text("printer-make-and-model")) or _model(device_id),
         serial=next((device_id[key] for key in _SERIAL_KEYS if device_id.get(key)), None),
-        name=next((name for key in names if (name := _clean(printer.text(key)))), None),
+        name=next((name for key in names if _is_name(name := _clean(printer.text(key)))), None),
         state=printer.printer_state,
         state_reasons=tuple(r for r in reasons if r and r != "none")[:REASONS_MAX],
     )
@@ -118,7 +118,14 @@ def _read_evidence(open_port: OpenPort, reply: HttpReply) -> Evidence | None:
 def _model(device_id: dict[str, str]) -> str | None:
     maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
     model = device_id.get("MDL") or device_id.get("MODEL") or ""
-    return f"{maker} {model}".strip() or None
+    return (
+        model if model.lower().startswith(maker.lower()) else f"{maker} {model}"
+    ).strip() or None
+
+
+def _is_name(text: str | None) -> bool:
+    """Many printers are called after the path of their queue."""
+    return bool(text) and text not in USUAL_QUEUES
 
 
 def _clean(text: str | None) -> str | None:
