@@ -154,6 +154,35 @@ def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
     assert found is None or found.address == "10.0.0.9"
 
 
+def test_names_with_a_language_and_none_of_a_collections_members():
+    members = (
+        item(0x34, "media-col-default", b""),
+        item(0x4A, "", b"printer-info"),
+        item(0x41, "", b"A member"),
+        item(0x37, "", b""),
+    )
+    said = (
+        item(0x36, "printer-name", b"\x00\x02de\x00\x06K\xc3\xbcche"),
+        item(0x35, "printer-make-and-model", b"\x00\x02de\x00\x06HL-L23"),
+    )
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *said))
+    assert found == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
+
+
+def test_a_printer_called_after_its_path_has_no_name():
+    said = (item(0x42, "printer-name", b"ipp/print"),)
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *said))
+    assert found == Evidence("10.0.0.9", 631)
+
+
+def test_the_maker_is_told_once():
+    for device_id in (b"MFG:Lexmark;MDL:Lexmark CS310;", b"MANUFACTURER:Lexmark;MODEL:CS310;"):
+        found = parse_attributes(
+            "10.0.0.9", 631, message(b"\x04", item(0x41, "printer-device-id", device_id))
+        )
+        assert found == Evidence("10.0.0.9", 631, make_model="Lexmark CS310")
+
+
 async def test_reads_title_and_server_of_a_page():
     page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
     reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
