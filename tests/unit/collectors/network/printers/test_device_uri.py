@@ -59,7 +59,13 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
         ("usb:/dev/usb/lp0", DeviceUri("usb", "usb", path="/dev/usb/lp0")),
         (
             "ippusb://Brother%20HL._ipp._tcp.local/?uuid=x",
-            DeviceUri("ippusb", "usb", model="Brother HL._ipp._tcp.local"),
+            DeviceUri(
+                "ippusb",
+                "usb",
+                dns_sd_name="Brother HL",
+                dns_sd_type="_ipp._tcp",
+                model="Brother HL",
+            ),
         ),
         (
             "ipp://localhost:60000/ipp/print",
