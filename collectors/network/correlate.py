@@ -190,7 +190,7 @@ class _Join:
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
         queues = (*map(_announced_state, services), *map(_answered_state, answers))
         states = [each for each in queues if each.state is not None or each.state_reasons]
-        if len(uuids) > 1:
+        if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port
         return PortObservation(
             address=address,

@@ -266,14 +266,12 @@ class _Matcher:
         place = join_host_port(*key) if key else device.address
         now = f"moved to {place} (same {by})"
         there = self._what_is_at(old, device)
+        marked, state = _marked(printer, device, key), printer_state(printer, seen, device)
         if out := self._out_of_reach(key[0] if key else device.address):
-            reason = f"{now}, {out}; {there}"
-        else:
-            reason = (
-                f"{now}; {there}: set the printer up with the new address, or give it a fixed one"
-            )
-        said = sentence(reason, printer_state(printer, seen, device))
-        return Verdict("unreachable", said, key, _marked(printer, device, key), device)
+            said = sentence(f"{now}, {out}; {there}", state)
+            return Verdict("unreachable", said, None, marked, device)
+        reason = f"{now}; {there}: set the printer up with the new address, or give it a fixed one"
+        return Verdict("unreachable", sentence(reason, state), key, marked, device)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
@@ -341,9 +339,12 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
 
 
 def _address_left(printer: KnownPrinter, device: Device) -> str | None:
-    """Return the address a printer is set up with and has left; None if it has not."""
-    is_still_there = not printer.addresses or set(printer.addresses) & set(device.addresses)
-    return None if is_still_there else printer.addresses[0]
+    """Return the address a printer is set up with and has left; None if it has not.
+
+    A link-local IPv6 address stays with its device, whether or not anybody was seen there.
+    """
+    left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
+    return left[0] if left and not set(left) & set(device.addresses) else None
 
 
 def _own_address(printer: KnownPrinter, device: Device) -> str:

@@ -161,10 +161,12 @@ def _own_state(
     printer: KnownPrinter, seen: PortObservation | None, device: Device
 ) -> QueueState | PortObservation | None:
     """Return the state of the queue that is printed to, else that of the only printer there."""
-    asked = reversed(seen.queue_states if seen is not None else ())
-    own = next((each for each in asked if printer.queue and each.queue == printer.queue), None)
+    told = tuple(reversed(seen.queue_states if seen is not None else ()))
+    of_queue = (each for each in told if printer.queue and each.queue == printer.queue)
+    of_uuid = (each for each in told if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
-    return own or next((port for port in ports if _speaks_for(port, printer)), None)
+    of_port = (port for port in ports if _speaks_for(port, printer))
+    return next((each for found in (of_queue, of_uuid, of_port) for each in found), None)
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:

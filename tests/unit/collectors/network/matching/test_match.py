@@ -338,8 +338,12 @@ def test_the_state_of_another_printer_on_the_same_port_is_not_told():
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    told = judged(replace(QUEUE, uuid=UUID), observed)
+    told = judged(replace(QUEUE, uuid=OTHER_UUID), observed)
     assert "paper" not in (told.reason or "")
+    told = judged(QUEUE, observed)
+    assert "paper" not in (told.reason or "")
+    told = judged(replace(QUEUE, uuid=UUID), observed)
+    assert "out of paper" in (told.reason or "")
 
 
 def test_endpoints_know_their_printers():
