@@ -142,13 +142,14 @@ def has_model(device: Device, model: str | None) -> bool:
     return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
+_IN_UUID = "in a UUID: "
 _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 def _device_macs(device: Device) -> Iterator[str]:
     yield from device.mac_addresses
     for each in device.observations:
-        yield from (mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
+        yield from (_IN_UUID + mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
@@ -157,14 +158,12 @@ def _device_macs(device: Device) -> Iterator[str]:
 
 
 def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
-    candidates = (
-        printer.mac_address,
-        mac_in_uuid(printer.uuid),
-        mac_in_hostname(printer.host),
-        mac_tail_in_hostname(printer.host),
-        mac_in_address(printer.host),
-    )
-    yield from (each for each in candidates if each)
+    sure = (printer.mac_address, mac_in_hostname(printer.host), mac_in_address(printer.host))
+    for mac in filter(None, sure):
+        yield from (mac, _IN_UUID + mac)
+    # The ends of two UUIDs may be alike by chance, or by a firmware: compared with MACs alone.
+    unsure = (mac_in_uuid(printer.uuid), mac_tail_in_hostname(printer.host))
+    yield from filter(None, unsure)
 
 
 def instance_names(device: Device) -> Iterator[str]:

@@ -102,7 +102,7 @@ class _Matcher:
 
     def judge(self, printer: KnownPrinter, at: _Sighting | None) -> Verdict:
         if printer.backend is not None:
-            reason = f"CUPS prints to it by its backend {printer.backend}, which nothing here reads"
+            reason = f"not followed: CUPS prints to it by the backend {printer.backend}"
             return Verdict("unknown", sentence(reason, spooler_state(printer)), is_ambiguous=True)
         if printer.transport != "network":
             return judge_local(printer)

@@ -85,8 +85,9 @@ def difference(
     printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
 ) -> str | None:
     """Say by what a device shows that it may be another than the printer it was taken for; None
-    where it shows nothing of the kind. ``by`` is what it was taken for the printer by."""
-    if by in ("UUID", "MAC"):
+    where it shows nothing of the kind. ``by`` is what it was taken for the printer by: a MAC is no
+    other device's, but makers do give one UUID to all devices of a firmware."""
+    if by == "MAC":
         return None
     printing = [each for each in device.observations if each.port in PRINT_PORTS]
     told = [seen] if seen is not None and seen.uuids else printing

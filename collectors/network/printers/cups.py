@@ -16,6 +16,7 @@ from collectors.shared.text import clean_text
 
 QUEUES_MAX = 512
 STEP = "printers: CUPS"
+_BACKEND_MAX = 64
 _CLASS = 0x0001  # printer-type bit CUPS_PRINTER_CLASS
 _ATTRIBUTES = (
     "printer-name",
@@ -72,7 +73,7 @@ def queue_printer(name: str, info: str, uri: str, make_model: str | None) -> Kno
         serial=real_serial(device.serial),
         dns_sd_name=device.dns_sd_name,
         make_model=device.model or clean_text(make_model or "") or None,
-        backend=(device.scheme or "no") if device.kind == "unknown" else None,
+        backend=_backend(device, uri) if device.kind == "unknown" else None,
     )
 
 
@@ -91,6 +92,11 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
         stopped=group.printer_state == "stopped",
         state_reasons=tuple(r for r in reasons if r and r not in _NOT_A_FAULT),
     )
+
+
+def _backend(device: DeviceUri, uri: str) -> str:
+    """Return the program that CUPS starts: the scheme of the URI, whatever follows it."""
+    return device.scheme or clean_text(uri.partition(":")[0], _BACKEND_MAX) or "without a name"
 
 
 def _address(device: DeviceUri) -> str | None:
