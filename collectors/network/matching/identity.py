@@ -26,10 +26,10 @@ def normal_uuid(text: str | None) -> str | None:
 
 def real_serial(text: str | None) -> str | None:
     """Return a serial number; None for what firmware gives that was never given one
-    (``00000000``, ``0.00``, ``123456789``, ``XXXXXX``)."""
+    (``00000000``, ``000001``, ``0.00``, ``123456789``, ``XXXXXX``)."""
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
     is_counted = len(plain) > 1 and (plain in _COUNTED_UP or plain in _COUNTED_UP[1:] + "0")
-    if len({*plain}) < 2 or is_counted or plain in _PLACEHOLDERS:
+    if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
         return None
     return (text or "").strip()
 

@@ -148,13 +148,13 @@ def _usb(parts: SplitResult, scheme: str) -> DeviceUri:
 def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
     """``hp:/net/Model?ip=A``, ``?hostname=H``, ``?zc=NAME`` or ``hp:/usb/Model?serial=X``.
 
-    What follows ``zc=`` is looked up by HPLIP as a host name of mDNS.
+    What follows ``zc=`` is looked up by HPLIP as a host name of mDNS; it may be made of the
+    DNS-SD name.
     """
     bus, _, model = unquote(parts.path).strip("/").partition("/")
     zeroconf = _query(parts, "zc")
-    if zeroconf and "." not in zeroconf:
-        zeroconf = f"{zeroconf}.local"
-    host = _query(parts, "ip") or _query(parts, "hostname") or zeroconf
+    name = f"{zeroconf}.local" if zeroconf and "." not in zeroconf else zeroconf
+    host = _query(parts, "ip") or _query(parts, "hostname") or name
     kind: Kind = "usb" if bus == "usb" else "network" if bus == "net" else "unknown"
     is_network = kind == "network"
     return DeviceUri(
@@ -163,6 +163,7 @@ def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
         host=host if is_network else None,
         port=9100 if is_network else None,
         serial=_query(parts, "serial"),
+        dns_sd_name=zeroconf if is_network else None,
         model=_clean(model.replace("_", " ")),
     )
 

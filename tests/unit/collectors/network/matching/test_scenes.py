@@ -102,7 +102,7 @@ def test_the_serial_number_of_the_device_id_counts():
     assert told.reason == ("Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121")
 
 
-@pytest.mark.parametrize("serial", ["00000000", "0.00", "123456789", "XXXXXX", "None"])
+@pytest.mark.parametrize("serial", ["00000000", "000001", "0.00", "123456789", "XXXXXX"])
 def test_a_placeholder_is_no_serial_number(serial: str):
     uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
@@ -300,6 +300,7 @@ def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
     [
         ("hp:/net/HP_LaserJet_400?zc=HP7FE558", "00:1b:a9:7f:e5:58", "", "X"),
         ("hp:/net/HP_LaserJet_400?zc=kitchen", MAC, "Kitchen.local", "X"),
+        ("hp:/net/HP_OJ_9010?zc=HP_OJ_9010_series_5D3821", MAC, "", "HP OJ 9010 series [5D3821]"),
         ("socket://hp7fe558.lan", "00:1b:a9:7f:e5:58", "", "X"),
         ("lpd://BRN_020554/BINARY_P1", "00:80:77:02:05:54", "", "X"),
         ("implicitclass://Receipt%40till1/", MAC, "", "Receipt @ till1"),
