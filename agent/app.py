@@ -29,7 +29,6 @@ from agent.adapters.storage.status_file import (
     ProblemStatus,
     StatusFile,
 )
-from agent.config.capabilities import capabilities_of
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import Loaded
 from agent.config.model import Config, LocalConfig
@@ -48,10 +47,12 @@ from agent.tasks.receive import Receiver
 from agent.tasks.schedule import Scheduler
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.tasks.session.enrollment import Enrollment, Place
+from agent.tasks.session.device_session import DeviceSession
+from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.status import StatusWriter
 from agent.tasks.submit import Submitter
 from agent.tasks.timekeeper import Timekeeper
+from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import encode
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""So long after a report memory is given back."""
+"""So long after a start or a report memory is given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class App:
         self._config = loaded.config
         self._runtime = runtime
         self.phase: Phase = "starting"
+        self.activity = IDLE
         self._collection_built: Collection | None = None
         self._settling: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
@@ -102,7 +104,7 @@ class App:
         )
         self.health = HealthBoard(runtime.clock, self.status.changed)
         self._open_state()
-        self._meet_the_service()
+        self._make_session()
         self._make_request_loops()
         self._make_timers()
 
@@ -138,89 +140,65 @@ class App:
         where = self._runtime.state.quarantine_path
         self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
 
-    def _meet_the_service(self) -> None:
+    def _make_session(self) -> None:
         """Build what talks to the service as this device."""
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_place(service.api_key_file, self._loaded.path)
         self.client = ServiceClient(service, api_key, runtime.clock)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
-        self.enrollment = Enrollment(
-            place=Place(
-                service.location_id, capabilities_of(self._config), self._config.enrollment
-            ),
-            identity=self._identity,
-            client=self.client,
-            breaker=self._breaker,
-            binding_state=self.binding_state,
-            health=self.health,
-            clock=runtime.clock,
-            rng=runtime.rng,
-            foreground=runtime.foreground,
-        )
-        self._heartbeat = Heartbeat(
+        self._session = DeviceSession(
             self.client,
             self._breaker,
             self.binding_state,
-            self.enrollment,
-            self.health,
+            runtime.clock,
             foreground=runtime.foreground,
         )
+        self._enrollment = Enrollment(
+            self._session,
+            self.binding_state,
+            config=self._config,
+            identity=self._identity,
+            health=self.health,
+            clock=runtime.clock,
+            rng=runtime.rng,
+        )
+        self._heartbeat = Heartbeat(self._session, self.health)
 
     def _make_request_loops(self) -> None:
         """Build what a request passes: receive, acknowledge, execute, submit."""
-        runtime, commands = self._runtime, self._config.commands
+        runtime, limits = self._runtime, self._config.limits
+        work = Wakeup(runtime.clock)
         self._acknowledger = Acknowledger(
-            client=self.client,
-            breaker=self._breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
-            journal=self._journal,
-            clock=runtime.clock,
-            wake_executor=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
+            self._session, self._journal, runtime.clock, wake_executor=work.set
         )
-        self._submitter = Submitter(
-            limits=self._config.limits,
-            client=self.client,
-            breaker=self._breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
+        self._receiver = Receiver(
+            self._config.commands,
+            self._session,
             acknowledger=self._acknowledger,
             journal=self._journal,
-            outbox=self._outbox,
+            health=self.health,
+            clock=runtime.clock,
+            rng=runtime.rng,
+        )
+        self._submitter = Submitter(
+            limits=limits,
+            session=self._session,
             ledger=self._ledger,
             state=runtime.state,
             health=self.health,
             clock=runtime.clock,
             rng=runtime.rng,
-            on_room=lambda: self._executor.wake(),  # noqa: PLW0108 - it is built below
+            on_room=work.set,
         )
-        limits = self._config.limits
         self._executor = Executor(
             collection=self._collection,
-            min_interval_s=limits.min_collection_interval_seconds,
-            acknowledger=self._acknowledger,
-            binding_state=self.binding_state,
-            journal=self._journal,
+            limits=limits,
+            session=self._session,
             ledger=self._ledger,
+            work=work,
             clock=runtime.clock,
-            skew=lambda: self.client.skew,
-            has_room=lambda size: self._outbox.has_room(size, limits.outbox_max_bytes),
             wake_submitter=self._submitter.wake,
-            on_activity=self._activity_changed,
-        )
-        self._receiver = Receiver(
-            delivery=commands.delivery,
-            poll_interval_s=commands.poll_interval_seconds,
-            client=self.client,
-            breaker=self._breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
-            journal=self._journal,
-            health=self.health,
-            clock=runtime.clock,
-            rng=runtime.rng,
-            wake=self._acknowledger.wake,
-            tell_again=self._acknowledger.tell_again,
+            on_activity=self._note_activity,
         )
 
     def _make_timers(self) -> None:
@@ -239,7 +217,7 @@ class App:
             "status": self.status.run,
             "time": self._timekeeper.run,
             "enroll": self._enroll,
-            "heartbeat": self._first_heartbeat,
+            "heartbeat": self._beat_when_bound,
             "receive": self._receiver.run,
             "acknowledge": self._acknowledger.run,
             "execute": self._executor.run,
@@ -266,26 +244,26 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Make the first contact, not in step with a street that booted together, and stay."""
+        """Make the first contact, not at once with all that a power cut started; go on for ever."""
         clock = self._runtime.clock
         # The monotonic clock counts from the boot on every system this runs on.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
         if delay_s:
             await clock.sleep(delay_s)
-        await self.enrollment.run()
+        await self._enrollment.run()
 
-    async def _first_heartbeat(self) -> None:
-        """Beat as soon as there is a binding, and after each new one; the scheduler goes on."""
+    async def _beat_when_bound(self) -> None:
+        """Have the scheduler beat as soon as there is a binding, and after each new one."""
         while True:
-            await self.binding_state.wait_to_work()
-            await self._beat()
-            memory.settle()
-            await self.binding_state.wait_for_loss()
+            await self._session.wait_until_bound()
+            self._scheduler.beat_now()
+            self._settle_soon()
+            await self._session.wait_for_loss()
 
     def _time_jumped(self, jump: TimeJump) -> None:
         """Trust no timer and no connection from before."""
         self._scheduler.plan_anew()
-        self._breaker.look_again()
+        self._breaker.retry_now()
         self._receiver.reconnect()
         self._outbox.keep_young(timedelta(seconds=max(0.0, jump.stepped_s)))
 
@@ -293,12 +271,16 @@ class App:
         await self._heartbeat.beat()
         self.status.changed()
 
-    def _activity_changed(self) -> None:
+    def _note_activity(self, activity: str) -> None:
+        self.activity = activity
         self.status.changed()
+        self._settle_soon()
+
+    def _settle_soon(self) -> None:
+        """Give memory back while idle; not at once, for the next request may be on its way."""
         if self._settling is not None:
             self._settling.cancel()
-        if self._executor.activity == IDLE:
-            # Not at once: the next request may be on its way, and would wait for it.
+        if self.activity == IDLE:
             loop = asyncio.get_running_loop()
             self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
@@ -313,8 +295,7 @@ class App:
                 binding_state=self.binding_state,
                 health=self.health,
                 clock=self._runtime.clock,
-                capabilities=capabilities_of(self._config),
-                on_activity=lambda activity: self._executor.now_doing(activity),  # noqa: PLW0108
+                on_activity=self._note_activity,
                 agent_facts=self._agent_facts,
                 collector_command=self._runtime.collector_command,
             )
@@ -354,7 +335,7 @@ class App:
             last_heartbeat_at=_text(self._heartbeat.last_at),
             last_contact_at=_text(self.client.last_contact_at),
             delivery=self._receiver.now_by,
-            activity=self._executor.activity,
+            activity=self.activity,
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,
             outbox_oldest_at=_text(depth.oldest_at),
@@ -366,7 +347,7 @@ class App:
                 "requests_expired": self._receiver.expired
                 + self._acknowledger.expired
                 + self._executor.expired,
-                "current_of_others": self.enrollment.current_of_others,
+                "current_of_others": self._enrollment.current_of_others,
                 DROPPED_COUNTER: 0,
                 **self._database.counters(),
             },

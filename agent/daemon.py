@@ -249,7 +249,7 @@ async def _tell_the_watchdog(notifier: Notifier) -> None:
         return
     while True:
         notifier.alive()
-        await asyncio.sleep(notifier.watchdog_s / 3)
+        await asyncio.sleep(notifier.watchdog_s / 2)  # sd_watchdog_enabled(3)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ AgentError                  shown to people as one or two plain lines
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the child broke; what it told until then still counts
 └── ServiceError            the service did not do what was asked
-    ├── Unavailable         no usable answer: try again, later and later
+    ├── ServiceUnavailable  no usable answer: try again, later and later
     │   └── Throttled       the service named the wait
     ├── CredentialRefused   401: read the key again, try slowly, keep the identity
     ├── Refused             403, 404, 409, 410: an answer about this thing, ask `current`
@@ -81,7 +81,7 @@ class ServiceError(AgentError):
     """Base of everything a call to the service can end in."""
 
 
-class Unavailable(ServiceError):
+class ServiceUnavailable(ServiceError):
     """The service gave no usable answer; ``cause`` says which kind of trouble it looks like."""
 
     def __init__(self, cause: UnavailableCause, detail: str) -> None:
@@ -89,7 +89,7 @@ class Unavailable(ServiceError):
         self.cause = cause
 
 
-class Throttled(Unavailable):
+class Throttled(ServiceUnavailable):
     """429 or 503; ``retry_after_s`` is the service's own wish, where it gave one."""
 
     def __init__(self, detail: str, retry_after_s: float | None) -> None:

@@ -7,6 +7,7 @@ from agent import __version__
 from agent.adapters import machine
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess, default_command
+from agent.config.capabilities import capabilities_of
 from agent.config.model import LocalConfig
 from agent.rules.reports.agent_facts import AgentFacts
 from agent.rules.reports.context import environment_of
@@ -26,7 +27,6 @@ def build_collection(
     binding_state: BindingState,
     health: HealthBoard,
     clock: Clock,
-    capabilities: tuple[str, ...],
     on_activity: Callable[[str], None],
     agent_facts: Callable[[], AgentFacts],
     collector_command: Callable[[str], Sequence[str]] | None,
@@ -36,7 +36,7 @@ def build_collection(
         config=config,
         binding_state=binding_state,
         clock=clock,
-        environment=environment_here(capabilities),
+        environment=environment_here(capabilities_of(config)),
         agent_fields=lambda: agent_fields(agent_facts()),
     )
     return Collection(

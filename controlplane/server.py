@@ -1,5 +1,6 @@
 """The service as a process: uvicorn around the application, on loopback unless told otherwise."""
 
+import gc
 import logging
 import socket
 import sys
@@ -16,6 +17,9 @@ from controlplane.storage.database import Database
 
 GRACE_S = 5
 BACKLOG = 512
+COLLECT_AFTER = 50_000
+"""Objects made between two looks for garbage. By Python's 700, a large body is looked through
+again and again while it becomes objects, which costs more than to read it."""
 
 
 class Server(uvicorn.Server):
@@ -82,6 +86,7 @@ def serve(database_url: str, listener: socket.socket, settings: Settings, log_le
             timeout_graceful_shutdown=GRACE_S,
             lifespan="on",
         )
+        gc.set_threshold(COLLECT_AFTER)
         Server(config, core, url_of(listener)).run(sockets=[listener])
     finally:
         database.close()

@@ -19,13 +19,13 @@ FLOOR = 0.8
 TESTS = {
     "clock_skew": "test_clock_skew.py",
     "command_frames": "test_command_frames.py",
-    "fit": "test_fit.py",
-    "health": "test_standing_and_health.py",
+    "reports/fit": "reports/test_fit.py",
+    "health": "test_binding_and_health.py",
     "lifecycle": "test_lifecycle.py",
     "replies": "test_replies.py",
     "retry": "test_retry.py",
-    "sealing": "test_sealing.py",
-    "standing": "test_standing_and_health.py",
+    "reports/sealing": "reports/test_sealing.py",
+    "binding": "test_binding_and_health.py",
     "time_jump": "test_time_jump.py",
 }
 """The tests that answer for a module of agent/rules."""

@@ -17,7 +17,7 @@ import httpx2
 from agent import __version__
 from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.model import Service
-from agent.errors import ConfigError, Unavailable, UnavailableCause
+from agent.errors import ConfigError, ServiceUnavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 from agent.wire.addresses import is_loopback_url
 
@@ -104,7 +104,7 @@ def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
 
 
 async def server_sent(response: Response) -> AsyncIterator[Frame]:
-    """Yield the frames of an event stream. Raises Unavailable when it breaks."""
+    """Yield the frames of an event stream. Raises ServiceUnavailable when it breaks."""
     with as_unavailable():
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
             if event.event in IGNORED_EVENTS:
@@ -114,7 +114,7 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
 
 
 async def lines_of(response: Response) -> AsyncIterator[Frame]:
-    """Yield the frames of NDJSON. Raises Unavailable when it breaks."""
+    """Yield the frames of NDJSON. Raises ServiceUnavailable when it breaks."""
     pending = b""
     with as_unavailable():
         async for chunk in response.aiter_raw():
@@ -122,7 +122,7 @@ async def lines_of(response: Response) -> AsyncIterator[Frame]:
             for line in lines:
                 yield parse_frame(line)
             if len(pending) > FRAME_MAX_BYTES:
-                raise Unavailable("bad-reply", "a line of the command stream does not end")
+                raise ServiceUnavailable("bad-reply", "a line of the command stream does not end")
     yield parse_frame(pending)
 
 
@@ -133,7 +133,9 @@ async def body_of(response: Response) -> bytes:
         parts.append(chunk)
         size += len(chunk)
         if size > REPLY_MAX_BYTES:
-            raise Unavailable("bad-reply", f"the answer is larger than {REPLY_MAX_BYTES} bytes")
+            raise ServiceUnavailable(
+                "bad-reply", f"the answer is larger than {REPLY_MAX_BYTES} bytes"
+            )
     return b"".join(parts)
 
 
@@ -143,19 +145,19 @@ def as_unavailable() -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise Unavailable("timeout", "no answer in time") from None
+        raise ServiceUnavailable("timeout", "no answer in time") from None
     except httpx2.TimeoutException as error:
-        raise Unavailable("timeout", f"no answer in time ({type(error).__name__})") from None
+        raise ServiceUnavailable("timeout", f"no answer in time ({type(error).__name__})") from None
     except httpx2.ProxyError as error:
-        raise Unavailable("proxy", f"the proxy refuses: {error}") from None
+        raise ServiceUnavailable("proxy", f"the proxy refuses: {error}") from None
     except httpx2.SSEError as error:
-        raise Unavailable("bad-reply", str(error)) from None
+        raise ServiceUnavailable("bad-reply", str(error)) from None
     except httpx2.ConnectError as error:
-        raise Unavailable(_connect_cause(error), _innermost(error)) from None
+        raise ServiceUnavailable(_connect_cause(error), _innermost(error)) from None
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        raise Unavailable("connection-lost", _innermost(error)) from None
+        raise ServiceUnavailable("connection-lost", _innermost(error)) from None
     except (OSError, UnicodeError, httpx2.InvalidURL) as error:
-        raise Unavailable("connection-lost", f"{type(error).__name__}: {error}") from None
+        raise ServiceUnavailable("connection-lost", f"{type(error).__name__}: {error}") from None
 
 
 def _chain(error: BaseException) -> Iterable[BaseException]:

@@ -27,7 +27,7 @@ from agent.adapters.http_client import (
 from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
-from agent.errors import Unavailable
+from agent.errors import ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import Frame, parse_frame
 from agent.rules.replies import error_of, http_date
@@ -188,12 +188,14 @@ class ServiceClient:
         """Raise the error that the status stands for; note the service's time, if it was it."""
         shown = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-            raise Unavailable("bad-reply", "the answer is compressed, which was not asked for")
+            raise ServiceUnavailable(
+                "bad-reply", "the answer is compressed, which was not asked for"
+            )
         body = b"" if response.is_success else await body_of(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is one of the service's clock, like the one in Date.
         error = error_of(response.status_code, headers, body, shown or self._clock.now())
-        if shown is not None and not isinstance(error, Unavailable):
+        if shown is not None and not isinstance(error, ServiceUnavailable):
             self._service_clock = ServiceClock(shown, self._clock.monotonic())
         if error is not None:
             raise error
@@ -210,4 +212,6 @@ def _read(model: type[Reply], body: bytes) -> Reply:
     try:
         return decode(body, model)
     except ValidationError as error:
-        raise Unavailable("bad-reply", f"{error.where or 'the answer'}: {error.reason}") from None
+        raise ServiceUnavailable(
+            "bad-reply", f"{error.where or 'the answer'}: {error.reason}"
+        ) from None

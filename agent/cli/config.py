@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import getproxies
 
-from agent.adapters.http_client import check_service
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
 from agent.config.missing import no_configuration
-from agent.config.model import Config, LocalConfig, Section
+from agent.config.model import Config, LocalConfig, Section, Service
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import redact, redact_value
 from agent.wire.codec import to_plain
@@ -123,10 +123,18 @@ def _surroundings(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], ob
     """Yield the keys that name something of this machine, and what sees that it is there."""
     service = loaded.config.service
     key = key_place(service.api_key_file, loaded.path)
-    yield "service.proxy", lambda: check_service(service.model_copy(update={"ca_file": ""}))
-    yield "service.ca_file", lambda: check_service(service.model_copy(update={"proxy": ""}))
+    if service.proxy or getproxies():
+        yield "service.proxy", lambda: _check_service(service.model_copy(update={"ca_file": ""}))
+    if service.ca_file:
+        yield "service.ca_file", lambda: _check_service(service.model_copy(update={"proxy": ""}))
     yield "service.api_key_file", lambda: _require_private(key)
     yield "device.state_dir", lambda: _require_directory(loaded.state_dir)
+
+
+def _check_service(service: Service) -> None:
+    from agent.adapters.http_client import check_service  # half of the verb's time
+
+    check_service(service)
 
 
 def _require_private(key: ApiKeySource) -> None:

@@ -17,15 +17,13 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.screen import Screen
-from agent.config.capabilities import capabilities_of
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import load
 from agent.config.model import Config
 from agent.device_setup import device_at_start
 from agent.errors import ServiceError, StateError
 from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import DirectCaller
-from agent.tasks.session.enrollment import Place, explain, sign_up
+from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
 
@@ -94,13 +92,13 @@ async def _bind(
     if record.binding is not None and not record.is_revoked and not force:
         return record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())
-    place = Place(config.service.location_id, capabilities_of(config), config.enrollment)
     key = identity.load_or_create()
     try:
-        bound = await sign_up(place, key, record.legacy_install_id, client, DirectCaller())
+        bound = await sign_up(config, key, record.legacy_install_id, client)
     except ServiceError as error:
         raise ServiceError(f"not enrolled: {explain(error)}") from None
     finally:
         await client.close()
-    BindingState(file, record, base_url=config.service.base_url).adopt(bound, place.location_id)
+    service = config.service
+    BindingState(file, record, base_url=service.base_url).adopt(bound, service.location_id)
     return bound, True

@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> int:
     here = resolve_state(options.config)
     here.require_visible()
     rows = read_history(here.state, limit + 1)
-    if not rows and isinstance(here.doubt, ConfigMissing):
-        raise here.doubt
+    if not rows and isinstance(here.guessed_because, ConfigMissing):
+        raise here.guessed_because
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
     elif rows:

@@ -17,20 +17,20 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 @dataclass(frozen=True, slots=True)
 class StateHere:
-    """``doubt``: why the directory is only the likely one; None where the configuration says it."""
+    """``guessed_because``: why the directory is but the likely one; None if configured."""
 
     state: StateDirectory
-    doubt: ConfigError | None = None
+    guessed_because: ConfigError | None = None
 
     @property
     def is_closed(self) -> bool:
         """Whether this user may not see what the agent does."""
-        return isinstance(self.doubt, ConfigNotVisible) or is_closed(self.state.path)
+        return isinstance(self.guessed_because, ConfigNotVisible) or is_closed(self.state.path)
 
     def require_visible(self) -> None:
         """Raise NotVisible where this user may not see what the agent does."""
-        if isinstance(self.doubt, ConfigNotVisible):
-            raise self.doubt
+        if isinstance(self.guessed_because, ConfigNotVisible):
+            raise self.guessed_because
         require_visible(self.state.path)
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import sys
 
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    gc.enable()  # the package starts without
     foreground = sys.stderr.isatty()
     try:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))

@@ -68,7 +68,7 @@ def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
             "verdict": _VERDICTS[NOT_VISIBLE],
             "running": status.is_running,
             "pid": status.pids[0] if len(status.pids) == 1 else None,
-            "state_dir": None if here.doubt else str(here.state.path),
+            "state_dir": None if here.guessed_because else str(here.state.path),
             "daemon": None,
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -76,7 +76,7 @@ def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
     screen = Screen()
     screen.line(("not visible to you", "warn"))
     screen.fact("agent", in_words(status))
-    screen.fact("state", str(here.doubt or f"{here.state.path} is closed to this user"))
+    screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
     config = [] if options.config is None else ["--config", str(options.config)]
     screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *config]))}")
     return NOT_VISIBLE
@@ -135,12 +135,12 @@ def _what_to_do(here: StateHere, config: Path | None) -> Iterator[str]:
     from agent.doctor.processes import other_agents  # where none runs only
     from agent.doctor.service_unit import read_unit
 
-    if here.doubt is not None and (others := other_agents(None)):
+    if here.guessed_because is not None and (others := other_agents(None)):
         numbers = ", ".join(str(pid) for pid in others)
         yield f"an agent runs with another configuration (process {numbers}): --config names it"
-    if isinstance(here.doubt, ConfigMissing):
-        yield str(here.doubt)
-    elif here.doubt is not None:
+    if isinstance(here.guessed_because, ConfigMissing):
+        yield str(here.guessed_because)
+    elif here.guessed_because is not None:
         yield "correct the configuration first: `venue-agent config check`"
     else:
         unit = read_unit()

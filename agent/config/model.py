@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from pathlib import Path
 from typing import Annotated, Literal, get_args, get_origin
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -34,8 +34,16 @@ PRIVATE_NETWORKS = tuple(
 SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
 
 
+def _url(text: str, example: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:
+        # Its message may quote a part of the password.
+        raise ValueError(f"must be a URL such as {example}") from None
+
+
 def _service_url(text: str) -> str:
-    parts = urlsplit(text)
+    parts = _url(text, "https://ops.example.com")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not _is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
     if not _has_usable_port(text):
@@ -68,7 +76,7 @@ def _no_control_characters(text: str) -> str:
 def _kiosk_url(text: str) -> str:
     if not text:
         return text
-    parts = urlsplit(text)
+    parts = _url(text, "http://127.0.0.1:9222")
     if parts.scheme != "http" or not parts.hostname or not is_loopback(parts.hostname):
         raise ValueError("must be an http URL on loopback, such as http://127.0.0.1:9222")
     return text.rstrip("/")

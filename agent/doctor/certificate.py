@@ -1,5 +1,6 @@
 """What a certificate says of itself, read whether or not it is trusted."""
 
+import warnings
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -38,17 +39,18 @@ def parse_certificate(der: bytes) -> Certificate | None:
     """Read an X.509 certificate (RFC 5280); None when it cannot be read."""
     from cryptography import x509  # a sixth of a second, only where it is needed
 
-    try:
-        certificate = x509.load_der_x509_certificate(der)
-        return Certificate(
-            issuer=_name(certificate.issuer),
-            subject=_name(certificate.subject),
-            not_before=certificate.not_valid_before_utc,
-            not_after=certificate.not_valid_after_utc,
-            is_self_signed=certificate.issuer == certificate.subject,
-        )
-    except (ValueError, OverflowError, x509.InvalidVersion):
-        return None
+    with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+            return Certificate(
+                issuer=_name(certificate.issuer),
+                subject=_name(certificate.subject),
+                not_before=certificate.not_valid_before_utc,
+                not_after=certificate.not_valid_after_utc,
+                is_self_signed=certificate.issuer == certificate.subject,
+            )
+        except (ValueError, TypeError, OverflowError, x509.InvalidVersion):
+            return None
 
 
 def _name(name: object) -> str:

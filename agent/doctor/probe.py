@@ -1,20 +1,18 @@
 """Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one bare request.
 
-Everything is bounded in time by the socket's timeout and in bytes here.
+Each step is bounded in time by the socket's timeout, and all of them by the runner.
 """
 
 import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Final
 
 from agent.doctor.route import Proxy, Route
 
 STEP_S: Final = 3.0
-HEAD_MAX_BYTES: Final = 65536
-HEADERS_MAX: Final = 100
 
 
 class ProxyRefused(Exception):
@@ -25,17 +23,25 @@ class ProxyRefused(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
-    """The head of an answer; header names in lower case."""
-
-    status: int
-    headers: dict[str, str]
-
-
 def connect(host: str, port: int, timeout_s: float = STEP_S) -> socket.socket:
     """Open a TCP connection. Raises OSError."""
     return socket.create_connection((host, port), timeout=timeout_s)
+
+
+@contextmanager
+def request(
+    sock: socket.socket, host: str, port: int, method: str, target: str, **headers: str
+) -> Iterator[HTTPResponse]:
+    """Ask over an open connection, which stays open, and read the head of the reply.
+
+    Raises OSError, HTTPException when the answer is no HTTP.
+    """
+    connection = HTTPConnection(host, port)
+    connection.sock = sock
+    connection.request(method, target, headers=headers)
+    with HTTPResponse(sock, method=method) as reply:
+        reply.begin()
+        yield reply
 
 
 @contextmanager
@@ -52,15 +58,15 @@ def connect_to_service(route: Route) -> Iterator[socket.socket]:
 
 def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). Raises ProxyRefused, OSError."""
-    lines = [f"CONNECT {route.authority} HTTP/1.1", f"Host: {route.authority}"]
-    if proxy.authorization:
-        lines.append(f"Proxy-Authorization: {proxy.authorization}")
-    sock.sendall("\r\n".join([*lines, "", ""]).encode())
-    head = parse_head(_read_head(sock))
-    if head is None:
-        raise ProxyRefused(0, "its answer is no HTTP")
-    if not 200 <= head.status < 300:
-        raise ProxyRefused(head.status, f"it answers {head.status} to CONNECT {route.authority}")
+    headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+    try:
+        # Nothing behind the head is lost with it: in TLS it is we who speak first.
+        with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
+            status = reply.status
+    except HTTPException as error:
+        raise ProxyRefused(0, "its answer is no HTTP") from error
+    if not 200 <= status < 300:
+        raise ProxyRefused(status, f"it answers {status} to CONNECT {route.authority}")
 
 
 def start_tls(sock: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SSLSocket:
@@ -76,36 +82,16 @@ def unverified_tls() -> ssl.SSLContext:
     return context
 
 
-def request_head(sock: socket.socket, route: Route) -> ResponseHead | None:
-    """Ask for the head of the service's first page, without a credential. Raises OSError."""
+def request_date(sock: socket.socket, route: Route) -> str:
+    """Ask for the Date of the service's first page, without a credential; "" where it has none.
+
+    Raises OSError.
+    """
     target = route.path or "/"
     if route.proxy is not None and not route.is_tls:
         target = f"http://{route.authority}{target}"
-    request = f"HEAD {target} HTTP/1.1\r\nHost: {route.host}\r\nConnection: close\r\n\r\n"
-    sock.sendall(request.encode())
-    return parse_head(_read_head(sock))
-
-
-def _read_head(sock: socket.socket) -> bytes:
-    """Read to the end of the head, and no byte further: a tunnel begins there."""
-    head = b""
-    while not head.endswith(b"\r\n\r\n") and len(head) < HEAD_MAX_BYTES:
-        byte = sock.recv(1)
-        if not byte:
-            break
-        head += byte
-    return head
-
-
-def parse_head(head: bytes) -> ResponseHead | None:
-    """Read a status line and headers (RFC 9112); None when it is not HTTP."""
-    first, _, rest = head.partition(b"\r\n")
-    words = first.split(b" ", 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        return None
-    headers = {}
-    for line in rest.split(b"\r\n")[:HEADERS_MAX]:
-        name, separator, value = line.partition(b":")
-        if separator:
-            headers[name.strip().lower().decode("latin-1")] = value.strip().decode("latin-1")
-    return ResponseHead(int(words[1][:6]), headers)
+    try:
+        with request(sock, route.host, route.port, "HEAD", target, Connection="close") as reply:
+            return reply.headers.get("Date", "").strip()
+    except HTTPException:
+        return ""

@@ -1,5 +1,5 @@
-"""What happens to a log record before it is written: ids become fields, secrets
-asterisks, repetitions a count."""
+"""What happens to a log record before it is written: secrets become asterisks, repetitions a
+count."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ from typing import Final
 from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
-"""The fields a record may carry; give them by ``extra`` or name them in the message."""
+"""The fields a record may carry, given by ``extra``: whoever names an id in a message gives it."""
 
 ALLOWED: Final = 2
 """Of one warning or error that repeats itself."""
@@ -22,36 +22,11 @@ ALLOWED_ALIKE: Final = 20
 WINDOW_S: Final = 60.0
 REMEMBERED_MAX: Final = 200
 
-_NAMED: Final = re.compile(r"\b(request|report|binding) (%s)")
-_DIRECTIVE: Final = re.compile(r"%(?:%|[-#0-9 +.]*[a-zA-Z])")
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
 
 _FORMATTER: Final = logging.Formatter()
 
 Emit = Callable[[logging.LogRecord], None]
-
-
-class IdFilter(logging.Filter):
-    """Reads ids out of messages such as "request %s ran out": the word before names the field."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        for field, value in ids_of(record).items():
-            if not hasattr(record, field):
-                setattr(record, field, value)
-        return True
-
-
-def ids_of(record: logging.LogRecord) -> dict[str, str]:
-    """Return the ids a record's message names, by field."""
-    if not isinstance(record.msg, str) or not isinstance(record.args, tuple):
-        return {}
-    found = {}
-    for match in _NAMED.finditer(record.msg):
-        before = _DIRECTIVE.findall(record.msg, 0, match.start(2))
-        position = len([directive for directive in before if directive != "%%"])
-        if position < len(record.args):
-            found[f"{match[1]}_id"] = str(record.args[position])
-    return found
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from agent.config.model import Logging
-from agent.logs.filters import FIELDS, IdFilter, RedactFilter, RepeatFilter
+from agent.logs.filters import FIELDS, RedactFilter, RepeatFilter
 from agent.logs.journald import PRIORITIES, JournalHandler, is_stderr_the_journal
 from agent.wire.controls import without_controls
 
@@ -76,7 +76,6 @@ class JsonFormatter(PlainFormatter):
 def set_up_logging(config: Logging) -> None:
     """Send every record to where this process is watched, in the configured form."""
     handler = _handler(config)
-    handler.addFilter(IdFilter())  # first: it needs the message's arguments apart
     handler.addFilter(RedactFilter())
     handler.addFilter(RepeatFilter(handler.emit))
     root = logging.getLogger()

@@ -16,6 +16,7 @@ _SLASHES: Final = r":\\?/\\?/"
 _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)
+_SCHEME: Final = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*+{_SLASHES}")
 _QUOTED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
 
 # `http://user:a password with blanks@host`: a user, and no port where the password would begin.
@@ -52,8 +53,8 @@ def address_of(url: str, replacement: str = "") -> str:
     before, at, address = url.rpartition("@")
     if not at:
         return url
-    scheme = _SCHEME_END.search(before)
-    head = before[: scheme.end()] if scheme else ""
+    scheme = _SCHEME.match(before)
+    head = scheme[0] if scheme else ""
     return f"{head}{replacement}{address}"
 
 
@@ -62,7 +63,7 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     before, at, _ = url.rpartition("@")
     if not at:
         return ()
-    scheme = _SCHEME_END.search(before)
+    scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
     # A user without a password is a token (RFC 6750 forbids it, services do it).

@@ -8,20 +8,22 @@ from agent.wire.device_operations import EnrollmentRecord
 from agent.wire.text import utf16_length
 
 
-class Verdict(StrEnum):
+class BindingVerdict(StrEnum):
     KEEP = "keep"  # the binding is as we know it
     ADOPT = "adopt"  # the service has bound this instance anew
     GONE = "gone"  # the service knows no binding for this credential
     SHARED = "shared"  # the credential answers for another device: heartbeats decide
 
 
-def judge(current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UUID) -> Verdict:
+def judge(
+    current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UUID
+) -> BindingVerdict:
     """Compare the service's record with the stored binding's ids."""
     if current is None:
-        return Verdict.GONE
+        return BindingVerdict.GONE
     if current.instance_id != instance_id:
-        return Verdict.SHARED
-    return Verdict.KEEP if current.binding_id == binding_id else Verdict.ADOPT
+        return BindingVerdict.SHARED
+    return BindingVerdict.KEEP if current.binding_id == binding_id else BindingVerdict.ADOPT
 
 
 def identity_too_long(record: EnrollmentRecord) -> str | None:

@@ -17,8 +17,8 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
 from agent.redaction.known import redact
 from agent.wire.codec import decode
@@ -44,12 +44,12 @@ def error_of(
     if status == HTTPStatus.UNAUTHORIZED:
         return CredentialRefused(_words(status, body, "the service does not know this API key"))
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return Unavailable("proxy", "the proxy asks for a user and a password (407)")
+        return ServiceUnavailable("proxy", "the proxy asks for a user and a password (407)")
     if 300 <= status < 400:
         target = headers.get("location", "an unnamed address")
-        return Unavailable("redirect", _short(f"redirected ({status}) to {target}"))
+        return ServiceUnavailable("redirect", _short(f"redirected ({status}) to {target}"))
     if is_html and status < 500 and status not in SAID_BY_GATEWAYS:
-        return Unavailable("captive-portal", f"a web page was answered (status {status})")
+        return ServiceUnavailable("captive-portal", f"a web page was answered (status {status})")
     if status < 300:
         return None
     return _failure(status, headers, body, now)
@@ -62,9 +62,9 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
     ):
         return Throttled(_words(status, body, f"the service asks to wait (status {status})"), wish)
     if status >= 500:
-        return Unavailable("server-error", f"the service failed (status {status})")
+        return ServiceUnavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:
-        return Unavailable("timeout", f"the service gave up waiting (status {status})")
+        return ServiceUnavailable("timeout", f"the service gave up waiting (status {status})")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return BodyTooLarge(_words(status, body, "the service does not take a body this large"))
     if status in REFUSALS:

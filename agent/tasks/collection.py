@@ -23,7 +23,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class CollectionResult:
     """What one collection came to. ``was_run`` is False where the kind is switched off."""
 
     draft: Draft
@@ -54,7 +54,7 @@ class Collection:
         self._clock = clock
         self._on_activity = on_activity
 
-    async def gather(self, kind: Kind) -> Gathered:
+    async def gather(self, kind: Kind) -> CollectionResult:
         """Collect. However the collection goes, there is something to report."""
         job = self._maker.job(kind)
         if job is None:
@@ -75,8 +75,8 @@ class Collection:
         """Report that the collection died with the agent once too often."""
         return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
 
-    def _gathered(self, draft: Draft, *, was_run: bool = True) -> Gathered:
-        return Gathered(draft, was_run, self._maker)
+    def _gathered(self, draft: Draft, *, was_run: bool = True) -> CollectionResult:
+        return CollectionResult(draft, was_run, self._maker)
 
     def _note(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"

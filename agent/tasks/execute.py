@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
-from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
-from agent.errors import CredentialRefused, Unavailable
-from agent.rules.clock_skew import ClockSkew
+from agent.config.model import Limits
+from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
-from agent.tasks.acknowledge import Acknowledger
-from agent.tasks.session.binding_state import BindingState
+from agent.tasks.session.device_session import DeviceSession
+from agent.tasks.wakeup import Wakeup
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
-    from agent.tasks.collection import Collection, Finished, Gathered
+    from agent.tasks.collection import Collection, CollectionResult, Finished
 
 log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
-RUNNING_TOLD_WITHIN_S: Final = 10.0
+START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
 """A collection does not wait longer for the service to hear of its start."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
 """A collection that is not the first waits so long for more requests to be acknowledged."""
@@ -41,7 +41,7 @@ class _Answers:
     """A collection, the requests that wait for their report of it (None: the schedule), and the
     next report where it is sealed already."""
 
-    gathered: "Gathered"
+    gathered: "CollectionResult"
     waiting: deque[Entry | None]
     sealed: "Finished | None" = None
 
@@ -49,47 +49,38 @@ class _Answers:
 class Executor:
     """``collection`` makes reports, and is only asked for when one is wanted.
 
-    ``has_room`` tells whether the outbox takes a report of so many bytes and gives up none that
-    somebody asked for. ``wake_submitter`` is called when a report is queued, ``on_activity`` when
-    another thing is being done.
+    ``work`` is set by others when a request may be run, or the outbox has room again.
+    ``wake_submitter`` is called when a report is queued, ``on_activity`` is told in a few words
+    what is being done.
     """
 
     def __init__(
         self,
         *,
         collection: "Callable[[], Collection]",
-        min_interval_s: float,
-        acknowledger: Acknowledger,
-        binding_state: BindingState,
-        journal: Journal,
+        limits: Limits,
+        session: DeviceSession,
         ledger: Ledger,
+        work: Wakeup,
         clock: Clock,
-        skew: Callable[[], ClockSkew],
-        has_room: Callable[[int], bool],
         wake_submitter: Callable[[], None],
-        on_activity: Callable[[], None],
+        on_activity: Callable[[str], None],
     ) -> None:
         self._collection = collection
-        self._min_interval_s = min_interval_s
-        self._acknowledger = acknowledger
-        self._binding_state = binding_state
-        self._journal = journal
+        self._min_interval_s = limits.min_collection_interval_seconds
+        self._outbox_max_bytes = limits.outbox_max_bytes
+        self._session = session
         self._ledger = ledger
+        self._journal = ledger.journal
+        self._work = work
         self._clock = clock
-        self._skew = skew
-        self._has_room = has_room
         self._wake_submitter = wake_submitter
         self._on_activity = on_activity
-        self._work = asyncio.Event()
         self._scheduled: dict[Kind, None] = {}
         self._ended_at: dict[Kind, float] = {}
         self._answers: _Answers | None = None
-        self.activity = IDLE
         self.expired = 0
         """Requests that ran out before they could run."""
-
-    def wake(self) -> None:
-        self._work.set()
 
     def schedule(self, kind: Kind) -> None:
         """Want a report of ``kind`` without a request; one that already waits is enough."""
@@ -98,18 +89,18 @@ class Executor:
 
     async def run(self) -> None:
         """Run what is runnable, for ever."""
-        await self._binding_state.wait_to_work()
+        await self._session.wait_until_bound()
         # The disk was full: what was collected has waited here for room.
         await self._hand_over_all()
         self._recover()
         while True:
-            await self._binding_state.wait_to_work()
+            await self._session.wait_until_bound()
             self._work.clear()
             kind, wait_s = self._next()
             if kind is not None:
                 await self._run_kind(kind)
             else:
-                await self._wait_for_work(wait_s)
+                await self._work.wait_at_most(wait_s)
 
     # ------------------------------------------------------------------ what comes next
 
@@ -135,26 +126,17 @@ class Executor:
             return left + ACKNOWLEDGED_WITHIN_S
         return left
 
-    async def _wait_for_work(self, at_most_s: float | None) -> None:
-        if at_most_s is None:
-            await self._work.wait()
-            return
-        sleep = asyncio.ensure_future(self._clock.sleep(at_most_s))
-        work = asyncio.ensure_future(self._work.wait())
-        try:
-            await asyncio.wait((sleep, work), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleep.cancel()
-            work.cancel()
-
     def _recover(self) -> None:
         """Do for each row what its state asks for after a start (rules.lifecycle)."""
         now = self._clock.now()
         again, run_out = [], []
         for entry in self._journal.unfinished():
-            is_expired = self._skew().is_past(entry.expires_at, now)
+            is_expired = self._session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
-            log.info("request %s was left %s: %s", entry.request_id, entry.state, action)
+            log.info(
+                "request %s was left %s: %s", entry.request_id, entry.state, action,
+                extra={"request_id": entry.request_id},
+            )  # fmt: skip
             if action is BootAction.RUN_AGAIN:
                 again.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
@@ -163,7 +145,6 @@ class Executor:
                 run_out.append(entry)
         self._journal.move_all(again, Event.RETRIED, now)
         self._let_run_out(run_out)
-        self._acknowledger.wake()
         self._wake_submitter()
 
     # ------------------------------------------------------------------ one collection
@@ -190,33 +171,35 @@ class Executor:
 
     async def _started(self, kind: Kind) -> tuple[Entry, ...]:
         """Mark what waits of ``kind`` as running, tell so, and return what is still wanted."""
-        now, skew = self._clock.now(), self._skew()
         waiting = [e for e in self._journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
-        run_out = [entry for entry in waiting if skew.is_past(entry.expires_at, now)]
-        self._let_run_out(run_out)
-        fresh = [entry for entry in waiting if not skew.is_past(entry.expires_at, now)]
-        running = self._journal.move_all(fresh, Event.STARTED, now)
+        is_past = {entry: self._session.is_past(entry.expires_at) for entry in waiting}
+        self._let_run_out([entry for entry in waiting if is_past[entry]])
+        fresh = [entry for entry in waiting if not is_past[entry]]
+        running = self._journal.move_all(fresh, Event.STARTED, self._clock.now())
         refused: set[Entry] = set()
         try:
-            await self._tell_all_running(running, refused)
+            await self._acknowledge_start(running, refused)
         except asyncio.CancelledError:
             self._stop(entry for entry in running if entry not in refused)
             raise
         return tuple(entry for entry in running if entry not in refused)
 
-    async def _tell_all_running(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
+    async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
         """Acknowledge the start; a silent service does not keep the collection waiting.
 
         Those that cannot be told now are told before their report is sent (tasks.submit).
         """
-        with contextlib.suppress(TimeoutError, Unavailable, CredentialRefused):
-            async with asyncio.timeout(RUNNING_TOLD_WITHIN_S):
+        with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
+            async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
                 for entry in entries:
-                    refusal = await self._acknowledger.tell(entry, "running")
+                    refusal = await self._session.acknowledge(entry, "running")
                     if refusal is None:
                         self._journal.note_running_acknowledged(entry.request_id)
                         continue
-                    log.info("request %s is no longer wanted: %s", entry.request_id, refusal)
+                    log.info(
+                        "request %s is no longer wanted: %s", entry.request_id, refusal,
+                        extra={"request_id": entry.request_id},
+                    )  # fmt: skip
                     refused.add(entry)
                     self._journal.move(entry, Event.REFUSED, self._clock.now(), detail=refusal)
 
@@ -231,11 +214,11 @@ class Executor:
             log.info("%d requests ran out before they could run", len(entries))
             self._journal.move_all(entries, Event.RAN_OUT, self._clock.now())
 
-    async def _gather(self, kind: Kind) -> "Gathered":
+    async def _gather(self, kind: Kind) -> "CollectionResult":
         try:
             gathered = await self._collection().gather(kind)
         finally:
-            self.now_doing(IDLE)
+            self._on_activity(IDLE)
         if gathered.was_run:
             self._ended_at[kind] = self._clock.monotonic()
         return gathered
@@ -271,12 +254,11 @@ class Executor:
 
     async def _wait_for_room(self, size_bytes: int) -> None:
         """Wait until the outbox takes a report without giving up another that was asked for."""
-        while not self._has_room(size_bytes):
+        while not self._ledger.outbox.has_room(size_bytes, self._outbox_max_bytes):
             self._work.clear()
-            self.now_doing("waiting for room in the outbox")
+            self._on_activity("waiting for room in the outbox")
             await self._work.wait()
-        if self.activity != IDLE:
-            self.now_doing(IDLE)
+            self._on_activity(IDLE)
 
     def _hand_over(self, entry: Entry | None, finished: "Finished") -> None:
         report, sealed = finished.report, finished.sealed
@@ -285,10 +267,6 @@ class Executor:
         log.info(
             "report %s %s: %s, %d bytes", report.report_id, request, sealed.outcome,
             len(sealed.body),
+            extra={"report_id": report.report_id, "request_id": report.request_id},
         )  # fmt: skip
         self._wake_submitter()
-
-    def now_doing(self, activity: str) -> None:
-        """Note what is being done, in a few words for people."""
-        self.activity = activity
-        self._on_activity()

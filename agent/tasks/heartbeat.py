@@ -1,66 +1,43 @@
-"""Tells the service, period after period, that this device lives."""
+"""Heartbeats: tells the service that this device is alive."""
 
 import logging
 from datetime import datetime
 
-from agent.adapters.service_client import ServiceClient
 from agent.errors import BodyRejected, BodyTooLarge, Refused
-from agent.rules.clock_skew import ClockSkew
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.tasks.session.enrollment import Enrollment
-from agent.wire.device_operations import HeartbeatRequest
+from agent.tasks.session.device_session import DeviceSession
 
 log = logging.getLogger(__name__)
 
-SKEW_WORTH_SAYING_S = 120.0
+SKEW_SHOWN_FROM_S = 120.0
 
 
 class Heartbeat:
-    def __init__(
-        self,
-        client: ServiceClient,
-        breaker: CircuitBreaker,
-        binding_state: BindingState,
-        enrollment: Enrollment,
-        health: HealthBoard,
-        *,
-        foreground: bool,
-    ) -> None:
-        self._client = client
-        self._breaker = breaker
-        self._binding_state = binding_state
-        self._enrollment = enrollment
+    def __init__(self, session: DeviceSession, health: HealthBoard) -> None:
+        self._session = session
         self._health = health
-        self._foreground = foreground
         self.last_at: datetime | None = None
         """When the service saw us last, by its own clock."""
 
     async def beat(self) -> None:
         """Send one heartbeat, if there is a binding to send it for."""
-        if not self._binding_state.may_work or self._binding_state.binding_id is None:
+        if not self._session.is_bound:
             return
-        request = HeartbeatRequest(
-            binding_id=self._binding_state.binding_id, foreground=self._foreground
-        )
         try:
-            reply = await self._breaker.call("heartbeat", lambda: self._client.heartbeat(request))
-        except Refused as error:
-            # If it is revoked, `current` says so, and that is what is shown.
+            reply = await self._session.heartbeat()
+        except (Refused, BodyRejected, BodyTooLarge) as error:
             self._health.set("heartbeat-rejected", str(error))
-            self._enrollment.recheck()
-            return
-        except (BodyRejected, BodyTooLarge) as error:
-            self._health.set("heartbeat-rejected", str(error))
+            if isinstance(error, Refused):
+                # If it is revoked, `current` says so, and that is what is shown.
+                self._session.request_recheck()
             return
         self._health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at
-        self._judge_clock(self._client.skew)
+        self._judge_clock(self._session.clock_offset.total_seconds())
 
-    def _judge_clock(self, skew: ClockSkew) -> None:
-        seconds = skew.offset.total_seconds()
-        if abs(seconds) < SKEW_WORTH_SAYING_S:
+    def _judge_clock(self, seconds: float) -> None:
+        """``seconds``: how far the service's clock is ahead of this machine's."""
+        if abs(seconds) < SKEW_SHOWN_FROM_S:
             self._health.clear({"clock-skew"})
             return
         direction = "behind" if seconds > 0 else "ahead of"

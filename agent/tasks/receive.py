@@ -9,43 +9,35 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from random import Random
 from typing import Final, Literal
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.service_client import CommandStream, ServiceClient
+from agent.adapters.service_client import CommandStream
 from agent.adapters.storage.journal import Entry, Journal
+from agent.config.model import Commands
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
     CredentialRefused,
     Refused,
     ServiceError,
-    Unavailable,
+    ServiceUnavailable,
 )
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State, acknowledgement_owed
 from agent.rules.retry import Backoff
+from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import CircuitBreaker, Operation
-from agent.tasks.session.enrollment import Enrollment
+from agent.tasks.session.device_session import DeviceSession
+from agent.tasks.wakeup import Wakeup
 from agent.wire.device_operations import Command
-from agent.wire.vocabulary import AcknowledgedStatus
 
 log = logging.getLogger(__name__)
 
-Delivery = Literal["auto", "stream", "poll"]
 Way = Literal["stream", "poll"]
-
-OPERATIONS: Final[dict[Way, Operation]] = {
-    "stream": "onCommands as a stream",
-    "poll": "onCommands",
-}
-LONG_POLL_S: Final = 90.0
-"""A service may hold `onCommands` this long before it begins to answer."""
 
 STREAM_WORTH_S: Final = 10.0
 """A stream that ends sooner is asked for again only after a growing wait."""
@@ -63,52 +55,40 @@ UNREADABLE_MAX: Final = 50
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Between two questions that are refused, where the period of polling is shorter."""
-BREAKS_WORTH_SAYING: Final = 3
+BREAKS_SHOWN_FROM: Final = 3
 WAITING_MAX: Final = 1000
 """Requests that wait to be run; more are left with the service until there is room."""
-TOLD_AGAIN_AFTER_S: Final = 60.0
+ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
 """A request that is delivered again and again is acknowledged again once in this time."""
 
 
 class Receiver:
-    """``wake`` is called when a command is new or came again, ``tell_again`` for one whose
-    acknowledgement the service has lost."""
-
     def __init__(
         self,
+        config: Commands,
+        session: DeviceSession,
         *,
-        delivery: Delivery,
-        poll_interval_s: float,
-        client: ServiceClient,
-        breaker: CircuitBreaker,
-        binding_state: BindingState,
-        enrollment: Enrollment,
+        acknowledger: Acknowledger,
         journal: Journal,
         health: HealthBoard,
         clock: Clock,
         rng: Random,
-        wake: Callable[[], None],
-        tell_again: Callable[[Entry, AcknowledgedStatus], None],
     ) -> None:
-        self._delivery = delivery
-        self._poll_interval_s = poll_interval_s
-        self._client = client
-        self._breaker = breaker
-        self._binding_state = binding_state
-        self._enrollment = enrollment
+        self._delivery = config.delivery
+        self._poll_interval_s = config.poll_interval_seconds
+        self._session = session
+        self._acknowledger = acknowledger
         self._journal = journal
         self._health = health
         self._clock = clock
         self._rng = rng
-        self._wake = wake
-        self._tell_again = tell_again
-        self._told_again_at: OrderedDict[UUID, float] = OrderedDict()
+        self._acknowledged_again_at: OrderedDict[UUID, float] = OrderedDict()
         self._stream_refusals = 0
         self._stream_not_before = 0.0
         self._short_streams = 0
         self._rejections = 0
         self._breaks = 0
-        self._renew = asyncio.Event()
+        self._renew = Wakeup(clock)
         self.now_by: Way | None = None
         self.received = 0
         self.unreadable = 0
@@ -125,7 +105,7 @@ class Receiver:
     async def run(self) -> None:
         """Receive for ever."""
         while True:
-            await self._binding_state.wait_to_work()
+            await self._session.wait_until_bound()
             began = self._clock.monotonic()
             way = self._way()
             is_lasting = False
@@ -133,9 +113,9 @@ class Receiver:
                 is_lasting = await self._listen(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self._note_rejection(error, way)
-            except (Unavailable, CredentialRefused) as error:
-                if not self._breaker.is_up:
-                    continue  # nobody was there: the link lets nobody hurry
+            except (ServiceUnavailable, CredentialRefused) as error:
+                if not self._session.is_reachable:
+                    continue  # nobody was there: the circuit breaker lets nobody hurry
                 if way == "stream":
                     self._note_stream_refused(error)
             if way == "stream" and self._way() == "poll":
@@ -154,9 +134,9 @@ class Receiver:
     async def _listen(self, way: Way) -> bool:
         """Take one answer of `onCommands` to its end; tell whether it was a stream."""
         async with contextlib.AsyncExitStack() as connection:
-            loss = asyncio.create_task(self._binding_state.wait_for_loss())
+            loss = asyncio.create_task(self._session.wait_for_loss())
             connection.callback(loss.cancel)
-            answer = await self._breaker.once(OPERATIONS[way], lambda: self._open(connection, way))
+            answer = await self._session.open_commands(connection, stream=way == "stream")
             self.now_by = "stream" if answer.is_lasting else "poll"
             unreadable = self.unreadable
             await self._take_all(answer, loss)
@@ -182,16 +162,15 @@ class Receiver:
         """Take frames until they end; a stream of a binding that is lost, or old, is left."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
-        old = asyncio.create_task(self._clock.sleep(STREAM_RENEWED_AFTER_S))
-        renew = asyncio.create_task(self._renew.wait())
+        renew = asyncio.create_task(self._renew.wait_at_most(STREAM_RENEWED_AFTER_S))
         try:
-            await asyncio.wait((taking, loss, old, renew), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((taking, loss, renew), return_when=asyncio.FIRST_COMPLETED)
             if taking.done():
                 taking.result()
         finally:
-            for task in (taking, old, renew):
-                task.cancel()
-            await asyncio.wait((taking, old, renew))
+            taking.cancel()
+            renew.cancel()
+            await asyncio.wait((taking, renew))
 
     async def _take_frames(self, answer: CommandStream) -> None:
         most = self.unreadable + UNREADABLE_MAX
@@ -202,8 +181,8 @@ class Receiver:
                     log.info("an answer of onCommands is left: too much of it cannot be read")
                     break
                 await asyncio.sleep(0)  # a flood of frames must not starve the other tasks
-        except Unavailable as error:
-            # The gate did open: the next call shows whether the service is still there.
+        except ServiceUnavailable as error:
+            # The service did answer: the next call shows whether the service is still there.
             self._note_break(error)
         else:
             self._breaks = 0
@@ -214,7 +193,7 @@ class Receiver:
 
     def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, way: Way) -> None:
         if isinstance(error, Refused):
-            self._enrollment.recheck()
+            self._session.request_recheck()
         if way == "stream" and self._delivery == "auto":
             self._note_stream_refused(error)
             return
@@ -225,27 +204,18 @@ class Receiver:
         """Ask instead: until the service may be asked for a stream again, or for long."""
         if self._delivery != "auto":
             return
-        operation = OPERATIONS["stream"]
         self._stream_refusals += 1
-        wait_s = max(self._poll_interval_s, self._breaker.wait_left_s(operation))
+        wait_s = max(self._poll_interval_s, self._session.give_up_stream())
         if self._stream_refusals >= STREAM_REFUSALS_MAX:
             wait_s = max(wait_s, STREAM_AGAIN_S * self._rng.uniform(0.9, 1.1))
         log.info("no command stream (%s): asked for again in %.0f s", why, wait_s)
         self._stream_not_before = self._clock.monotonic() + wait_s
-        self._breaker.forget(operation)
 
-    def _note_break(self, error: Unavailable) -> None:
+    def _note_break(self, error: ServiceUnavailable) -> None:
         log.info("the answer to onCommands broke: %s", error)
         self._breaks += 1
-        if self._breaks >= BREAKS_WORTH_SAYING:
+        if self._breaks >= BREAKS_SHOWN_FROM:
             self._health.set("stream-broken", str(error))
-
-    async def _open(self, connection: contextlib.AsyncExitStack, way: Way) -> CommandStream:
-        # While the service answers others, a silent one may be holding a long poll; after an
-        # outage silence is the outage, and everybody waits behind this call.
-        patience_s = LONG_POLL_S if self._breaker.is_up else None
-        answer = self._client.commands(stream=way == "stream", patience_s=patience_s)
-        return await connection.enter_async_context(answer)
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
         pause_s = 0.0
@@ -270,42 +240,47 @@ class Receiver:
             self._take_command(command)
 
     def _take_command(self, command: Command) -> None:
-        if command.binding_id != self._binding_state.binding_id:
+        about = {"request_id": command.request_id}
+        if command.binding_id != self._session.binding_id:
             self.for_others += 1
-            log.debug("request %s is for binding %s", command.request_id, command.binding_id)
+            log.debug(
+                "request %s is for binding %s", command.request_id, command.binding_id,
+                extra={**about, "binding_id": command.binding_id},
+            )  # fmt: skip
             return
         known = self._journal.get(command.request_id)
         if known is not None:
             self._take_again(known, command)
-        elif self._client.skew.is_past(command.expires_at, self._clock.now()):
+        elif self._session.is_past(command.expires_at):
             self.expired += 1
-            log.debug("request %s had run out before it came", command.request_id)
+            log.debug("request %s had run out before it came", command.request_id, extra=about)
             return
         elif self._has_room() and self._journal.add(command, self._clock.now()):
             self.received += 1
-            log.info("request %s: %s report wanted", command.request_id, command.kind)
-        self._wake()
+            log.info("request %s: %s report wanted", command.request_id, command.kind, extra=about)
+        self._acknowledger.wake()
 
     def _take_again(self, entry: Entry, command: Command) -> None:
         """A known request is never run again, but acknowledged where the service has lost it."""
-        log.info("request %s came again", entry.request_id)
+        log.info("request %s came again", entry.request_id, extra={"request_id": entry.request_id})
         status = acknowledgement_owed(entry.state, command.status)
-        if status is None or not self._may_tell_again(entry.request_id):
+        if status is None or not self._may_acknowledge_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
             self._journal.move(entry, Event.CAME_AGAIN, self._clock.now())
         else:
-            self._tell_again(entry, status)
+            self._acknowledger.acknowledge_again(entry, status)
 
-    def _may_tell_again(self, request_id: UUID) -> bool:
+    def _may_acknowledge_again(self, request_id: UUID) -> bool:
         """Tell whether it is long enough ago that this request was acknowledged again."""
         now = self._clock.monotonic()
-        if now - self._told_again_at.get(request_id, -TOLD_AGAIN_AFTER_S) < TOLD_AGAIN_AFTER_S:
+        before = self._acknowledged_again_at.get(request_id)
+        if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
             return False
-        self._told_again_at[request_id] = now
-        self._told_again_at.move_to_end(request_id)
-        if len(self._told_again_at) > WAITING_MAX:
-            self._told_again_at.popitem(last=False)
+        self._acknowledged_again_at[request_id] = now
+        self._acknowledged_again_at.move_to_end(request_id)
+        if len(self._acknowledged_again_at) > WAITING_MAX:
+            self._acknowledged_again_at.popitem(last=False)
         return True
 
     def _has_room(self) -> bool:

@@ -5,10 +5,9 @@ Jobs are made anew at each start; what must survive is in the journal and the ou
 
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
+from typing import Final, get_args
 
-from apscheduler.job import Job
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
@@ -42,12 +41,8 @@ class Scheduler:
             IntervalTrigger(seconds=interval_s, jitter=interval_s * JITTER_FRACTION),
             id=HEARTBEAT,
         )
-        crontabs: tuple[tuple[Kind, str], ...] = (
-            ("network", schedule.network),
-            ("application", schedule.application),
-        )
-        for kind, crontab in crontabs:
-            if crontab:
+        for kind in get_args(Kind):
+            if crontab := getattr(schedule, kind):
                 trigger = CronTrigger.from_crontab(crontab)
                 trigger.jitter = CRON_JITTER_S
                 self._scheduler.add_job(
@@ -61,19 +56,20 @@ class Scheduler:
     def start(self) -> None:
         self._scheduler.start()
 
+    def beat_now(self) -> None:
+        """Move the next heartbeat to now; the period begins anew with it."""
+        if self._scheduler.running:
+            self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
+
     def plan_anew(self) -> None:
         """Beat now and find every other job's next time again.
 
         APScheduler counts on the wall clock, which has just been set or has run on in sleep.
         """
-        if not self._scheduler.running:
-            return
+        self.beat_now()
         for job in self._scheduler.get_jobs():
-            job.modify(next_run_time=_now() if job.id == HEARTBEAT else self._next_time(job))
-
-    def _next_time(self, job: Job) -> datetime | None:
-        moment: datetime | None = job.trigger.get_next_fire_time(None, _now())
-        return moment
+            if job.id != HEARTBEAT:
+                job.modify(next_run_time=job.trigger.get_next_fire_time(None, _now()))
 
     def stop(self) -> None:
         """Stop the timers; a heartbeat under way is cancelled with the event loop's tasks."""
@@ -82,4 +78,4 @@ class Scheduler:
 
 
 def _now() -> datetime:
-    return datetime.now().astimezone() + timedelta(milliseconds=1)
+    return datetime.now().astimezone()

@@ -9,21 +9,15 @@ from typing import Final
 from uuid import UUID
 
 from agent.adapters.clock import Clock
-from agent.adapters.service_client import ServiceClient
-from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import Ledger
-from agent.adapters.storage.outbox import Item, Outbox
+from agent.adapters.storage.outbox import Item
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import Limits
-from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, ServiceUnavailable
 from agent.rules.lifecycle import State
 from agent.rules.retry import Backoff
-from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.tasks.session.enrollment import Enrollment
-from agent.wire.device_operations import SubmitResultReply
+from agent.tasks.session.device_session import DeviceSession
 from agent.wire.validation import ValidationError
 
 log = logging.getLogger(__name__)
@@ -36,8 +30,6 @@ AWAITED_SHARE: Final = 2.0
 for it: one that answers at once is given the next, one that has much to do gets `DRAIN_PAUSE_S`."""
 NOT_TAKEN: Final = Backoff(base_s=4.0, cap_s=120.0)
 """After reports that were not taken: a service that takes none must not empty the outbox."""
-ALONE_MAX: Final = 4
-"""A report at which the service fails so often, while it answers others, lets the next go first."""
 
 
 class Submitter:
@@ -47,29 +39,19 @@ class Submitter:
         self,
         *,
         limits: Limits,
-        client: ServiceClient,
-        breaker: CircuitBreaker,
-        binding_state: BindingState,
-        enrollment: Enrollment,
-        acknowledger: Acknowledger,
-        journal: Journal,
-        outbox: Outbox,
+        session: DeviceSession,
         ledger: Ledger,
         state: StateDirectory,
         health: HealthBoard,
         clock: Clock,
         rng: Random,
-        on_room: Callable[[], None] = lambda: None,
+        on_room: Callable[[], None],
     ) -> None:
         self._limits = limits
-        self._client = client
-        self._breaker = breaker
-        self._binding_state = binding_state
-        self._enrollment = enrollment
-        self._acknowledger = acknowledger
-        self._journal = journal
-        self._outbox = outbox
+        self._session = session
         self._ledger = ledger
+        self._journal = ledger.journal
+        self._outbox = ledger.outbox
         self._state = state
         self._health = health
         self._clock = clock
@@ -90,7 +72,7 @@ class Submitter:
             self._work.clear()
             self.keep_bounds()
             while (item := self._next()) is not None:
-                await self._binding_state.wait_to_work()
+                await self._session.wait_until_bound()
                 began = self._clock.monotonic()
                 is_taken = await self._send(item)
                 self._not_taken = 0 if is_taken else self._not_taken + 1
@@ -120,9 +102,7 @@ class Submitter:
     def _is_awaited(self, item: Item) -> bool:
         """Tell whether somebody waits for a report: its request has not run out."""
         entry = None if item.request_id is None else self._journal.get(item.request_id)
-        if entry is None:
-            return False
-        return not self._client.skew.is_past(entry.expires_at, self._clock.now())
+        return entry is not None and not self._session.is_past(entry.expires_at)
 
     def keep_bounds(self) -> None:
         """Give up what there is no room for, and say so."""
@@ -139,39 +119,32 @@ class Submitter:
 
     async def _send(self, item: Item) -> bool:
         """Send a report; return whether the service took it."""
+        about = {"report_id": item.report_id}
         try:
-            await self._see_that_running_is_known(item)
-            reply = await self._breaker.call(
-                "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
-            )
+            await self._acknowledge_running(item)
+            reply = await self._session.submit(item)
         except BodyTooLarge as error:
             self._shrink(item, str(error))
         except BodyRejected as error:
             self._replace_rejected(item, str(error))
         except Refused as error:
             await self._judge_refusal(item, error)
-        except (Unavailable, CredentialRefused) as error:
-            log.warning("report %s is put off: %s", item.report_id, error)
+        except (ServiceUnavailable, CredentialRefused) as error:
+            log.warning("report %s is put off: %s", item.report_id, error, extra=about)
             self._put_off.add(item.report_id)
         else:
             self._ledger.settle(item, self._clock.now())
-            log.info("report %s is at the service: %s", item.report_id, reply.outcome)
+            log.info("report %s is at the service: %s", item.report_id, reply.outcome, extra=about)
             return True
         return False
 
-    async def _submit(self, item: Item) -> SubmitResultReply:
-        reply = await self._client.submit_result(item.body)
-        if reply.report_id != item.report_id:
-            raise Unavailable("bad-reply", "the service took another report than the one sent")
-        return reply
-
-    async def _see_that_running_is_known(self, item: Item) -> None:
+    async def _acknowledge_running(self, item: Item) -> None:
         """A request must be known to run before it ends: say it now if it could not be said."""
         entry = None if item.request_id is None else self._journal.get(item.request_id)
         if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:
             return
         # A refusal here is no verdict on the report: that is the answer to the report itself.
-        await self._acknowledger.tell(entry, "running")
+        await self._session.acknowledge(entry, "running")
         self._journal.note_running_acknowledged(entry.request_id)
 
     def _shrink(self, item: Item, why: str) -> None:
@@ -185,7 +158,10 @@ class Submitter:
         if smaller is None:
             self._give_up(item, why)
             return
-        log.warning("report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier)
+        log.warning(
+            "report %s is too large: sealed anew, tier %d", item.report_id, smaller.tier,
+            extra={"report_id": item.report_id},
+        )  # fmt: skip
         self._outbox.replace(item, smaller)
 
     def _replace_rejected(self, item: Item, why: str) -> None:
@@ -196,7 +172,10 @@ class Submitter:
             self._give_up(item, why)
             return
         path = self._state.quarantine(f"rejected-{item.report_id}.json", item.body)
-        log.error("report %s is rejected: %s; its body is kept as %s", item.report_id, why, path)
+        log.error(
+            "report %s is rejected: %s; its body is kept as %s", item.report_id, why, path,
+            extra={"report_id": item.report_id},
+        )  # fmt: skip
         try:
             self._outbox.replace(item, seal_as_failed(item.body))
         except ValidationError:
@@ -204,12 +183,14 @@ class Submitter:
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
         """Find out whether this report or this device is refused."""
-        await self._enrollment.recheck_binding()
-        if self._binding_state.may_work:
+        await self._session.recheck_binding()
+        if self._session.is_bound:
             self._state.quarantine(f"refused-{item.report_id}.json", item.body)
             self._give_up(item, str(error))
 
     def _give_up(self, item: Item, why: str) -> None:
-        log.error("report %s is given up: %s", item.report_id, why)
+        log.error(
+            "report %s is given up: %s", item.report_id, why, extra={"report_id": item.report_id}
+        )
         self._ledger.give_up(item, self._clock.now(), why)
         self._health.set("reports-dropped", f"report {item.report_id}: {why}")

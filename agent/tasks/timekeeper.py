@@ -9,7 +9,7 @@ from agent.rules.time_jump import Look, TimeJump, jump_between
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S: Final = 15.0
+LOOK_EVERY_S: Final = 20.0
 
 OnJump = Callable[[TimeJump], None]
 

@@ -29,3 +29,12 @@ def is_loopback(host: str) -> bool:
 
 def is_loopback_url(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
+
+
+def is_web_url(text: str) -> bool:
+    """Return whether ``text`` is an http or https URL with a host."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

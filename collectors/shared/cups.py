@@ -1,17 +1,17 @@
 """The print spooler of this machine: where CUPS listens, and one IPP question to it."""
 
-import http.client
 import os
 import socket
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 from collectors.shared import ipp
 from collectors.shared.addresses import is_loopback, split_host_port
+from collectors.shared.http import HttpError, exchange_blocking, post_request
 
 _SOCKETS = {"darwin": "/private/var/run/cupsd"}
 _DEFAULT_SOCKET = "/run/cups/cups.sock"
@@ -73,22 +73,12 @@ def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer,
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
 
 
-class _TimedSocket(socket.socket):
-    """A socket whose reads all end at one moment: a timeout would begin anew at each byte."""
-
-    deadline_s = 0.0
-
-    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
-        self.settimeout(_left_s(self.deadline_s))
-        return super().recv_into(buffer, nbytes, flags)
-
-
 def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response:
     try:
         response = ipp.decode_response(_post(server, question, deadline_s))
     except TimeoutError:
         raise TimeoutError("it did not answer within its time") from None
-    except http.client.HTTPException:
+    except HttpError:
         raise CupsError("it does not speak HTTP") from None
     except ipp.IppError as error:
         raise CupsError(f"its answer cannot be read: {error}") from error
@@ -98,38 +88,28 @@ def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response
 
 
 def _post(server: CupsServer, question: bytes, deadline_s: float) -> bytes:
-    connection = http.client.HTTPConnection("localhost")
-    headers = {"Content-Type": ipp.CONTENT_TYPE, "Connection": "close"}
-    try:
-        connection.sock = _connect(server, deadline_s)
-        connection.request("POST", "/", question, headers)
-        with connection.getresponse() as reply:
-            if reply.status != HTTPStatus.OK:
-                raise CupsError(f"it answered with HTTP status {reply.status}")
-            body = reply.read(ipp.RESPONSE_MAX_BYTES + 1)
-    finally:
-        connection.close()
-    if len(body) > ipp.RESPONSE_MAX_BYTES:
+    request = post_request("localhost", "/", ipp.CONTENT_TYPE, question)
+    left_s = partial(_left_s, deadline_s)
+    with _connect(server, left_s()) as connection:
+        reply = exchange_blocking(connection, request, ipp.RESPONSE_MAX_BYTES, left_s)
+    if reply.status != HTTPStatus.OK:
+        raise CupsError(f"it answered with HTTP status {reply.status}")
+    if len(reply.body) > ipp.RESPONSE_MAX_BYTES:
         raise CupsError("it sent more than its answer can need")
-    return body
+    return reply.body
 
 
-def _connect(server: CupsServer, deadline_s: float) -> socket.socket:
-    left_s = _left_s(deadline_s)
+def _connect(server: CupsServer, timeout_s: float) -> socket.socket:
     if server.path is None:
-        connected = socket.create_connection((server.host, server.port), left_s)
-    else:
-        connected = socket.socket(socket.AF_UNIX)
-        connected.settimeout(left_s)
-        try:
-            connected.connect(server.path)
-        except OSError:
-            connected.close()
-            raise
-    timed = _TimedSocket(fileno=connected.detach())
-    timed.deadline_s = deadline_s
-    timed.settimeout(left_s)
-    return timed
+        return socket.create_connection((server.host, server.port), timeout_s)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(timeout_s)
+    try:
+        connection.connect(server.path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def _left_s(deadline_s: float) -> float:

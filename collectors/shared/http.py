@@ -1,15 +1,28 @@
 """One bounded HTTP/1.1 question and its reply, for hosts that may answer anything (RFC 9112).
 
-No redirect is followed, no cookie kept, no certificate verified: nothing secret is sent and
-nothing received is trusted.
+h11 writes and reads the messages. No redirect is followed, no cookie kept, no certificate
+verified: nothing secret is sent and nothing received is trusted.
 """
 
-import asyncio
+import re
+import socket
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import h11
+
+if TYPE_CHECKING:
+    import asyncio  # not for those who ask without it: 4 MiB
 
 HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
-_CHUNK_LINE_MAX = 1024
+_PIECE_BYTES = 1024  # what h11 sees of a chunk's or a trailer's line: its patterns are quadratic
+_HEAD_END = re.compile(rb"\n\r?\n")
+_FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), and no framing that frames nothing
+    rb"(?!content-length: (?!\d{1,15}$)|transfer-encoding: (?!chunked$))[\w!#$%&'*+.^`|~-]+: ",
+    re.IGNORECASE,
+)
 
 
 class HttpError(Exception):
@@ -17,117 +30,148 @@ class HttpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """``headers`` are sent beside Host and Connection."""
+
+    method: str
+    host: str
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class HttpReply:
-    """``headers`` have lower-case names; ``body`` is cut at the bound of the exchange."""
+    """``headers`` have lower-case names; ``body`` is cut, not ``is_whole``, at the bound of the
+    exchange or where the host broke off.
+    """
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    is_whole: bool = True
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key == name), None)
 
 
-def get_request(host: str, path: str = "/") -> bytes:
-    return _head("GET", host, path, "Accept: text/html")
-
-
-def post_request(host: str, path: str, content_type: str, body: bytes) -> bytes:
-    length = f"Content-Length: {len(body)}"
-    return _head("POST", host, path, f"Content-Type: {content_type}", length) + body
-
-
-def parse_reply(raw: bytes, *, is_all: bool) -> HttpReply | None:
-    """Parse what has come so far; None while the reply is not complete.
-
-    With ``is_all`` nothing more will come and a body cut short is given as it is.
-    Raises HttpError when it cannot become a reply.
-    """
-    while True:
-        head, separator, rest = raw.partition(b"\r\n\r\n")
-        if not separator:
-            if is_all or len(raw) > HEAD_MAX_BYTES:
-                raise HttpError("no HTTP head came")
-            return None
-        status, headers = _parse_head(head)
-        if status >= 200:  # 1xx replies come before the real one
-            return _parse_body(status, headers, rest, is_all=is_all)
-        raw = rest
+def post_request(host: str, path: str, content_type: str, body: bytes) -> HttpRequest:
+    headers = (("Content-Type", content_type), ("Content-Length", str(len(body))))
+    return HttpRequest("POST", host, path, headers, body)
 
 
 async def exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes, body_max: int
+    reader: "asyncio.StreamReader",
+    writer: "asyncio.StreamWriter",
+    request: HttpRequest,
+    body_max: int,
 ) -> HttpReply:
     """Send a request and read the reply, at most ``body_max`` bytes of body and its framing.
 
     The caller bounds the time. Raises HttpError, OSError.
     """
-    writer.write(request)
+    pending = HttpExchange(request, body_max)
+    writer.write(pending.request)
     await writer.drain()
-    raw = bytearray()
-    while len(raw) < HEAD_MAX_BYTES + body_max:
-        data = await reader.read(_READ_BYTES)
-        raw += data
-        reply = parse_reply(bytes(raw), is_all=not data)
+    while True:
+        reply = pending.receive(await reader.read(_READ_BYTES))
         if reply is not None:
             return reply
-    reply = parse_reply(bytes(raw), is_all=True)
-    if reply is None:
-        raise HttpError("the reply has no end")
-    return reply
 
 
-def _head(method: str, host: str, path: str, *more: str) -> bytes:
-    lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *more)
-    return "".join(f"{line}\r\n" for line in lines).encode("ascii", "replace") + b"\r\n"
-
-
-def _parse_head(head: bytes) -> tuple[int, tuple[tuple[str, str], ...]]:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    version, _, rest = first.partition(" ")
-    status = rest[:3]
-    if not version.startswith("HTTP/1.") or not (status.isascii() and status.isdigit()):
-        raise HttpError("the reply is not HTTP")
-    pairs = (line.partition(":") for line in lines)
-    return int(status), tuple((k.strip().lower(), v.strip()) for k, _, v in pairs)
-
-
-def _parse_body(
-    status: int, headers: tuple[tuple[str, str], ...], rest: bytes, *, is_all: bool
-) -> HttpReply | None:
-    reply = HttpReply(status, headers, rest)
-    if "chunked" in (reply.header("transfer-encoding") or "").lower():
-        body, is_complete = _join_chunks(rest)
-        return HttpReply(status, headers, body) if is_complete or is_all else None
-    length = reply.header("content-length") or ""
-    if length.isascii() and length.isdigit() and len(length) < 16:  # no file is longer
-        if len(rest) >= int(length):
-            return HttpReply(status, headers, rest[: int(length)])
-        return reply if is_all else None
-    has_no_body = status in (204, 304)
-    return reply if is_all or has_no_body else None
-
-
-def _join_chunks(rest: bytes) -> tuple[bytes, bool]:
-    """Return the chunks that have come and whether the last one has. Raises HttpError."""
-    body = bytearray()
-    offset = 0
+def exchange_blocking(
+    connection: socket.socket,
+    request: HttpRequest,
+    body_max: int,
+    require_s: Callable[[], float],
+) -> HttpReply:
+    """Do the same over a socket. ``require_s`` gives the seconds left or raises TimeoutError."""
+    pending = HttpExchange(request, body_max)
+    connection.settimeout(require_s())
+    connection.sendall(pending.request)
     while True:
-        end = rest.find(b"\r\n", offset, offset + _CHUNK_LINE_MAX)
-        if end < 0:
-            return bytes(body), False
-        size = _chunk_size(rest[offset:end])
-        if size == 0:
-            return bytes(body), True
-        start = end + 2
-        body += rest[start : start + size]
-        offset = start + size + 2
-        if offset > len(rest):
-            return bytes(body), False
+        connection.settimeout(require_s())
+        reply = pending.receive(connection.recv(_READ_BYTES))
+        if reply is not None:
+            return reply
 
 
-def _chunk_size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip()
-    if not digits or len(digits) > 8 or digits.strip(b"0123456789abcdefABCDEF"):
-        raise HttpError("a chunk has no size")
-    return int(digits, 16)
+class HttpExchange:
+    """The bytes of a request, and what has come of its reply. Who has the connection moves them."""
+
+    def __init__(self, request: HttpRequest, body_max: int) -> None:
+        self._left = HEAD_MAX_BYTES + body_max
+        self._response: h11.Response | None = None
+        self._is_whole = False
+        self._unread = bytearray()
+        self._body = bytearray()
+        self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_PIECE_BYTES)
+        headers = [("Host", request.host), ("Connection", "close"), *request.headers]
+        start = h11.Request(method=request.method, target=request.path, headers=headers)
+        events = (start, h11.Data(data=request.body), h11.EndOfMessage())
+        self.request = b"".join(self._connection.send(event) for event in events)
+
+    def receive(self, data: bytes) -> HttpReply | None:
+        """Take the next bytes, none at the end; return the reply once there is no more of it.
+
+        Of a reply that ends too early or goes wrong later on, what has come counts.
+        Raises HttpError when it cannot become a reply.
+        """
+        self._left -= len(data)
+        self._unread += data
+        is_over = not data or self._left <= 0
+        try:
+            self._read(is_end=not data)
+        except h11.RemoteProtocolError as error:
+            if data and not self._body:
+                raise HttpError("the reply is not HTTP") from error
+            is_over = True
+        if self._response is None:
+            if is_over or len(self._unread) > HEAD_MAX_BYTES:
+                raise HttpError("no HTTP head came")
+            return None
+        if not (is_over or self._is_whole):
+            return None
+        headers = ((k.decode("latin-1"), v.decode("latin-1")) for k, v in self._response.headers)
+        status, body = self._response.status_code, bytes(self._body)
+        return HttpReply(status, tuple(headers), body, self._is_whole)
+
+    def _read(self, *, is_end: bool) -> None:
+        while self._response is None:  # replies with a status of 1xx come before the real one
+            end = _HEAD_END.search(self._unread)
+            if end is None:
+                return
+            self._connection.receive_data(_tidy(bytes(self._unread[: end.start()])))
+            del self._unread[: end.end()]
+            self._take_events()
+        for start in range(0, len(self._unread), _PIECE_BYTES):
+            self._connection.receive_data(bytes(self._unread[start : start + _PIECE_BYTES]))
+            self._take_events()
+        self._unread.clear()
+        if is_end:
+            self._connection.receive_data(b"")
+            self._take_events()
+
+    def _take_events(self) -> None:
+        while not self._is_whole:
+            event = self._connection.next_event()
+            if isinstance(event, h11.Response):
+                self._response = event
+            elif isinstance(event, h11.Data):
+                self._body += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                self._is_whole = True
+            elif not isinstance(event, h11.InformationalResponse):
+                return
+
+
+def _tidy(head: bytes) -> bytes:
+    """Leave out the lines for which h11 refuses a reply as a whole; devices do send such.
+
+    Blanks are joined, because its patterns take seconds for 32 KiB of them.
+    """
+    status, *lines = head.replace(b"\0", b" ").splitlines() or [b""]
+    pairs = (line.partition(b":")[::2] for line in lines)
+    fields = (b"%s: %s" % (name.strip(), b" ".join(value.split())) for name, value in pairs)
+    kept = (field for field in fields if _FIELD.match(field))
+    return b"\r\n".join((b" ".join(status.split()), *kept, b"", b""))

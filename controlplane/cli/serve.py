@@ -3,11 +3,10 @@
 import argparse
 import os
 import sys
-from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from agent.wire.addresses import is_loopback
+from agent.wire.addresses import is_loopback, is_web_url
 from controlplane.cli.errors import ClosedError, CommandError, UsageError
 from controlplane.server import bind, serve, url_of
 from controlplane.settings import Settings
@@ -41,9 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     tracker = options.tracker_url
-    if tracker is not None and (
-        urlsplit(tracker).scheme not in {"http", "https"} or not urlsplit(tracker).hostname
-    ):
+    if tracker is not None and not is_web_url(tracker):
         raise UsageError(f"--tracker-url {tracker!r} is not an http or https address")
     return Settings(
         online_window_s=options.online_window,

@@ -10,7 +10,7 @@ import httpx2
 
 from agent.presentation.plain_text import plain
 from agent.wire import routes
-from agent.wire.addresses import is_loopback_url
+from agent.wire.addresses import is_loopback_url, is_web_url
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import (
@@ -157,9 +157,9 @@ def refusal(status: int, body: bytes) -> CommandError:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if not is_web_url(url):
         raise UsageError(f"{url!r} is not the address of a service: https://host")
+    parts = urlsplit(url)
     if parts.scheme == "http" and not is_loopback_url(url):
         raise UsageError(
             f"refusing http to {parts.hostname}: the API key would travel in the clear",

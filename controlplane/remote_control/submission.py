@@ -7,13 +7,12 @@ still learns that its report arrived.
 
 import uuid
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import select
 
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
-from agent.wire.payloads.by_kind import PAYLOADS
+from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
 from controlplane.remote_control import lifecycle
@@ -35,8 +34,9 @@ class Submission:
 
 def parse_submission(content: bytes) -> Submission:
     body = parse_part(SubmitResultRequest, parse_json(content))
-    payload = canonical_json(_payload(body))
+    report = _report_of(body)
     require_unique_keys(content)
+    payload = canonical_json(None if report is None else to_plain(report))
     return Submission(body, sha256_hex(canonical_json(to_plain(body))), payload)
 
 
@@ -63,13 +63,13 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
     return report
 
 
-def _payload(body: SubmitResultRequest) -> Any:
-    """Return the report as plain JSON values, valid for its kind, or None."""
+def _report_of(body: SubmitResultRequest) -> ReportPayload | None:
+    """Return the report as a model of its kind, or None."""
     if body.report is None:
         if body.outcome != "failed":
             raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
         return None
-    return to_plain(parse_part(PAYLOADS[body.kind], body.report, "report"))
+    return parse_part(PAYLOADS[body.kind], body.report, "report")
 
 
 def _finish_request(

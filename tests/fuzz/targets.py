@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from agent.adapters.collector_process import event_of
+from agent.doctor.certificate import parse_certificate as read_certificate
 from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
 from agent.rules.reports.sealing import seal_smaller
@@ -24,7 +25,6 @@ from agent.wire.device_operations import (
     SubmitResultReply,
 )
 from agent.wire.validation import ValidationError
-from collectors.application.http_reply import parse_response as parse_kiosk_reply
 from collectors.application.kiosk.browser_fields import parse_values
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.targets import parse_page_ids
@@ -44,7 +44,7 @@ from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared.http import HttpError, parse_reply
+from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
 from tests.paths import FIXTURES
 
@@ -101,6 +101,12 @@ def _reply(data: bytes) -> None:
     error_of(status, headers, data[2:], NOW)
     retry_after_s(value, NOW)
     http_date(value)
+
+
+def _http(data: bytes) -> None:
+    pending = HttpExchange(HttpRequest("GET", "10.0.0.9", "/"), 65536)
+    if data and pending.receive(data) is None:
+        pending.receive(b"")
 
 
 def _queues(data: bytes) -> None:
@@ -165,8 +171,12 @@ TARGETS: dict[str, Target] = {
         (ValueError,),
     ),
     "http-reply": Target(
-        lambda data: (parse_reply(data, is_all=True), parse_reply(data, is_all=False)),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",),
+        _http,
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+            b"HTTP/1.0 200 OK\nServer: x\n\n<title>x</title>",
+        ),
         (HttpError,),
     ),
     "device-uri": Target(
@@ -193,12 +203,12 @@ TARGETS: dict[str, Target] = {
         (b'{"browser.online": true, "browser.languages": ["en"]}',),
         (ValueError,),
     ),
-    "devtools-http": Target(
-        lambda data: parse_kiosk_reply(data, "the browser"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",),
-        (ValueError,),
+    "certificate": Target(
+        parse_certificate, _fixture("application/certificate.der"), (ValueError,)
     ),
-    "certificate": Target(parse_certificate, (b"\x30\x03\x30\x01\x02",), (ValueError,)),
+    "certificate-of-the-service": Target(
+        read_certificate, _fixture("application/certificate.der"), ()
+    ),
     "edid": Target(parse_edid, (b"\x00" + b"\xff" * 6 + b"\x00" + bytes(120),)),
     "hid-descriptor": Target(parse_usage_page, (b"\x06\x01\x02",)),
     "df": Target(parse_df, (b"F 1024-blocks Used Available Capacity M\n/dev/x 9 4 5 44% /\n",)),

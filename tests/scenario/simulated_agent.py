@@ -47,10 +47,10 @@ class QuickCollectors:
 class SimulatedApp(App):
     """An app whose collections are quick, and whose heartbeats follow the virtual clock."""
 
-    def __init__(self, loaded: Loaded[Config], around: Runtime) -> None:
-        super().__init__(loaded, around)
+    def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
+        super().__init__(loaded, runtime)
         self.collectors = QuickCollectors()
-        self._virtual_clock = around.clock
+        self._virtual_clock = runtime.clock
         self.conditions_seen: set[str] = set()
         """The code of every condition that has been shown so far."""
         self.health._on_change = self._note_conditions
@@ -80,7 +80,7 @@ class SimulatedApp(App):
         """Stand in for APScheduler, which looks at the machine's own clock."""
         while True:
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
-            await self._beat()
+            self._scheduler.beat_now()
 
     def _collection(self) -> Collection:
         if self._collection_built is None:
@@ -90,13 +90,13 @@ class SimulatedApp(App):
                 maker=ReportMaker(
                     config=self._loaded.config,
                     binding_state=self.binding_state,
-                    clock=self._around.clock,
+                    clock=self._virtual_clock,
                     environment=environment_here(capabilities_of(self._loaded.config)),
                     agent_fields=lambda: agent_fields(self._agent_facts()),
                 ),
                 health=self.health,
-                clock=self._around.clock,
-                on_activity=self._executor.now_doing,
+                clock=self._virtual_clock,
+                on_activity=self._note_activity,
             )
         return self._collection_built
 

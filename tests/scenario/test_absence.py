@@ -20,7 +20,7 @@ from agent.adapters import failpoints
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.outbox import Item
 from agent.config.model import Schedule
-from agent.errors import Unavailable
+from agent.errors import ServiceUnavailable
 from agent.rules.lifecycle import State
 from agent.tasks.schedule import HEARTBEAT, Scheduler
 from agent.tasks.timekeeper import LOOK_EVERY_S
@@ -131,10 +131,10 @@ async def _month(home: Path) -> None:
         await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
         service.faults.clear()
         # As if nothing answered at the address, without the cost of asking for a month.
-        exchange, commands = app.facade._exchange, app.facade.commands
+        exchange, commands = app.client._exchange, app.client.commands
         await service.go_away()
-        app.facade._exchange = _nobody_answers  # type: ignore[method-assign]
-        app.facade.commands = _nobody_streams  # type: ignore[method-assign,assignment]
+        app.client._exchange = _nobody_answers  # type: ignore[method-assign]
+        app.client.commands = _nobody_streams  # type: ignore[method-assign,assignment]
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         largest, memory = 0, []
@@ -158,7 +158,7 @@ async def _month(home: Path) -> None:
         assert app.health.is_set("reports-dropped")
         # Back again: everything that waits arrives, oldest first, at a bounded rate.
         queued = [str(item.report_id) for item in _waiting(app)]
-        app.facade._exchange, app.facade.commands = exchange, commands  # type: ignore[method-assign]
+        app.client._exchange, app.client.commands = exchange, commands  # type: ignore[method-assign]
         before = len(service.called_at)
         await service.come_back()
         await service.until(lambda: len(service.reports) == len(queued), 600)
@@ -170,12 +170,12 @@ async def _month(home: Path) -> None:
 
 
 async def _nobody_answers(path: str, body: bytes) -> bytes:
-    raise Unavailable("connection-refused", "nobody is there")
+    raise ServiceUnavailable("connection-refused", "nobody is there")
 
 
 @contextlib.asynccontextmanager
 async def _nobody_streams(*, stream: bool, patience_s: float | None = None) -> AsyncIterator[None]:
-    raise Unavailable("connection-refused", "nobody is there")
+    raise ServiceUnavailable("connection-refused", "nobody is there")
     yield
 
 

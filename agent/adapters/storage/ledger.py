@@ -18,8 +18,8 @@ DROPPED_COUNTER = "reports_dropped"
 class Ledger:
     def __init__(self, database: Database, journal: Journal, outbox: Outbox) -> None:
         self._database = database
-        self._journal = journal
-        self._outbox = outbox
+        self.journal = journal
+        self.outbox = outbox
 
     def hand_over(
         self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
@@ -27,7 +27,7 @@ class Ledger:
         """Finish a request and queue its report; ``entry`` is None for a scheduled one."""
         with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:
             if entry is not None:
-                self._journal.move_within(
+                self.journal.move_within(
                     connection,
                     entry,
                     Event.REPORT_SEALED,
@@ -35,7 +35,7 @@ class Ledger:
                     report_id=report.report_id,
                     outcome=sealed.outcome,
                 )
-            self._outbox.add_within(connection, report, sealed, now)
+            self.outbox.add_within(connection, report, sealed, now)
 
     def settle(self, item: Item, now: datetime) -> None:
         """The service has the report: forget the body, close the request."""
@@ -50,7 +50,7 @@ class Ledger:
         self, max_bytes: int, max_age: timedelta, now: datetime
     ) -> tuple[Item, ...]:
         """Give up what the outbox has no room for, and return it."""
-        leaving = self._outbox.over_bounds(max_bytes, max_age, now)
+        leaving = self.outbox.over_bounds(max_bytes, max_age, now)
         for item in leaving:
             self.give_up(item, now, "given up: no room or too old")
         return leaving
@@ -58,10 +58,10 @@ class Ledger:
     def _close(
         self, item: Item, event: Event, moment: Failpoint, now: datetime, detail: str | None = None
     ) -> None:
-        entry = None if item.request_id is None else self._journal.get(item.request_id)
+        entry = None if item.request_id is None else self.journal.get(item.request_id)
         with self._database.transaction(moment) as connection:
             if entry is not None and entry.state not in FINAL:
-                self._journal.move_within(
+                self.journal.move_within(
                     connection, entry, event, now, outcome=item.outcome, detail=detail
                 )
-            self._outbox.remove_within(connection, item.report_id)
+            self.outbox.remove_within(connection, item.report_id)

@@ -3,6 +3,7 @@
 import json
 import socket
 import sys
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from agent.adapters.service_manager.commands import SystemCommands
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.probe import connect
+from agent.doctor.probe import connect, request
 from agent.wire.addresses import join_host_port
 from agent.wire.controls import without_controls
 
@@ -35,9 +36,10 @@ def judge_cups(path: Path) -> Finding:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(STEP_S)
             sock.connect(str(path))
-            sock.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            if not sock.recv(12).startswith(b"HTTP/"):
-                return warn("CUPS gives no HTTP answer", "systemctl restart cups")
+            with request(sock, "localhost", 80, "HEAD", "/", Connection="close"):
+                return ok("CUPS answers")
+    except HTTPException:
+        return warn("CUPS gives no HTTP answer", "systemctl restart cups")
     except PermissionError:
         return warn(f"{path} is closed to this user", "add the agent's user to the group lp")
     except OSError as error:
@@ -45,7 +47,6 @@ def judge_cups(path: Path) -> Finding:
             f"CUPS does not answer ({error.strerror or error})",
             "systemctl restart cups.socket cups",
         )
-    return ok("CUPS answers")
 
 
 def kiosk(context: Context) -> Finding:
@@ -57,16 +58,12 @@ def kiosk(context: Context) -> Finding:
     place = join_host_port(host, port)
     try:
         with connect(host, port, STEP_S) as sock:
-            sock.sendall(
-                f"GET /json/version HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
-            )
-            answer = _read(sock)
+            name = request_browser(sock, host, port)
     except OSError as error:
         return fail(
             f"the kiosk browser does not answer on {place} ({error.strerror or error})",
             f"start it with --remote-debugging-port={port}, or correct application.kiosk_debug_url",
         )
-    name = parse_browser(answer)
     if name is None:
         return fail(
             f"what answers on {place} is no browser's DevTools",
@@ -75,33 +72,17 @@ def kiosk(context: Context) -> Finding:
     return ok(name)
 
 
-def parse_browser(answer: bytes) -> str | None:
-    """Read the browser's name from the answer of /json/version; None when it is not one."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/"):
-        return None
-    begin, end = body.find(b"{"), body.rfind(b"}")
+def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
+    """Ask DevTools for the browser's name; None when it is not DevTools. Raises OSError."""
     try:
-        document = json.loads(body[begin : end + 1])
-    except (ValueError, RecursionError):
+        with request(sock, host, port, "GET", "/json/version", Connection="close") as reply:
+            document = json.loads(reply.read(ANSWER_MAX))
+    except (HTTPException, ValueError, RecursionError):
         return None
     name = document.get("Browser") if isinstance(document, dict) else None
     if not isinstance(name, str) or not name:
         return None
     return without_controls(name)[:100]
-
-
-def _read(sock: socket.socket) -> bytes:
-    """Read until the end, or until a DevTools answer is whole: browsers keep connections open."""
-    answer = b""
-    while len(answer) < ANSWER_MAX and not (
-        b"\r\n\r\n" in answer and answer.rstrip().endswith(b"}")
-    ):
-        part = sock.recv(4096)
-        if not part:
-            break
-        answer += part
-    return answer
 
 
 def _spooler() -> Finding:

@@ -17,7 +17,7 @@ from agent.doctor.probe import (
     connect,
     connect_to_service,
     open_tunnel,
-    request_head,
+    request_date,
     start_tls,
     unverified_tls,
 )
@@ -126,13 +126,13 @@ def clock(context: Context) -> Finding:
         with connect_to_service(route) as sock:
             if route.is_tls:
                 with start_tls(sock, route.host, unverified_tls()) as secured:
-                    head = request_head(secured, route)
+                    date = request_date(secured, route)
             else:
-                head = request_head(sock, route)
+                date = request_date(sock, route)
     except (OSError, ProxyRefused) as error:
         return skipped(f"the service told no time: {_reason(error)}")
     now = datetime.now(UTC)
-    service_time = http_date(head.headers.get("date")) if head else None
+    service_time = http_date(date)
     if service_time is None:
         return skipped("the service told no time")
     context.service_time = service_time

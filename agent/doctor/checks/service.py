@@ -18,8 +18,8 @@ from agent.config.credential import ApiKeySource
 from agent.config.model import Config
 from agent.doctor.check import Finding, fail, ok, skipped, warn
 from agent.doctor.context import Answer, Context
-from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
-from agent.rules.binding import Verdict, judge
+from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
+from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 
@@ -38,14 +38,14 @@ _LOCATION_FIX: Final = "correct service.location_id, or have the key allowed at 
 def captive_portal(context: Context) -> Finding:
     context.answer = _ask(context, lambda client: client.current())
     error = context.answer.error
-    if isinstance(error, Unavailable) and error.cause in {"captive-portal", "redirect"}:
+    if isinstance(error, ServiceUnavailable) and error.cause in {"captive-portal", "redirect"}:
         return fail(str(error), CONDITIONS[error.cause].fix)
     return ok("no web page in the way")
 
 
 def service(context: Context) -> Finding:
     error = context.answer.error if context.answer else None
-    if isinstance(error, Unavailable):
+    if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
         judge_it = fail if condition.severity == "error" else warn
         return judge_it(f"{condition.title}: {error}", condition.fix)
@@ -105,11 +105,11 @@ def binding(context: Context) -> Finding:
         return _unbound(answer.current)
     known = record.binding.record
     verdict = judge(answer.current, instance_id=known.instance_id, binding_id=known.binding_id)
-    if verdict is Verdict.KEEP:
+    if verdict is BindingVerdict.KEEP:
         return ok(f"{known.binding_id}")
-    if verdict is Verdict.ADOPT:
+    if verdict is BindingVerdict.ADOPT:
         return warn("the service has bound this device anew", "restart the agent: it takes it over")
-    if verdict is Verdict.SHARED:
+    if verdict is BindingVerdict.SHARED:
         return ok(f"{known.binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 

@@ -17,7 +17,7 @@ class BindingState:
         self._file = file
         self._record = record
         self._base_url = base_url
-        self._may_work = asyncio.Event()
+        self._is_bound = asyncio.Event()
         self._lost = asyncio.Event()
 
     @property
@@ -38,14 +38,14 @@ class BindingState:
         return self._record.is_revoked
 
     @property
-    def may_work(self) -> bool:
+    def is_bound(self) -> bool:
         """True while a binding is held that the service has confirmed since the start."""
-        return self._may_work.is_set()
+        return self._is_bound.is_set()
 
-    async def wait_to_work(self) -> EnrollmentRecord:
+    async def wait_until_bound(self) -> EnrollmentRecord:
         """Return the confirmed binding, once there is one."""
         while True:
-            await self._may_work.wait()
+            await self._is_bound.wait()
             if self.binding is not None:
                 return self.binding
 
@@ -58,13 +58,13 @@ class BindingState:
         self._lose()
         binding = Binding(base_url=self._base_url, location_id=location_id, record=record)
         self._save(self._record.model_copy(update={"binding": binding, "is_revoked": False}))
-        self._may_work.set()
+        self._is_bound.set()
 
     def confirm(self) -> None:
         """The service still knows the binding."""
         if self.is_revoked:
             self._save(self._record.model_copy(update={"is_revoked": False}))
-        self._may_work.set()
+        self._is_bound.set()
 
     def revoke(self) -> None:
         """The service has taken the binding away: nothing may work until there is another."""
@@ -74,7 +74,7 @@ class BindingState:
 
     def _lose(self) -> None:
         """Wake who waits for the loss of the present binding."""
-        self._may_work.clear()
+        self._is_bound.clear()
         self._lost.set()
         self._lost = asyncio.Event()
 

@@ -3,9 +3,7 @@
 An identity is never dropped because the service says no; the same key tries again, slowly.
 """
 
-import asyncio
 import logging
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -14,19 +12,15 @@ from agent.adapters.clock import Clock
 from agent.adapters.identity import Identity, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
-from agent.config.model import Enrollment as EnrollmentConfig
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.config.capabilities import capabilities_of
+from agent.config.model import Config
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
-from agent.rules.binding import Verdict, identity_too_long, judge
+from agent.rules.binding import BindingVerdict, identity_too_long, judge
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.circuit_breaker import Caller, CircuitBreaker
-from agent.wire.device_operations import (
-    ChallengeRequest,
-    EnrollmentRecord,
-    EnrollRequest,
-    HeartbeatRequest,
-)
+from agent.tasks.session.device_session import DeviceSession
+from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
 
 log = logging.getLogger(__name__)
 
@@ -34,40 +28,25 @@ READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_r
 FORBIDDEN: Final = 403
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where this device is to be bound."""
-
-    location_id: str
-    capabilities: tuple[str, ...]
-    config: EnrollmentConfig
-
-
 class Enrollment:
     def __init__(
         self,
-        *,
-        place: Place,
-        identity: Identity,
-        client: ServiceClient,
-        breaker: CircuitBreaker,
+        session: DeviceSession,
         binding_state: BindingState,
+        *,
+        config: Config,
+        identity: Identity,
         health: HealthBoard,
         clock: Clock,
         rng: Random,
-        foreground: bool = False,
     ) -> None:
-        self._place = place
-        self._identity = identity
-        self._client = client
-        self._breaker = breaker
+        self._session = session
         self._binding_state = binding_state
+        self._config = config
+        self._identity = identity
         self._health = health
         self._clock = clock
         self._rng = rng
-        self._foreground = foreground
-        self._recheck = asyncio.Event()
-        self._settled = asyncio.Event()
         self.current_of_others = 0
         """Answers of `current` about another device: usual where devices share an API key."""
 
@@ -76,75 +55,62 @@ class Enrollment:
         if self._binding_state.binding is None:
             await self._enroll_until_bound()
         else:
-            await self._confirm(is_doubted=self._binding_state.is_revoked)
+            await self._confirm(needs_recheck=self._binding_state.is_revoked)
         while True:
             if self._binding_state.is_revoked:
-                self._settled.set()
-                await self._wait_out_the_revocation()
-            if not self._recheck.is_set():
-                self._settled.set()
-                await self._recheck.wait()
-            self._recheck.clear()
-            await self._confirm(is_doubted=True)
+                self._session.note_rechecked()
+                await self._wait_while_revoked()
+            await self._session.wait_for_recheck()
+            await self._confirm(needs_recheck=True)
 
-    def recheck(self) -> None:
-        """Somebody was refused as this device: ask `current` whether it still is bound."""
-        self._recheck.set()
-
-    async def recheck_binding(self) -> None:
-        """Like `recheck`, and return when the service has been asked."""
-        self._settled.clear()
-        self._recheck.set()
-        await self._settled.wait()
-
-    async def _confirm(self, *, is_doubted: bool) -> None:
-        """Ask `current` and believe it. ``is_doubted``: a call as this device was refused."""
+    async def _confirm(self, *, needs_recheck: bool) -> None:
+        """Ask `current` and believe it. ``needs_recheck``: a call as this device was refused."""
         binding = self._binding_state.binding
         if binding is None:
             return
         try:
-            current = await self._breaker.call("current", self._client.current)
+            current = await self._session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
-            await self._go_by_the_heartbeat(binding, f"and `current`: {error}", is_doubted)
+            await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("the service says of our binding: %s", verdict)
-        if verdict is Verdict.ADOPT and current is not None:
-            log.warning("the service has bound this device anew: binding %s", current.binding_id)
-            self._binding_state.adopt(current, self._place.location_id)
-        elif verdict is Verdict.KEEP:
+        if verdict is BindingVerdict.ADOPT and current is not None:
+            log.warning(
+                "the service has bound this device anew: binding %s", current.binding_id,
+                extra={"binding_id": current.binding_id},
+            )  # fmt: skip
+            self._binding_state.adopt(current, self._config.service.location_id)
+        elif verdict is BindingVerdict.KEEP:
             self._binding_state.confirm()
-        elif verdict is Verdict.SHARED:
+        elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
             why = "and `current` answers with another device of the same API key"
-            await self._go_by_the_heartbeat(binding, why, is_doubted)
+            await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
             self._revoked("the service knows no binding of this device")
-        self._note_what_holds()
+        self._show_binding()
 
-    async def _go_by_the_heartbeat(
-        self, binding: EnrollmentRecord, why: str, is_doubted: bool
-    ) -> None:
+    async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
         """`current` says nothing of this device: whether its heartbeat is taken decides.
 
         A single request that is refused, where many devices share a key, is no revocation.
         """
-        if is_doubted:
-            request = HeartbeatRequest(binding_id=binding.binding_id, foreground=self._foreground)
+        if needs_recheck:
             try:
-                await self._breaker.call("heartbeat", lambda: self._client.heartbeat(request))
+                await self._session.heartbeat()
             except Refused as error:
                 self._revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service does not take heartbeats: %s", error)
         self._binding_state.confirm()
-        self._note_what_holds()
+        self._show_binding()
 
-    def _note_what_holds(self) -> None:
+    def _show_binding(self) -> None:
         """Say what is to be said of a binding that is confirmed, or was just lost."""
-        if not self._binding_state.may_work or self._binding_state.binding is None:
+        if not self._binding_state.is_bound or self._binding_state.binding is None:
             return
         self._health.clear({"revoked", "not-enrolled"})
         if too_long := identity_too_long(self._binding_state.binding):
@@ -156,16 +122,16 @@ class Enrollment:
         self._binding_state.revoke()
         self._health.set("revoked", why)
 
-    async def _wait_out_the_revocation(self) -> None:
+    async def _wait_while_revoked(self) -> None:
         """Ask slowly whether the service has changed its mind, or enroll anew if configured."""
         attempt = 0
         while self._binding_state.is_revoked:
             attempt += 1
             await self._clock.sleep(retry.REVOKED.delay_s(attempt, self._rng))
-            if self._place.config.on_revoked == "reenroll":
+            if self._config.enrollment.on_revoked == "reenroll":
                 await self._enroll_until_bound()
             else:
-                await self._confirm(is_doubted=True)
+                await self._confirm(needs_recheck=True)
 
     async def _enroll_until_bound(self) -> None:
         attempt = 0
@@ -177,45 +143,53 @@ class Enrollment:
                 delay_s = retry.CREDENTIAL.delay_s(attempt, self._rng)
                 log.info("enrollment try %d failed; next try in %.0f s", attempt, delay_s)
                 self._health.set("not-enrolled", explain(error))
-                await self._breaker.wait_for_another_key(delay_s)
+                await self._session.wait_for_another_key(delay_s)
                 continue
-            log.info("enrolled as %s, binding %s", record.instance_id, record.binding_id)
-            self._note_what_holds()
+            log.info(
+                "enrolled as %s, binding %s", record.instance_id, record.binding_id,
+                extra={"binding_id": record.binding_id},
+            )  # fmt: skip
+            self._show_binding()
             return
 
     async def enroll_once(self) -> EnrollmentRecord:
         """Answer one challenge and hold the binding. Raises ServiceError, StateError."""
         record = await sign_up(
-            self._place,
+            self._config,
             self._identity.load_or_create(),
             self._binding_state.record.legacy_install_id,
-            self._client,
-            self._breaker,
+            self._session,
         )
-        self._binding_state.adopt(record, self._place.location_id)
+        self._binding_state.adopt(record, self._config.service.location_id)
         return record
 
 
 async def sign_up(
-    place: Place, key: SigningKey, legacy_install_id: str, client: ServiceClient, caller: Caller
+    config: Config,
+    key: SigningKey,
+    legacy_install_id: str,
+    service: DeviceSession | ServiceClient,
 ) -> EnrollmentRecord:
-    """Take a challenge, sign it, return the enrollment. Raises ServiceError."""
+    """Take a challenge, sign it, return the enrollment. Raises ServiceError.
+
+    A session waits until the service answers, a client asks once.
+    """
     request = ChallengeRequest(
         instance_id=key.instance_id,
         public_key=key.public_key,
         platform=service_platform(),
-        location_id=place.location_id,
+        location_id=config.service.location_id,
         legacy_install_id=legacy_install_id,
         app_version=__version__,
-        capabilities=place.capabilities,
+        capabilities=capabilities_of(config),
     )
-    challenge = await caller.call("challenge", lambda: client.challenge(request))
-    config = place.config
-    signature = key.sign(challenge.nonce, config.nonce_encoding, config.signature_encoding)
+    challenge = await service.challenge(request)
+    encoding = config.enrollment
+    signature = key.sign(challenge.nonce, encoding.nonce_encoding, encoding.signature_encoding)
     answer = EnrollRequest(challenge_id=challenge.challenge_id, signature=signature)
-    record = await caller.call("enroll", lambda: client.enroll(answer))
+    record = await service.enroll(answer)
     if record.instance_id != key.instance_id:
-        raise Unavailable("bad-reply", "the service enrolled another device than this one")
+        raise ServiceUnavailable("bad-reply", "the service enrolled another device than this one")
     return record
 
 

@@ -9,8 +9,8 @@ import socket
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.http_reply import receive
 from collectors.application.kiosk.address import DebugAddress
+from collectors.shared.http import HttpError, HttpRequest, exchange_blocking
 
 TARGETS_MAX: Final = 16
 BODY_MAX_BYTES: Final = 1024 * 1024
@@ -22,7 +22,7 @@ _INNER_PAGES: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
 
 def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
     """The ids of the open pages. Raises OSError (TimeoutError past the deadline), ValueError."""
-    return parse_page_ids(_exchange(address, deadline))
+    return parse_page_ids(_ask(address, deadline))
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
@@ -46,10 +46,20 @@ def _is_page(target: object) -> bool:
     )
 
 
-def _exchange(address: DebugAddress, deadline: Deadline) -> bytes:
-    request = f"GET /json/list HTTP/1.1\r\nHost: {address.authority}\r\nConnection: close\r\n\r\n"
+def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
+    """The body of a whole 200 reply. What the peer sent is never quoted."""
+    request = HttpRequest("GET", address.authority, "/json/list")
     with socket.create_connection(
         (address.host, address.port), timeout=deadline.require_s()
     ) as connection:
-        connection.sendall(request.encode())
-        return receive(connection, PEER, BODY_MAX_BYTES, deadline)
+        try:
+            reply = exchange_blocking(connection, request, BODY_MAX_BYTES, deadline.require_s)
+        except HttpError:
+            raise ValueError(f"{PEER} does not speak HTTP") from None
+    if reply.status != 200:
+        raise ValueError(f"{PEER} answered with status {reply.status}")
+    if len(reply.body) > BODY_MAX_BYTES:
+        raise ValueError(f"{PEER} sent more than its answer can need")
+    if not reply.is_whole:
+        raise ValueError(f"{PEER} ended its answer early")
+    return reply.body

@@ -1,5 +1,6 @@
 """What a screen says of itself: EDID 1.4 (VESA E-EDID, release A). Its serial is not read."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +9,10 @@ from collectors.shared.text import clean_text
 _HEADER: Final = b"\x00\xff\xff\xff\xff\xff\xff\x00"
 _BLOCK: Final = 128
 _DESCRIPTORS: Final = (54, 72, 90, 108)
-_PRODUCT_NAME: Final = b"\x00\x00\x00\xfc\x00"
+_PRODUCT_NAME: Final = 0xFC
+_TEXT: Final = 0xFE
+_TEXT_BYTES: Final = 13
+_PRINTABLE = re.compile(rb"[ -~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,23 @@ def parse_edid(data: bytes) -> Screen | None:
     code = int.from_bytes(data[8:10], "big")
     letters = [(code >> shift) & 0x1F for shift in (10, 5, 0)]
     maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)
-    return Screen(maker, _product_name(data), data[21], data[22])
+    name = _text(data, _PRODUCT_NAME) or _text(data, _TEXT)
+    return Screen(maker, name, data[21], data[22])
 
 
-def _product_name(data: bytes) -> str | None:
+def _text(data: bytes, tag: int) -> str | None:
+    """The text of all display descriptors of one kind (3.10.3), most screens having one.
+
+    A text ends at the first byte that is no printable ASCII: a line feed, in makers' panels a
+    revision. A name that fills its descriptor goes on in the next. The last byte of a
+    descriptor's head should be 0, but is a blank in some.
+    """
+    texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:
-        descriptor = data[offset : offset + 18]
-        if descriptor.startswith(_PRODUCT_NAME):
-            return clean_text(descriptor[5:].split(b"\n")[0].decode("cp437"), 16) or None
-    return None
+        head, body = data[offset : offset + 5], data[offset + 5 : offset + 18]
+        written = _PRINTABLE.match(body)
+        if written and head[:2] == b"\0\0" and head[3] == tag:
+            text = written[0].decode("ascii")
+            goes_on = tag == _PRODUCT_NAME and len(text) == _TEXT_BYTES
+            texts[text if goes_on else f"{text} "] = None
+    return clean_text("".join(texts)) or None

@@ -1,6 +1,7 @@
 """Maker, model, processor and temperatures. Serial numbers are never read."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,19 @@ _CHASSIS: Final = {
     30: "tablet", 31: "convertible", 32: "detachable", 35: "mini-pc", 36: "stick-pc",
 }  # fmt: skip
 """SMBIOS 3.6, 7.4.1: system enclosure types."""
+_ARM_PARTS: Final = {
+    ("0x41", "0xb76"): "ARM1176", ("0x41", "0xc07"): "ARM Cortex-A7",
+    ("0x41", "0xc08"): "ARM Cortex-A8", ("0x41", "0xc09"): "ARM Cortex-A9",
+    ("0x41", "0xc0d"): "ARM Cortex-A17", ("0x41", "0xc0e"): "ARM Cortex-A17",
+    ("0x41", "0xc0f"): "ARM Cortex-A15", ("0x41", "0xd03"): "ARM Cortex-A53",
+    ("0x41", "0xd04"): "ARM Cortex-A35", ("0x41", "0xd05"): "ARM Cortex-A55",
+    ("0x41", "0xd07"): "ARM Cortex-A57", ("0x41", "0xd08"): "ARM Cortex-A72",
+    ("0x41", "0xd09"): "ARM Cortex-A73", ("0x41", "0xd0a"): "ARM Cortex-A75",
+    ("0x41", "0xd0b"): "ARM Cortex-A76", ("0x41", "0xd0c"): "ARM Neoverse-N1",
+}  # fmt: skip
+"""MIDR_EL1 of ARM's technical reference manuals: implementer and part number."""
+_ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
+"""Zones that read the same sensor as a chip of another name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
@@ -80,19 +94,24 @@ def read_processor(_: Deadline, root: Path) -> Reading:
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The processor's name: ``model name`` on x86, ``Hardware`` or ``Model`` on ARM."""
+    """The processor's name: told on most, on ARM by its part; ``Model`` there is the board."""
     found: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
         found.setdefault(name.strip().lower(), value.strip())
-    names = (found.get(key) for key in ("model name", "cpu model", "hardware", "model"))
-    return next((name for name in names if name), None)
+    part = (found.get("cpu implementer", ""), found.get("cpu part", "").lower())
+    # Where "processor" counts, its value is a number; old kernels for ARM name it there.
+    names = (found.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor"))
+    told = next((name for name in names if name and not name.isdigit()), None)
+    return told or _ARM_PARTS.get(part) or found.get("hardware") or None
 
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
 def read_temperatures(_: Deadline, root: Path) -> Reading:
-    """Every sensor the kernel shows: hwmon first, thermal zones where there is none."""
-    readings = (*_hwmon(root), *_thermal_zones(root))[:_SENSORS_MAX]
+    """Every sensor the kernel shows, once: most thermal zones are shown by hwmon too."""
+    chips = _hwmon(root)
+    shown = {name.partition(" ")[0] for name, _ in chips}
+    readings = (*chips, *_thermal_zones(root, shown))[:_SENSORS_MAX]
     hottest = max((celsius for _, celsius in readings), default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
@@ -114,11 +133,13 @@ def _hwmon(root: Path) -> list[tuple[str, float]]:
     return found
 
 
-def _thermal_zones(root: Path) -> list[tuple[str, float]]:
+def _thermal_zones(root: Path, shown: Collection[str]) -> list[tuple[str, float]]:
     found = []
     for zone in children(root / "sys/class/thermal"):
-        if zone.name.startswith("thermal_zone"):
-            name = read_line(zone / "type") or zone.name
+        name = read_line(zone / "type") or zone.name
+        # The kernel names the hwmon device of a zone so (drivers/thermal/thermal_hwmon.c).
+        chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
+        if zone.name.startswith("thermal_zone") and chip not in shown:
             found += _sensor(name, read_number(zone / "temp"))
     return found
 

@@ -1,14 +1,19 @@
 """SMART's verdict by smartctl(8), for machines without UDisks2 whose agent may open the drive."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.foreign_json import Object, flag, load_object, objects, text
+from collectors.application.foreign_json import Object, flag, load_object, number, objects, text
 from collectors.application.source import Unreadable
 from collectors.shared.run_command import output_of, run_command, start_command
 
 SOURCE: Final = "smartctl"
+_DENIED = re.compile(r"Permission denied|Operation not permitted")
+_AT_REST = re.compile(r"Device is in (?:STANDBY|SLEEP|LOW[ -]POWER)\b")
+_NOT_OPENED: Final = 0x02
+"""Bit of the exit status: the device could not be opened."""
 
 AskDrive = Callable[[str, Deadline], str]
 """Gives ``good`` or ``failing`` of ``sda`` until the deadline. Raises Unreadable."""
@@ -57,12 +62,24 @@ def parse_health(data: bytes) -> str:
         passed = flag(status, "passed")
         if passed is not None:
             return "good" if passed else "failing"
+    raise _why(told)
+
+
+def _why(told: Object) -> Unreadable:
+    """Why there is no verdict, by the messages and the exit status of smartctl(8)."""
     said = " ".join(_messages(told))
-    if "Permission denied" in said:
-        raise Unreadable("permission-denied", "the system does not let this account ask the drive")
-    if "STANDBY" in said:
-        raise Unreadable("not-applicable", "the drive is at rest and was not woken")
-    raise Unreadable("unsupported", "the drive has no SMART verdict")
+    if _DENIED.search(said):
+        reason = "the system does not let this account ask the drive"
+        return Unreadable("permission-denied", reason)
+    if _AT_REST.search(said):
+        return Unreadable("not-applicable", "the drive is at rest and was not woken")
+    if "Unknown USB bridge" in said:
+        reason = "the drive cannot be opened: smartctl does not know its USB bridge"
+        return Unreadable("unsupported", reason)
+    statuses = (number(run, "exit_status") for run in objects(told.get("smartctl")))
+    if any((status or 0) & _NOT_OPENED for status in statuses) or "open device" in said:
+        return Unreadable("collection-failed", "the drive cannot be opened")
+    return Unreadable("unsupported", "the drive has no SMART verdict")
 
 
 def _messages(told: Object) -> list[str]:

@@ -27,8 +27,25 @@ PROFILE_S: Final = 8.0
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
 
-_PERSONAL: Final = frozenset({"phone", "computer", "tablet", "headphones", "headset", "watch"})
-_PERCENT = re.compile(r"\s*(\d{1,3})\s*%\s*")
+_PERSONAL = re.compile(
+    r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
+    re.IGNORECASE,
+)
+"""What bears a person's name, in the words of macOS; what has no kind may do so too."""
+_APPLE: Final = 0x05AC
+_UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
+_LETTER = re.compile(r"^[a-z]_")
+_PERCENT = re.compile(r"\s*(\d{1,3})\s*%?\s*")
+_BATTERIES: Final = (
+    ("device_batteryLevelMain",),
+    ("device_batteryPercent",),
+    ("device_batteryLevelLeft", "device_batteryLevelRight"),
+    ("device_batteryLevelCase",),
+)
+_FORMS: Final = {
+    "MacBook": "laptop", "iMac": "all-in-one", "Mac mini": "mini-pc", "Mac Studio": "desktop",
+    "Mac Pro": "tower",
+}  # fmt: skip
 _DBM = re.compile(r"\s*(-\d{1,3})\s*dBm")
 _SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
 _USB_NAMES: Final = {
@@ -68,7 +85,9 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """SPUSBDataType up to macOS 15, SPUSBHostDataType from macOS 26 on."""
     found: list[UsbDevice] = []
-    for entry in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+    for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+        # The oldest systems sort the keys by a letter before each: b_vendor_id.
+        entry = {_LETTER.sub("", key): value for key, value in listed.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
         if vendor is None or len(found) >= ENTRIES_MAX:
             continue
@@ -77,19 +96,24 @@ def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
 
 
 def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
-    """SPBluetoothDataType: whether the radio is on, and the paired devices."""
+    """SPBluetoothDataType: whether the radio is on, and the paired devices.
+
+    Up to macOS 11 they are in ``device_title``, under other names.
+    """
     powered: bool | None = None
     found: list[BluetoothDevice] = []
     for entry in entries_of(data, "SPBluetoothDataType"):
         for controller in objects(entry.get("controller_properties")):
             powered = text(controller, "controller_state") == "attrib_on"
+        for controller in objects(entry.get("local_device_title")):
+            powered = text(controller, "general_power") == "attrib_On"
         for name, connected in (("device_connected", True), ("device_not_connected", False)):
-            for named in objects(entry.get(name)):
-                found += [
-                    _bluetooth_device(title, properties, connected=connected)
-                    for title, properties in named.items()
-                    if isinstance(properties, dict)
-                ]
+            for title, properties in _named(entry.get(name)):
+                found.append(_bluetooth_device(title, properties, connected=connected))
+        for title, properties in _named(entry.get("device_title")):
+            if text(properties, "device_ispaired") != "attrib_No":
+                connected = text(properties, "device_isconnected") == "attrib_Yes"
+                found.append(_bluetooth_device(title, properties, connected=connected))
     return powered, tuple(found[:ENTRIES_MAX])
 
 
@@ -98,7 +122,12 @@ def parse_hardware(data: bytes) -> Object:
     entries = entries_of(data, "SPHardwareDataType")
     kept = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
     entry = entries[0] if entries else {}
-    return {name: entry[name] for name in kept if isinstance(entry.get(name), str)}
+    return {name: told for name in kept if (told := _told(entry, name))}
+
+
+def form_factor(machine_name: str) -> str | None:
+    """The kind of Mac in the words of SMBIOS; None for what is no Mac of Apple's."""
+    return next((form for name, form in _FORMS.items() if machine_name.startswith(name)), None)
 
 
 def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
@@ -140,34 +169,57 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
     return tuple(found[:16])
 
 
+def _told(entry: Object, *names: str) -> str | None:
+    """As ``text``, without the words macOS writes where it knows nothing."""
+    found = text(entry, *names)
+    return None if found in _UNTOLD else found
+
+
+def _named(value: object) -> Iterator[tuple[str, Object]]:
+    """The devices of a list of ``{name: properties}``."""
+    for named in objects(value):
+        yield from ((name, told) for name, told in named.items() if isinstance(told, dict))
+
+
 def _usb_device(entry: Object, vendor: str) -> UsbDevice:
     named = re.search(r"\(([^)]{1,128})\)", vendor)
     location = text(entry, "location_id", "USBKeyLocationID") or ""
-    maker = text(entry, "manufacturer", "USBDeviceKeyVendorName")
+    maker = _told(entry, "manufacturer", "USBDeviceKeyVendorName")
     return UsbDevice(
         place=location.partition("/")[0].strip() or "unknown",
-        vendor_id=hexadecimal(vendor),
+        vendor_id=_APPLE if vendor == "apple_vendor_id" else hexadecimal(vendor),
         product_id=hexadecimal(text(entry, "product_id", "USBDeviceKeyProductID")),
         vendor=maker or (named[1] if named else None),
         product=text(entry, "_name"),
         speed_megabits=_speed(text(entry, "device_speed", "USBDeviceKeyLinkSpeed")),
-        serial=text(entry, "serial_num", "USBDeviceKeySerialNumber"),
+        serial=_told(entry, "serial_num", "USBDeviceKeySerialNumber"),
     )
 
 
 def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> BluetoothDevice:
-    kind = text(properties, "device_minorType")
-    percent = _PERCENT.fullmatch(text(properties, "device_batteryLevelMain") or "")
-    signal = _DBM.match(f"{text(properties, 'device_rssi') or ''} dBm")
+    kind = text(properties, "device_minorType", "device_minorClassOfDevice_string")
+    major = text(properties, "device_majorClassOfDevice_string")
+    rssi = properties.get("device_rssi", properties.get("device_RSSI"))
+    signal = _DBM.match(f"{rssi} dBm")
     return BluetoothDevice(
-        address=text(properties, "device_address") or name,
+        address=text(properties, "device_address", "device_addr") or name,
         name=name,
         kind=kind.lower() if kind else None,
         connected=connected,
-        battery_fraction=min(100, int(percent[1])) / 100 if percent else None,
+        # What macOS shows of a device that is away is what it once was.
+        battery_fraction=_battery(properties) if connected else None,
         signal_dbm=int(signal[1]) if signal else None,
-        is_personal=kind is None or kind.lower() in _PERSONAL,
+        is_personal=kind is None or _PERSONAL.search(f"{kind} {major}") is not None,
     )
+
+
+def _battery(properties: Object) -> float | None:
+    """The charge of a device; of two earbuds that of the emptier, else that of their case."""
+    for names in _BATTERIES:
+        written = (_PERCENT.fullmatch(str(properties.get(name, ""))) for name in names)
+        if levels := [min(100, int(match[1])) / 100 for match in written if match]:
+            return min(levels)
+    return None
 
 
 def _wireless(network: Object) -> Wireless:

@@ -112,11 +112,12 @@ def read_clock(deadline: Deadline) -> Reading:
 )
 def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     told = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
+    form = profiler.form_factor(text(told, "machine_name") or "")
     return Reading(
         (
             available("hardware.maker", profiler.SOURCE, "Apple"),
             _told("hardware.model", told, "machine_model"),
-            _told("hardware.formFactor", told, "machine_name"),
+            either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
             _told("hardware.firmware", told, "boot_rom_version"),
             _told("hardware.cpuModel", told, "chip_type", "cpu_type"),
             either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),

@@ -20,7 +20,7 @@ _CLASSES: Final = {
 }  # fmt: skip
 """USB-IF, Defined Class Codes."""
 
-_TELLING_CLASSES: Final = {0x07: "printer", 0x0B: "card-reader"}
+_TELLING_CLASSES: Final = {0x07: "printer", 0x09: "hub", 0x0B: "card-reader"}
 
 _USAGE_PAGES: Final = {0x8C: "barcode-scanner", 0x8D: "scale", 0x8E: "card-reader"}
 """HID Usage Tables 1.5, section 3: pages of point-of-sale devices."""
@@ -38,8 +38,8 @@ _WORDS: Final = (
     ("printer", "printer"), ("receipt", "printer"), ("label", "printer"),
     ("barcode", "barcode-scanner"), ("scanner", "barcode-scanner"), ("imager", "barcode-scanner"),
     ("scale", "scale"), ("card reader", "card-reader"), ("smartcard", "card-reader"),
-    ("cash drawer", "cash-drawer"), ("display", "display"), ("keyboard", "keyboard"),
-    ("touch", "touch-screen"), ("mouse", "mouse"), ("camera", "camera"), ("hub", "hub"),
+    ("cash drawer", "cash-drawer"), ("camera", "camera"), ("hub", "hub"), ("display", "display"),
+    ("keyboard", "keyboard"), ("touch", "touch-screen"), ("mouse", "mouse"),
 )  # fmt: skip
 
 

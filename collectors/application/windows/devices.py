@@ -49,14 +49,22 @@ def usb_reading(sections: Sections) -> Reading:
 
 
 def parse_usb(told: Section) -> tuple[UsbDevice, ...]:
-    """The devices among the entries; the interfaces of a composite device are joined to it."""
+    """The devices among the entries; the interfaces of a composite device are joined to it.
+
+    Of several devices of one kind each gets the interfaces of all, which are alike.
+    """
     whole: dict[str, list[Object]] = {}
+    parts: dict[str, list[Object]] = {}
     for row in told.rows:
         match = _HARDWARE.match(text(row, "Hardware") or "")
         if match:
-            place = f"{match[1]}-{match[2]}".lower()
-            whole.setdefault(place, []).append(row)
-    return tuple(_usb_device(place, rows) for place, rows in whole.items())
+            kind = f"{match[1]}-{match[2]}".lower()
+            (parts if match[3] else whole).setdefault(kind, []).append(row)
+    return tuple(
+        _usb_device(kind, number, row, parts.get(kind, []))
+        for kind in {**whole, **parts}
+        for number, row in enumerate(whole.get(kind, [{}]), start=1)
+    )
 
 
 @field_group(*peripherals.BLUETOOTH_KEYS)
@@ -110,18 +118,21 @@ def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
 
-def _usb_device(place: str, rows: Sequence[Object]) -> UsbDevice:
-    match = _HARDWARE.match(text(rows[0], "Hardware") or "")
-    marks = [mark for row in rows if (mark := text(row, "Mark"))]
+def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) -> UsbDevice:
+    """The ``number``-th device of a kind (``04b8-0e15``), with its interfaces."""
+    vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
+    mark = text(whole, "Mark")
+    told = mark or (str(number) if number > 1 else None)
+    rows = (whole, *parts)
     return UsbDevice(
-        place=f"{place}-{marks[0]}" if marks else place,
-        vendor_id=int(match[1], 16) if match else None,
-        product_id=int(match[2], 16) if match else None,
+        place=f"{kind}-{told}" if told else kind,
+        vendor_id=vendor_id,
+        product_id=product_id,
         vendor=next((maker for row in rows if (maker := text(row, "Manufacturer"))), None),
         product=next((name for row in rows if (name := text(row, "Name"))), None),
         classes=tuple(dict.fromkeys(code for row in rows for code in _classes(row))),
         drivers=tuple(dict.fromkeys(name for row in rows if (name := text(row, "Service")))),
-        serial=marks[0] if marks else None,
+        serial=mark,
     )
 
 

@@ -56,7 +56,9 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
-            found[name] = _link_type(medium, is_virtual=flag(row, "Virtual") is True)
+            # The adapters of VPNs mostly call themselves real, but drive no hardware.
+            virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
+            found[name] = _link_type(medium, is_virtual=virtual)
     return found
 
 
@@ -129,12 +131,19 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
 def _processor(sections: Sections) -> tuple[Field, ...]:
-    told = section(sections, "processor").first
+    sockets = section(sections, "processor")
     return (
-        either("hardware.cpuModel", SOURCE, text(told, "Name"), _UNTOLD),
-        either("hardware.physicalCores", SOURCE, number(told, "NumberOfCores"), _UNTOLD),
-        either("hardware.logicalCores", SOURCE, number(told, "NumberOfLogicalProcessors"), _UNTOLD),
+        either("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _UNTOLD),
+        either("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _UNTOLD),
+        either(
+            "hardware.logicalCores", SOURCE, _sum(sockets, "NumberOfLogicalProcessors"), _UNTOLD
+        ),
     )
+
+
+def _sum(told: Section, name: str) -> int | None:
+    """The sum over all rows; None where none tells it."""
+    return sum(number(row, name) or 0 for row in told.rows) or None
 
 
 @field_group("hardware.memoryBytes")

@@ -82,7 +82,8 @@ Tell 'nameServers' {
 _ADAPTERS: Final = r"""
 Tell 'adapters' {
   Get-NetAdapter |
-    Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual
+    Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual,
+      HardwareInterface
 }
 """
 

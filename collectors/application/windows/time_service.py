@@ -2,7 +2,8 @@
 
 Its labels are in the language of the system, so lines are known by their place and form: the
 first holds the leap indicator (3: not synchronised; RFC 5905, figure 9), and the third value in
-seconds, after root delay and root dispersion, is the offset.
+seconds, after root delay and root dispersion, is the offset. A machine that follows its own
+clock says so by its source, in no language, whatever the leap indicator.
 """
 
 import re
@@ -17,6 +18,7 @@ SOURCE: Final = "w32tm"
 _LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\(")
 _SECONDS = re.compile(r"^[^:\n]{1,80}:\s*([-+]?\d{1,9}\.\d{1,9})s\s*$", re.MULTILINE)
 _UNSYNCHRONISED: Final = "3"
+_OWN_CLOCK = re.compile(r"\bLOCL\b|\b0x4C4F434C\b|Local CMOS Clock|Free-running System Clock")
 _OFFSET_INDEX: Final = 2
 
 
@@ -33,11 +35,13 @@ def clock_reading(status: str) -> Reading:
     leap = _LEAP.match(status.lstrip("\ufeff\r\n "))
     if leap is None:
         raise ValueError("w32tm wrote something of another form")
+    in_step = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
-    offset = float(seconds[_OFFSET_INDEX]) * 1000 if len(seconds) > _OFFSET_INDEX else None
+    is_told = in_step and len(seconds) > _OFFSET_INDEX
+    offset = float(seconds[_OFFSET_INDEX]) * 1000 if is_told else None
     return Reading(
         (
-            available("os.clockSynchronised", SOURCE, leap[1] != _UNSYNCHRONISED),
+            available("os.clockSynchronised", SOURCE, in_step),
             either(
                 "os.clockOffsetMilliseconds",
                 SOURCE,

@@ -7,7 +7,11 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
 OUTPUT_MAX_BYTES = 256 * 1024
-_LINE = re.compile(r"device for (\S+): (\S.*)")
+_LINE = re.compile(
+    r"(?:用[于於] (\S+) 的\S+|\S+ \S+ (\S+?)|(\S+) のデバイス)\s?(?::\s|：\s?)\s*"
+    r"((?:[A-Za-z][\w.+-]*:|/)\S.*)"
+)
+"""A line in the translations of CUPS: two words and the queue, but in Chinese and Japanese."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,24 @@ def read_lpstat(deadline_s: float) -> tuple[LpstatQueue, ...] | None:
 
 
 def parse_lpstat(text: str) -> tuple[LpstatQueue, ...]:
-    """Parse the English lines ``device for NAME: URI``; a bare path is a local device."""
+    """Parse the lines ``device for NAME: URI`` of any language; a bare path is a local device.
+
+    On a Mac CUPS speaks the language of its settings, whatever the locale. ``NAME/instance``
+    is the same queue with other options.
+    """
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
-    return tuple(LpstatQueue(f[1], _as_uri(f[2].strip())) for f in found if f is not None)
+    uris: dict[str, str] = {}
+    for each in filter(None, found):
+        name = (each[1] or each[2] or each[3]).partition("/")[0]
+        uris.setdefault(name, _as_uri(each[4].strip()))
+    return tuple(LpstatQueue(name, uri) for name, uri in uris.items())
 
 
 def _as_uri(device: str) -> str:
-    if not device.startswith("/dev/"):
+    if not device.startswith("/"):
         return device
-    return f"usb:{device}" if "/usb/" in device else f"serial:{device}"
+    path = "/" + device.lstrip("/")  # of file:///dev/x all but the scheme is shown
+    if "/usb/" in path:
+        return f"usb:{path}"
+    is_port = path.startswith("/dev/") and path != "/dev/null"
+    return f"serial:{path}" if is_port else f"file:{path}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from collectors.contract import Failure
 from collectors.network.observations import KnownPrinter, KnownPrinters
+from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_registry import (
     SERIAL_PORTS,
     LocalMachineRegistry,
@@ -13,10 +14,11 @@ from collectors.network.printers.windows_registry import (
     find_print_port,
 )
 from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, WindowsSpooler
-from collectors.shared.addresses import join_host_port
+from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
+_RAW_PORT = 9100
 STEP = "printers: Windows spooler"
 
 _WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
@@ -35,10 +37,21 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
     (0x00800000, "door-open"),
 )
 _STOPPED = 0x00000001 | 0x00000080
-_VIRTUAL = re.compile(r"(?i)^(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft)")
-_USB = re.compile(r"(?i)^(?:USB|DOT4_?)\d+")
-_SERIAL = re.compile(r"(?i)^(?:COM|LPT|ESDPRT)(\d+):?$")
-_IP_PORT = re.compile(r"^IP_(.+)$")
+_VIRTUAL = re.compile(
+    r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
+    r"|TS\d{3}$"  # a printer of whoever looks on by remote desktop
+    r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
+    r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a path, or the files that a printer makes
+    r"|\\\\\.\\"  # a pipe to a program
+)
+_USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")
+_EPSON = re.compile(r"(?i)ESDPRT\d+:?$")
+"""Epson's monitor names its ports so, whatever they lead to: mostly USB."""
+
+_NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
+_SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
+_IP_PORT = re.compile(r"^(?:IP_)?([\d.]+(?::\d+)?)(?:_\d+)?$")
+_URL = re.compile(r"(?i)(?:https?|ipps?)://")
 
 
 def read_windows_printers(
@@ -79,8 +92,11 @@ def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
 
 
 def _with_place(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter | None:
-    if _USB.match(port_name):
+    said = f"{printer.name} {printer.make_model}"
+    if _USB.match(port_name) or (_EPSON.match(port_name) and not _NO_USB.search(said)):
         return replace(printer, transport="usb", address=clean_text(port_name))
+    if _EPSON.match(port_name):
+        return replace(printer, transport="serial", address=clean_text(port_name))
     if found := _SERIAL.match(port_name):
         is_com = port_name.upper().startswith("COM")
         path = f"COM{found[1]}" if is_com else clean_text(port_name)
@@ -107,19 +123,32 @@ def _with_network_port(
             uuid=port.uuid,
             address=join_host_port(host, port.port) if host else None,
         )
-    host = _literal_address(port_name)
+    if _URL.match(port_name):
+        return _internet_printer(printer, port_name)
+    host, number = _literal_address(port_name)
     if host is None:
         return replace(printer, address=clean_text(port_name))
-    return replace(printer, host=host, port=9100, address=f"{host}:9100")
+    return replace(printer, host=host, port=number, address=f"{host}:{number}")
 
 
-def _literal_address(port_name: str) -> str | None:
-    """Read a port named after its address, as most tools name them: ``IP_192.168.1.50``."""
+def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
+    """Read a port named after its URL, as internet printing does."""
+    device = parse_device_uri(url)
+    if device.host is None:
+        return replace(printer, address=None)
+    shown = f"[{device.host}]" if ":" in device.host else device.host
+    address = f"{shown}:{device.port}"
+    return replace(printer, host=device.host, port=device.port, queue=device.queue, address=address)
+
+
+def _literal_address(port_name: str) -> tuple[str | None, int]:
+    """Read a port named after its address: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
     found = _IP_PORT.match(port_name)
+    host, number = split_host_port(found[1]) if found else (None, None)
     try:
-        return str(ipaddress.IPv4Address(found[1] if found else port_name))
+        return str(ipaddress.IPv4Address(host or "")), number or _RAW_PORT
     except ValueError:
-        return None
+        return None, _RAW_PORT
 
 
 def _has_serial_port(registry: Registry, path: str) -> bool | None:

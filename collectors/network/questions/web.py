@@ -6,7 +6,7 @@ import re
 from collectors.network.observations import Evidence, OpenPort
 from collectors.network.questions.connection import connect
 from collectors.shared.addresses import join_host_port
-from collectors.shared.http import HttpError, HttpReply, exchange, get_request
+from collectors.shared.http import HttpError, HttpReply, HttpRequest, exchange
 from collectors.shared.text import clean_text
 
 BODY_MAX_BYTES = 64 * 1024
@@ -16,7 +16,8 @@ _TITLE = re.compile(rb"<title[^>]{0,256}>([^<]{0,2048})", re.IGNORECASE)
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
     """Get "/" and read it; () where nothing was told. The caller bounds the time."""
-    request = get_request(join_host_port(open_port.address, open_port.port))
+    host = join_host_port(open_port.address, open_port.port)
+    request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))
     try:
         async with connect(open_port.address, open_port.port, is_tls=is_tls) as (reader, writer):
             reply = await exchange(reader, writer, request, BODY_MAX_BYTES)

@@ -8,7 +8,7 @@ import pytest
 
 from agent.adapters.notify import Notifier
 from agent.cli.main import run_command
-from agent.errors import ServiceError, Unavailable
+from agent.errors import ServiceError, ServiceUnavailable
 from agent.rules.command_frames import parse_frame
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
@@ -42,7 +42,7 @@ def test_the_service_manager_is_told_one_plain_line(tmp_path: Path) -> None:
     assert not set(said) & OBEYED
 
 
-@pytest.mark.parametrize("error", [ServiceError(HOSTILE), Unavailable("proxy", HOSTILE)])
+@pytest.mark.parametrize("error", [ServiceError(HOSTILE), ServiceUnavailable("proxy", HOSTILE)])
 def test_an_error_on_the_terminal_is_plain(
     error: ServiceError, capsys: pytest.CaptureFixture[str]
 ) -> None:

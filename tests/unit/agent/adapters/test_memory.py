@@ -11,6 +11,17 @@ from agent.adapters import memory
 PROGRAM = """
 import asyncio, ssl, sqlite3, sys
 from agent.adapters import memory
+from agent.config.model import Config
+from agent.wire.codec import validate
+from agent.wire.validation import ValidationError
+
+def mistakes():
+    try:
+        validate({"service": {"base_url": "x", "nonsense": 1}, "heartbeat": 3}, Config)
+    except ValidationError as error:
+        return error.issues
+
+found = mistakes()
 
 def kibibytes(field):
     with open("/proc/self/smaps_rollup") as book:
@@ -26,6 +37,7 @@ after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))
+assert len(found) >= 4 and mistakes() == found
 memory.settle()
 print(before["Anonymous:"] - after["Anonymous:"])
 print(before["Rss:"] - after["Rss:"])
@@ -38,21 +50,31 @@ def test_memory_is_given_back_and_the_program_goes_on() -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     heap_kib, resident_kib = map(int, done.stdout.split())
     assert heap_kib > 4000, "free memory inside the heap stays"
-    assert resident_kib > heap_kib + 1000, "code that only the start ran stays mapped"
+    assert resident_kib > heap_kib + 1000, "what only the start used of files stays mapped"
 
 
-def test_only_code_of_files_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def mapping(line: str, changed_kib: int = 0) -> str:
+    """Return an entry of /proc/PID/smaps, with some of its fields."""
+    fields = f"Size: 64 kB\nRss: 64 kB\nAnonymous: {changed_kib:6} kB\nSwap: 0 kB"
+    return f"{line}\n{fields}\nVmFlags: rd mr mw me\n"
 
-    maps = tmp_path / "maps"
-    maps.write_text(
-        "7f00-7f10 r--p 00000000 fe:00 12 /usr/lib/libssl.so.3\n"
-        "7f10-7f20 r-xp 00010000 fe:00 12 /usr/lib/libssl.so.3\n"
-        "7f20-7f30 rw-p 00020000 fe:00 12 /usr/lib/libssl.so.3\n"
-        "7f30-7f40 r-xp 00000000 00:00 0 \n"
-        "7f40-7f50 r-xp 00000000 00:00 0 [vdso]\n"
-        "7f50-7f60 r-xp 00000000 fe:00 12 /usr/lib/with a space.so\n"
+
+def test_only_unchanged_pages_of_files_are_let_go_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mappings = tmp_path / "smaps"
+    mappings.write_text(
+        mapping("7f00-7f10 r--p 00000000 fe:00 12 /usr/lib/libssl.so.3")
+        + mapping("7f10-7f20 r-xp 00010000 fe:00 12 /usr/lib/libssl.so.3")
+        # What the linker wrote before it made the pages read-only exists nowhere else.
+        + mapping("7f20-7f28 r--p 00020000 fe:00 12 /usr/lib/libssl.so.3", changed_kib=32)
+        + mapping("7f28-7f30 rw-p 00028000 fe:00 12 /usr/lib/libssl.so.3")
+        + mapping("7f30-7f40 r-xp 00000000 00:00 0 ")
+        + mapping("7f40-7f50 r-xp 00000000 00:00 0 [vdso]")
+        + mapping("7f50-7f60 r-xp 00000000 fe:00 12 /usr/lib/with a space.so")
+        + mapping("7f60-7f70 r--s 00000000 fe:00 13 /var/lib/agent.db-shm")
     )
-    monkeypatch.setattr(memory, "MAPS", maps)
-    assert list(memory._code()) == [(0x7F10, 0x7F20), (0x7F50, 0x7F60)]
-    monkeypatch.setattr(memory, "MAPS", maps / "none")
-    assert list(memory._code()) == []
+    monkeypatch.setattr(memory, "MAPPINGS", mappings)
+    assert list(memory._unchanged()) == [(0x7F00, 0x7F10), (0x7F10, 0x7F20), (0x7F50, 0x7F60)]
+    monkeypatch.setattr(memory, "MAPPINGS", mappings / "none")
+    assert list(memory._unchanged()) == []

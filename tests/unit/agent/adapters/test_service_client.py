@@ -23,8 +23,8 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
 from agent.rules.command_frames import FRAME_MAX_BYTES, Frame
 from agent.wire.codec import decode, encode
@@ -141,7 +141,7 @@ async def test_what_is_no_record_is_no_verdict(
 ) -> None:
     server.answer(body)
 
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         await client.current()
 
     assert error.value.cause == "bad-reply"
@@ -176,8 +176,8 @@ async def test_the_key_is_read_anew_for_each_call(
         (413, BodyTooLarge),
         (422, BodyRejected),
         (429, Throttled),
-        (500, Unavailable),
-        (503, Unavailable),
+        (500, ServiceUnavailable),
+        (503, ServiceUnavailable),
     ],
 )
 @pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
@@ -211,7 +211,7 @@ async def test_a_wish_to_wait_is_heard(server: ScriptedServer, client: ServiceCl
 async def test_nothing_is_followed_elsewhere(server: ScriptedServer, client: ServiceClient) -> None:
     server.answer(b"", 307, Location=f"{server.base_url}/other")
 
-    with pytest.raises(Unavailable, match="redirected") as error:
+    with pytest.raises(ServiceUnavailable, match="redirected") as error:
         await client.heartbeat(HEARTBEAT)
 
     assert error.value.cause == "redirect"
@@ -222,7 +222,7 @@ async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: Ser
     server.answer(b"<html>sign in", 200, "text/html; charset=utf-8")
 
     for call in (client.current(), frames(client)):
-        with pytest.raises(Unavailable) as error:
+        with pytest.raises(ServiceUnavailable) as error:
             await call
         assert error.value.cause == "captive-portal"
 
@@ -257,7 +257,7 @@ async def test_a_reply_that_is_too_large_is_refused(
 ) -> None:
     server.answer(b"x" * (REPLY_MAX_BYTES * 5), status)
 
-    with pytest.raises(Unavailable, match=f"larger than {REPLY_MAX_BYTES} bytes"):
+    with pytest.raises(ServiceUnavailable, match=f"larger than {REPLY_MAX_BYTES} bytes"):
         await client.current()
 
 
@@ -267,7 +267,7 @@ async def test_a_compressed_reply_is_refused(
 ) -> None:
     server.answer(gzip.compress(b"null"), Content_Encoding="gzip")
 
-    with pytest.raises(Unavailable, match="compressed"):
+    with pytest.raises(ServiceUnavailable, match="compressed"):
         await (client.current() if operation == "current" else frames(client))
 
 
@@ -319,7 +319,7 @@ async def test_a_server_that_misbehaves(
 ) -> None:
     server.speak = speak
 
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         await asyncio.wait_for(client.current(), 5)
 
     assert error.value.cause == cause
@@ -331,7 +331,7 @@ async def test_a_closed_port_refuses(clock: FakeClock) -> None:
         url = gone.base_url
     client = ServiceClient(config(url).service, KEY, clock)
 
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         await client.current()
     await client.close()
 
@@ -356,7 +356,7 @@ async def test_a_port_without_tls_is_said_and_left(
     port = listener.sockets[0].getsockname()[1]
     client = ServiceClient(config(f"https://127.0.0.1:{port}").service, KEY, clock)
 
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         await client.current()
 
     assert error.value.cause == cause
@@ -556,7 +556,7 @@ async def test_a_stream_that_breaks_tells_what_came_before(
 
     server.speak = speak
     seen: list[Frame] = []
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         async with client.commands(stream=True) as answer:
             seen.extend([frame async for frame in _kept(answer, seen)])
 
@@ -579,7 +579,7 @@ async def test_an_endless_event_is_given_up(
 ) -> None:
     server.answer(start + b"x" * (FRAME_MAX_BYTES * 3), content_type=content_type)
 
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(ServiceUnavailable) as error:
         await frames(client)
 
     assert error.value.cause == "bad-reply"

@@ -8,7 +8,7 @@ from agent.adapters.storage.history import HistoryRow
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, ProblemStatus
 from agent.cli.main import VERBS
 from agent.config.model import Config, sections_of
-from agent.doctor.check import Outcome
+from agent.doctor.check import CheckResult
 from agent.doctor.document import document_of
 from agent.doctor.registry import CHECKS
 from agent.rules.health import CONDITIONS
@@ -34,8 +34,8 @@ def test_every_check_is_documented_in_its_order() -> None:
 
 
 def test_every_key_of_the_json_is_documented() -> None:
-    outcome = Outcome("a", "network", "ok", "fine")
-    document = document_of([outcome], made_at="", duration_s=0)
+    result = CheckResult("a", "network", "ok", "fine")
+    document = document_of([result], made_at="", duration_s=0)
     keys = {*document, *document["checks"][0], *document["counts"]}
     keys |= {
         name

@@ -1,12 +1,14 @@
 """What others wrote: replies, process lists, units, tables, certificates."""
 
 import contextlib
+import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -15,30 +17,82 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.doctor.certificate import Certificate, parse_certificate
-from agent.doctor.checks.application import parse_browser
+from agent.doctor.checks.application import judge_cups, request_browser
 from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_untrusted
 from agent.doctor.checks.network import parse_unanswered_arp
-from agent.doctor.probe import ResponseHead, parse_head
+from agent.doctor.probe import ProxyRefused, open_tunnel, request, request_date
 from agent.doctor.processes import is_agent, other_agents
+from agent.doctor.route import Proxy, Route
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
 from tests.fakes.tls_front import Authority, make_authority, server_context
+from tests.paths import FIXTURES
+from tests.unit.collectors.shared.spooler import spooler
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def test_reads_the_head_of_a_reply() -> None:
-    head = parse_head(b"HTTP/1.1 204 No Content\r\nDate: today\r\nX:  y \r\n\r\n")
-    assert head == ResponseHead(204, {"date": "today", "x": "y"})
+ROUTE = Route(is_tls=False, host="ops.example", port=80, path="", proxy=None, why="")
+PROXY = Proxy("http", "proxy.example", 3128, "service.proxy", authorization="Basic x")
+
+T = TypeVar("T")
+
+
+def answered(answer: bytes, ask: Callable[[socket.socket], T], asked: bytes = b"") -> T:
+    """What ``ask`` makes of an answer after which the connection ends."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(answer)
+        theirs.shutdown(socket.SHUT_WR)
+        ours.settimeout(5)
+        found = ask(ours)
+        assert theirs.recv(4096).startswith(asked)
+        assert ours.fileno() > 0, "it stays open"
+        return found
+
+
+def date(answer: bytes) -> str:
+    return answered(answer, lambda sock: request_date(sock, ROUTE), b"HEAD / HTTP/1.1\r\nHost: ops")
+
+
+def browser(answer: bytes) -> str | None:
+    asked = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
+    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), asked)
+
+
+def tunnel(answer: bytes) -> None:
+    asked = b"CONNECT ops.example:80 HTTP/1.1\r\n"
+    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), asked)
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_reads_the_head_of_a_reply(end: bytes) -> None:
+    lines = (b"HTTP/1.1 204 No Content", b"Date:  today ", b"X: y", b"", b"")
+    assert date(end.join(lines)) == "today"
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(end.join(lines[:1] + lines[2:]))
+        with request(ours, "ops.example", 80, "HEAD", "/") as head:
+            assert (head.status, dict(head.headers)) == (204, {"X": "y"})
 
 
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
 def test_what_is_no_http_is_none(head: bytes) -> None:
-    assert parse_head(head) is None
+    assert date(head) == ""
+    with pytest.raises(ProxyRefused, match="its answer is no HTTP") as refused:
+        tunnel(head)
+    assert refused.value.status == 0
+
+
+def test_a_tunnel_is_opened_or_refused() -> None:
+    tunnel(b"HTTP/1.0 200 Connection established\r\n\r\n")
+    with pytest.raises(ProxyRefused, match="it answers 407 to CONNECT ops") as refused:
+        tunnel(b"HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n")
+    assert refused.value.status == 407
 
 
 def test_reads_a_browsers_name() -> None:
     answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
-    assert parse_browser(answer) == "Chrome/130.0 [31m"
+    assert browser(answer) == "Chrome/130.0 [31m"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +100,21 @@ def test_reads_a_browsers_name() -> None:
     [b"", b"HTTP/1.1 200 OK\r\n\r\n[]", b'{"Browser": "x"}', b'HTTP/1.1 200\r\n\r\n{"Browser": 1}'],
 )
 def test_what_is_no_browser_is_none(answer: bytes) -> None:
-    assert parse_browser(answer) is None
+    assert browser(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [(b"HTTP/1.1 403 Forbidden\r\n\r\n", "ok"), (b"SSH-2.0-x\r\n", "warn"), (b"", "warn")],
+)
+def test_judges_the_spooler_by_its_answer(tmp_path: Path, answer: bytes, status: str) -> None:
+    with spooler(tmp_path / "cups.sock", answer) as asked:
+        assert judge_cups(tmp_path / "cups.sock").status == status
+    assert asked[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
+
+
+def test_a_spooler_that_is_not_there_is_said(tmp_path: Path) -> None:
+    assert judge_cups(tmp_path / "cups.sock").status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +204,13 @@ def test_reads_a_certificate(tmp_path: Path) -> None:
     assert parse_certificate(der[:-20]) is None
 
 
+def test_reads_a_certificate_with_a_negative_serial_number() -> None:
+    der = (FIXTURES / "application/certificate.der").read_bytes()
+    odd = der.replace(bytes.fromhex("020101"), bytes.fromhex("0201ff"), 1)
+    assert odd != der
+    assert parse_certificate(odd) == parse_certificate(der)
+
+
 @pytest.mark.parametrize(
     ("ahead", "status", "words"),
     [
@@ -205,9 +280,12 @@ def test_an_authority_that_does_not_say_its_usage_is_named(tmp_path: Path) -> No
 
 @given(st.binary(max_size=400))
 def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
-    parse_head(data)
-    parse_browser(data)
-    parse_browser(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    date(data)
+    date(b"HTTP/1.1 200 OK\r\n" + data)
+    browser(data)
+    browser(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    with contextlib.suppress(ProxyRefused):
+        tunnel(b"HTTP/1.1 200 OK\r\n" + data)
     parse_certificate(data)
 
 

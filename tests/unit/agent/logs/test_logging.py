@@ -1,8 +1,10 @@
 """Log records: ids as fields, repetitions as a count, the journal's own form."""
 
+import ast
 import json
 import logging
 import os
+import re
 import socket
 import struct
 import sys
@@ -16,11 +18,10 @@ from hypothesis import strategies as st
 from agent.config.model import Logging
 from agent.logs.filters import (
     ALLOWED_ALIKE,
+    FIELDS,
     REMEMBERED_MAX,
-    IdFilter,
     RedactFilter,
     RepeatFilter,
-    ids_of,
 )
 from agent.logs.journald import JournalHandler, datagram, is_stderr_the_journal
 from agent.logs.setup import (
@@ -29,46 +30,67 @@ from agent.logs.setup import (
     PriorityFormatter,
     set_up_logging,
 )
+from tests.paths import ROOT
+
+NAMED = re.compile(r"\b(request|report|binding) %s")
 
 
-def record(msg: str, *args: object, level: int = logging.ERROR) -> logging.LogRecord:
-    return logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
+def record(
+    msg: str, *args: object, level: int = logging.ERROR, **extra: object
+) -> logging.LogRecord:
+    told = logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
+    told.__dict__.update(extra)
+    return told
 
 
-@pytest.mark.parametrize(
-    ("msg", "args", "ids"),
-    [
-        ("request %s ran out", ("r-1",), {"request_id": "r-1"}),
-        ("try %d of report %s: %s", (3, "p-1", "x"), {"report_id": "p-1"}),
-        (
-            "%5.1f%% request %s, report %s", (1.0, "r-1", "p-1"),
-            {"request_id": "r-1", "report_id": "p-1"},
-        ),
-        ("enrolled as %s, binding %s", ("i", "b"), {"binding_id": "b"}),
-        ("a request is here: %s", ("r-1",), {}),
-        ("request %s", (), {}),
-    ],
-)  # fmt: skip
-def test_an_id_is_named_by_the_word_before_it(
-    msg: str, args: tuple[object, ...], ids: dict[str, str]
-) -> None:
-    assert ids_of(record(msg, *args)) == ids
+def calls_that_name_an_id() -> Iterator[tuple[str, set[str], set[str]]]:
+    """Yield each log call's message, the ids it names, and the fields it gives by ``extra``."""
+    for path in sorted((ROOT / "agent").rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for call in ast.walk(function):
+                if not isinstance(call, ast.Call) or not ast.unparse(call.func).startswith("log."):
+                    continue
+                message = str(getattr(call.args[0], "value", ""))
+                extra = [k.value for k in call.keywords if k.arg == "extra"]
+                given = {text for node in extra for text in strings_in(node, function)}
+                if named := {f"{word}_id" for word in NAMED.findall(message)}:
+                    yield message, named, given
+
+
+def strings_in(node: ast.AST, function: ast.AST) -> Iterator[str]:
+    """Yield the strings of an expression, those of its local variables' values included."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant):
+            yield str(part.value)
+        elif isinstance(part, ast.Name):
+            for assigned in ast.walk(function):
+                if isinstance(assigned, ast.Assign) and ast.unparse(assigned.targets[0]) == part.id:
+                    yield from strings_in(assigned.value, ast.Pass())
+
+
+def test_who_names_an_id_gives_it_as_a_field() -> None:
+    calls = list(calls_that_name_an_id())
+    assert len(calls) > 15, "the search is not what it is taken for"
+    for message, named, fields in calls:
+        assert named <= fields, message
 
 
 def test_json_lines_carry_the_ids() -> None:
-    told = record("request %s: report %s is given up", "r-1", "p-1")
-    IdFilter().filter(told)
+    told = record(
+        "request %s: report %s is given up", "r-1", "p-1", request_id="r-1", report_id="p-1"
+    )
     line = json.loads(JsonFormatter().format(told))
     assert line["message"] == "request r-1: report p-1 is given up"
     assert (line["request_id"], line["report_id"]) == ("r-1", "p-1")
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
-def test_an_id_given_as_extra_wins() -> None:
-    told = record("request %s", "r-1")
-    told.request_id = "given"
-    IdFilter().filter(told)
-    assert json.loads(JsonFormatter().format(told))["request_id"] == "given"
+def test_a_field_is_what_was_given_and_nothing_else() -> None:
+    told = record("request %s", "r-1", request_id="given", report_id=None)
+    line = json.loads(JsonFormatter().format(told))
+    assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
 
 
 class Repeats:
@@ -167,8 +189,7 @@ def journal(tmp_path: Path) -> Iterator[socket.socket]:
 
 def test_the_journal_gets_fields(journal: socket.socket, tmp_path: Path) -> None:
     handler = JournalHandler(tmp_path / "socket")
-    handler.addFilter(IdFilter())
-    handler.handle(record("request %s broke\nbadly", "r-1"))
+    handler.handle(record("request %s broke\nbadly", "r-1", request_id="r-1"))
     handler.close()
     assert parse(journal.recv(65536)) == {
         "MESSAGE": "request r-1 broke\nbadly",
@@ -254,7 +275,7 @@ def test_the_daemon_writes_json_where_nobody_watches(capsys: pytest.CaptureFixtu
     set_up_logging(Logging())
     log = logging.getLogger("agent.test")
     for _ in range(5):
-        log.error("report %s is given up", "p-1")
+        log.error("report %s is given up", "p-1", extra={"report_id": "p-1"})
     log.debug("not wanted")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["report_id"] for line in lines] == ["p-1", "p-1"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.cli.main import main, run_command
@@ -92,6 +92,7 @@ def test_verbs_and_any_configuration(secret: str, text: str) -> None:
 
 @settings(max_examples=40)
 @given(SECRETS, st.sampled_from(ENVIRONMENT))
+@example("q7Zk][Wv9x", ("VENUE_AGENT_SERVICE__BASE_URL", "http://user:{}@host"))
 def test_variables(secret: str, variable: tuple[str, str]) -> None:
     name, value = variable
     known.forget()

@@ -2,7 +2,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.rules.binding import Verdict, judge
+from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS, Problem, to_show
 from agent.wire.device_operations import EnrollmentRecord
 
@@ -24,14 +24,14 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
 @pytest.mark.parametrize(
     ("current", "verdict"),
     [
-        (None, Verdict.GONE),
-        (record(OURS, OURS), Verdict.KEEP),
-        (record(OURS, OTHERS), Verdict.ADOPT),
-        (record(OTHERS, OURS), Verdict.SHARED),
-        (record(OTHERS, OTHERS), Verdict.SHARED),
+        (None, BindingVerdict.GONE),
+        (record(OURS, OURS), BindingVerdict.KEEP),
+        (record(OURS, OTHERS), BindingVerdict.ADOPT),
+        (record(OTHERS, OURS), BindingVerdict.SHARED),
+        (record(OTHERS, OTHERS), BindingVerdict.SHARED),
     ],
 )
-def test_what_current_says(current: EnrollmentRecord | None, verdict: Verdict) -> None:
+def test_what_current_says(current: EnrollmentRecord | None, verdict: BindingVerdict) -> None:
     assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
 
 

@@ -13,8 +13,8 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
 from agent.rules.replies import error_of, http_date, retry_after_s
 from tests.unit.agent.hostile import hostile_text
@@ -73,7 +73,7 @@ TABLE = """
 def named(error: ServiceError | None) -> str:
     if error is None:
         return "fine"
-    if isinstance(error, Unavailable) and not isinstance(error, Throttled):
+    if isinstance(error, ServiceUnavailable) and not isinstance(error, Throttled):
         return error.cause
     return type(error).__name__
 

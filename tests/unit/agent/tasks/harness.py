@@ -15,7 +15,6 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.config.credential import ApiKeySource
-from agent.config.model import Enrollment as EnrollmentConfig
 from agent.config.model import Limits
 from agent.rules.lifecycle import Event
 from agent.tasks.acknowledge import Acknowledger
@@ -24,13 +23,13 @@ from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.receive import Receiver
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.tasks.session.enrollment import Enrollment, Place
+from agent.tasks.session.device_session import DeviceSession
+from agent.tasks.session.enrollment import Enrollment
 from agent.tasks.submit import Submitter
-from agent.wire.codec import validate
 from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.fake_service_client import FakeServiceClient
-from tests.unit.agent.samples import BASE_URL, command, record
+from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class Harness:
@@ -45,6 +44,7 @@ class Harness:
         limits: Limits | None = None,
         delivery: str = "auto",
     ) -> None:
+        settings = config(enrollment={"on_revoked": on_revoked}, commands={"delivery": delivery})
         self.clock = FakeClock()
         self.state = StateDirectory(path)
         self.state.prepare()
@@ -66,16 +66,12 @@ class Harness:
         self.binding_state = BindingState(self.record_file, device, base_url=BASE_URL)
         if bound:
             self.binding_state.confirm()
+        self.session = DeviceSession(self.client, self.breaker, self.binding_state, self.clock)
         self.enrollment = Enrollment(
-            place=Place(
-                "loc-0001",
-                ("network",),
-                validate({"on_revoked": on_revoked}, EnrollmentConfig),
-            ),
+            self.session,
+            self.binding_state,
+            config=settings,
             identity=self.identity,
-            client=self.client,
-            breaker=self.breaker,
-            binding_state=self.binding_state,
             health=self.health,
             clock=self.clock,
             rng=Random(8),
@@ -86,51 +82,28 @@ class Harness:
         self.ledger = Ledger(self.database, self.journal, self.outbox)
         self.executor_wakes = 0
         self.acknowledger = Acknowledger(
-            client=self.client,
-            breaker=self.breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
-            journal=self.journal,
-            clock=self.clock,
-            wake_executor=self._wake_executor,
+            self.session, self.journal, self.clock, wake_executor=self._wake_executor
         )
         self.receiver = Receiver(
-            delivery=delivery,
-            poll_interval_s=15,
-            client=self.client,
-            breaker=self.breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
+            settings.commands,
+            self.session,
+            acknowledger=self.acknowledger,
             journal=self.journal,
             health=self.health,
             clock=self.clock,
             rng=Random(9),
-            wake=self.acknowledger.wake,
-            tell_again=self.acknowledger.tell_again,
         )
         self.submitter = Submitter(
             limits=limits or Limits(),
-            client=self.client,
-            breaker=self.breaker,
-            binding_state=self.binding_state,
-            enrollment=self.enrollment,
-            acknowledger=self.acknowledger,
-            journal=self.journal,
-            outbox=self.outbox,
+            session=self.session,
             ledger=self.ledger,
             state=self.state,
             health=self.health,
             clock=self.clock,
             rng=Random(10),
+            on_room=lambda: None,
         )
-        self.heartbeat = Heartbeat(
-            self.client,
-            self.breaker,
-            self.binding_state,
-            self.enrollment,
-            self.health,
-            foreground=False,
-        )
+        self.heartbeat = Heartbeat(self.session, self.health)
 
     @staticmethod
     def binding(of: EnrollmentRecord) -> Binding:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest
@@ -41,7 +41,7 @@ async def test_it_waits_to_be_woken(home: Harness) -> None:
 
 async def test_a_lost_answer_is_asked_for_again(home: Harness) -> None:
     home.requested()
-    home.client.script["acknowledge"].extend([Unavailable("connection-lost", "cut")] * 3)
+    home.client.script["acknowledge"].extend([ServiceUnavailable("connection-lost", "cut")] * 3)
 
     async with running(home.acknowledger.run):
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
@@ -61,9 +61,9 @@ async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceEr
         await settle()
 
     assert home.entry().detail == "gone by"
-    asked = 1 + isinstance(error, Refused)  # at the start, and in doubt
+    asked = 1 + isinstance(error, Refused)  # at the start, and rechecked
     assert len(home.client.named("current")) == asked
-    assert home.binding_state.may_work
+    assert home.binding_state.is_bound
 
 
 async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None:
@@ -99,7 +99,7 @@ async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
 async def test_the_start_of_a_collection_is_told(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
 
-    assert await home.acknowledger.tell(entry, "running") is None
+    assert await home.session.acknowledge(entry, "running") is None
 
     assert told(home) == [(1, "running")]
 
@@ -113,7 +113,7 @@ async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) ->
     def answer(request: AcknowledgeRequest) -> object:
         if request.request_id.int == 1 and left[0]:
             left[0] -= 1
-            return Unavailable("server-error", "500")
+            return ServiceUnavailable("server-error", "500")
         return AcknowledgeReply(accepted=True, status=request.status)
 
     home.client.always["acknowledge"] = answer

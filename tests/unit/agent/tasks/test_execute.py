@@ -15,13 +15,14 @@ import pytest
 from agent.adapters.collector_process import Collected
 from agent.adapters.failpoints import Failpoint
 from agent.config.model import LocalConfig
-from agent.errors import Refused, Unavailable
+from agent.errors import Refused, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.context import environment_of
 from agent.tasks.collection import Collection
 from agent.tasks.execute import IDLE, Executor
 from agent.tasks.report_maker import ReportMaker, application_job, network_job, payload_of
+from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
@@ -47,6 +48,7 @@ class ExecutorHarness:
 
     home: Harness
     executor: Executor
+    work: Wakeup
     collectors: FakeCollectors
     said: list[str]
     sends: list[int]
@@ -63,7 +65,7 @@ class ExecutorHarness:
 
 
 def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
-    collectors, said, sends = FakeCollectors(), [], []
+    collectors, work, said, sends = FakeCollectors(), Wakeup(home.clock), [], []
     maker = ReportMaker(
         config=settings,
         binding_state=home.binding_state,
@@ -78,23 +80,20 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
             maker=maker,
             health=home.health,
             clock=home.clock,
-            on_activity=executor.now_doing,
+            on_activity=said.append,
         )
 
     executor = Executor(
         collection=collection,
-        min_interval_s=settings.limits.min_collection_interval_seconds,
-        acknowledger=home.acknowledger,
-        binding_state=home.binding_state,
-        journal=home.journal,
+        limits=settings.limits,
+        session=home.session,
         ledger=home.ledger,
+        work=work,
         clock=home.clock,
-        skew=lambda: home.client.skew,
-        has_room=lambda size: home.outbox.has_room(size, settings.limits.outbox_max_bytes),
         wake_submitter=lambda: sends.append(1),
-        on_activity=lambda: said.append(executor.activity),
+        on_activity=said.append,
     )
-    return ExecutorHarness(home, executor, collectors, said, sends)
+    return ExecutorHarness(home, executor, work, collectors, said, sends)
 
 
 @pytest.fixture
@@ -133,7 +132,7 @@ async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:
     assert workshop.said == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
     ]  # fmt: skip
-    assert workshop.executor.activity == IDLE
+    assert workshop.said[-1] == IDLE
 
 
 async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarness) -> None:
@@ -142,7 +141,7 @@ async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarne
         for number in (1, 2, 3):
             workshop.home.clock.advance(1)
             workshop.home.requested(Event.ACCEPTED, number=number)
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: len(workshop.home.journal.in_state(State.REPORTED)) == 3)
 
     assert workshop.collectors.most_at_once == 1
@@ -184,7 +183,7 @@ async def test_between_two_collections_of_a_kind_there_is_a_least_time(
         home.requested(Event.ACCEPTED, number=2)
         home.journal.add(command(3, "application"), home.clock.now())
         home.journal.move(home.entry(3), Event.ACCEPTED, home.clock.now())
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: home.entry(3).state is State.REPORTED)
         assert home.clock.elapsed_s == began, "nor does another kind"
         await until(lambda: home.entry(2).state is State.REPORTED)
@@ -201,18 +200,18 @@ async def test_a_second_collection_waits_for_what_is_being_acknowledged(
         await until(lambda: home.entry().state is State.REPORTED)
         home.requested(Event.ACCEPTED, number=2)
         late = home.requested(number=3)
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: home.clock.elapsed_s >= 10)
         await settle(10)
         assert home.entry(2).state is State.ACKNOWLEDGED
         home.journal.move(late, Event.ACCEPTED, home.clock.now())
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: home.entry(2).state is State.REPORTED)
         await until(lambda: home.entry(3).state is State.REPORTED)
         assert len(workshop.collectors.jobs) == 2
         home.requested(Event.ACCEPTED, number=4)
         home.requested(number=5)  # is never acknowledged
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: home.entry(4).state is State.REPORTED)
 
     assert len(workshop.collectors.jobs) == 3
@@ -239,7 +238,7 @@ async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -
                 item = home.outbox.oldest()
                 assert item is not None
                 home.ledger.settle(item, home.clock.now())
-                workshop.executor.wake()
+                workshop.work.set()
         assert 50_000 < most <= 100_000
         assert len(home.journal.in_state(State.SUBMITTED)) == 20
         assert len(workshop.collectors.jobs) == 1
@@ -307,7 +306,7 @@ async def test_a_request_that_ran_out_is_not_run(workshop: ExecutorHarness) -> N
         await settle()
         workshop.home.requested(Event.ACCEPTED)
         workshop.home.client.skew = ClockSkew(timedelta(hours=1))
-        workshop.executor.wake()
+        workshop.work.set()
         await until(lambda: workshop.home.entry().state is State.EXPIRED)
 
     assert workshop.collectors.jobs == []
@@ -413,7 +412,7 @@ async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHar
     entry = workshop.home.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
     assert workshop.home.outbox.depth().reports == 0
-    assert workshop.executor.activity == IDLE
+    assert workshop.said[-1] == IDLE
 
 
 async def test_a_stop_while_the_start_is_told_is_clean_too(workshop: ExecutorHarness) -> None:
@@ -510,11 +509,11 @@ async def test_a_revocation_while_idle_stops_the_work(workshop: ExecutorHarness)
         await settle()
         workshop.home.binding_state.revoke()
         workshop.home.requested(Event.ACCEPTED)
-        workshop.executor.wake()
+        workshop.work.set()
         await settle()
         first = workshop.home.entry().state
         workshop.home.requested(Event.ACCEPTED, number=2)
-        workshop.executor.wake()
+        workshop.work.set()
         await settle()
 
     assert first is State.ACKNOWLEDGED
@@ -573,7 +572,9 @@ async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
 
 async def test_an_outage_during_the_collection_does_not_matter(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.home.client.script["acknowledge"].extend([Unavailable("timeout", "silence")] * 3)
+    workshop.home.client.script["acknowledge"].extend(
+        [ServiceUnavailable("timeout", "silence")] * 3
+    )
 
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)

@@ -12,17 +12,13 @@ from agent.errors import (
     BodyTooLarge,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
-from agent.tasks.receive import (
-    LONG_POLL_S,
-    STREAM_RENEWED_AFTER_S,
-    UNREADABLE_MAX,
-    WAITING_MAX,
-)
+from agent.tasks.receive import STREAM_RENEWED_AFTER_S, UNREADABLE_MAX, WAITING_MAX
+from agent.tasks.session.device_session import LONG_POLL_S
 from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
@@ -131,7 +127,7 @@ async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: 
     assert len(home.client.named("acknowledge")) == 10
 
 
-async def test_an_acknowledgement_again_that_is_refused_raises_no_doubt(home: Harness) -> None:
+async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: Harness) -> None:
     home.requested(*SUBMITTED)
     home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):
@@ -171,9 +167,9 @@ async def test_what_had_run_out_is_counted_and_not_written_down(home: Harness) -
 
 BUSY = Throttled("later", 100.0)
 REFUSALS: list[ServiceError] = [
-    Unavailable("server-error", "503"),
+    ServiceUnavailable("server-error", "503"),
     BUSY,
-    Unavailable("captive-portal", "a page"),
+    ServiceUnavailable("captive-portal", "a page"),
     Refused(404, None, "no"),
     BodyRejected(405, "no"),
 ]
@@ -198,7 +194,7 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
 
 async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> None:
     with harness(tmp_path, delivery="stream") as home:
-        home.client.always["onCommands"] = Unavailable("server-error", "503")
+        home.client.always["onCommands"] = ServiceUnavailable("server-error", "503")
         home.clock.limit_s = 600
         async with running(home.receiver.run):
             await home.clock.is_at_limit.wait()
@@ -286,7 +282,7 @@ async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> No
 
 
 async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
-    broken = streamed(frame(command(1)), Unavailable("connection-lost", "cut"))
+    broken = streamed(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
     home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])
 
     async with running(home.receiver.run):
@@ -298,7 +294,9 @@ async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
 
 async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
     """Behind a call that is made during an outage everybody waits."""
-    home.client.script["onCommands"].extend([polled(), Unavailable("timeout", "silence"), polled()])
+    home.client.script["onCommands"].extend(
+        [polled(), ServiceUnavailable("timeout", "silence"), polled()]
+    )
 
     async with running(home.receiver.run):
         await until(lambda: len(home.client.patience) >= 4)
@@ -308,7 +306,7 @@ async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> 
 
 async def test_an_outage_is_waited_out(home: Harness) -> None:
     home.client.script["onCommands"].extend(
-        [Unavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
+        [ServiceUnavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
     )
 
     async with running(home.receiver.run):
@@ -329,7 +327,7 @@ async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceErro
     assert len(home.client.calls) <= 30 * 10
     assert len(home.client.named("onCommands")) <= 15, "ever more slowly"
     if isinstance(error, Refused):
-        assert len(home.client.named("current")) > 5, "each refusal raises a doubt"
+        assert len(home.client.named("current")) > 5, "each refusal asks for a recheck"
 
 
 async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:
@@ -383,7 +381,7 @@ async def test_a_stream_that_may_be_dead_is_left_at_once(home: Harness) -> None:
 
 
 async def test_streams_that_break_again_and_again_are_said(home: Harness) -> None:
-    cut = Unavailable("connection-lost", "cut")
+    cut = ServiceUnavailable("connection-lost", "cut")
     home.client.script["onCommands"].extend([streamed(cut) for _ in range(10)])
 
     async with running(home.receiver.run):

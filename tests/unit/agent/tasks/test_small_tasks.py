@@ -1,4 +1,4 @@
-"""The heartbeat, the standing and the health board."""
+"""The heartbeat, the binding state and the health board."""
 
 import asyncio
 import logging
@@ -7,7 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, StateError, Unavailable
+from agent.errors import (
+    BodyRejected,
+    BodyTooLarge,
+    Refused,
+    ServiceError,
+    ServiceUnavailable,
+    StateError,
+)
 from agent.rules.clock_skew import ClockSkew
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
 from tests.unit.agent.tasks.harness import Harness, running, settle, until
@@ -31,7 +38,7 @@ async def test_nobody_beats_without_a_confirmed_binding(home: Harness, tmp_path:
 
 
 async def test_an_outage_delays_the_beat(home: Harness) -> None:
-    home.client.script["heartbeat"].extend([Unavailable("timeout", "silence")] * 3)
+    home.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "silence")] * 3)
 
     await home.heartbeat.beat()
 
@@ -39,7 +46,7 @@ async def test_an_outage_delays_the_beat(home: Harness) -> None:
     assert home.heartbeat.last_at is not None
 
 
-async def test_a_refused_beat_raises_a_doubt(home: Harness) -> None:
+async def test_a_refused_beat_has_the_binding_rechecked(home: Harness) -> None:
     home.client.always["heartbeat"] = Refused(404, None, "unknown binding")
     async with running(home.enrollment.run):
         await settle()
@@ -57,7 +64,7 @@ async def test_a_rejected_beat_is_said(home: Harness, error: ServiceError) -> No
     await home.heartbeat.beat()
 
     assert home.codes()
-    assert home.binding_state.may_work
+    assert home.binding_state.is_bound
     await home.heartbeat.beat()
     assert home.codes() == set()
 
@@ -82,7 +89,7 @@ async def test_a_wrong_clock_is_said(home: Harness, minutes: float, words: str |
     assert home.codes() == set()
 
 
-# --------------------------------------------------------------- standing
+# --------------------------------------------------------------- binding state
 
 
 async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:
@@ -93,7 +100,7 @@ async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:
     home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
 
     await asyncio.gather(*waiting)
-    assert home.binding_state.may_work
+    assert home.binding_state.is_bound
     assert home.binding_state.binding_id == OTHER_BINDING
 
 
@@ -103,14 +110,14 @@ async def test_a_revocation_is_remembered_and_taken_back(home: Harness) -> None:
     saved = home.record_file.load()
     assert saved is not None
     assert saved.is_revoked
-    assert not home.binding_state.may_work
+    assert not home.binding_state.is_bound
 
     home.binding_state.confirm()
 
     saved = home.record_file.load()
     assert saved is not None
     assert not saved.is_revoked
-    assert (await home.binding_state.wait_to_work()).binding_id == BINDING
+    assert (await home.binding_state.wait_until_bound()).binding_id == BINDING
 
 
 async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: Harness) -> None:
@@ -121,12 +128,12 @@ async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: Harness) -> 
 
     assert stranger.binding_state.binding is None
     assert stranger.binding_state.binding_id is None
-    assert not stranger.binding_state.may_work
+    assert not stranger.binding_state.is_bound
 
 
 async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: Harness) -> None:
     stranger.binding_state.confirm()
-    waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_to_work(), 0.05))
+    waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_until_bound(), 0.05))
 
     stranger.binding_state.adopt(record(instance_id=UUID(int=3)), "loc-0001")
 

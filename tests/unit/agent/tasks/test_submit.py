@@ -9,7 +9,7 @@ import pytest
 
 from agent.adapters.storage.outbox import Item
 from agent.config.model import Limits
-from agent.errors import BodyRejected, BodyTooLarge, Refused, Throttled, Unavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable, Throttled
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.sealing import LAST_TIER, Report, Sealed, report_of, seal
 from agent.wire.device_operations import SubmitResultReply
@@ -85,10 +85,14 @@ async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: Harness)
 
 @pytest.mark.parametrize(
     "error",
-    [Unavailable("timeout", "silence"), Throttled("later", 30), Unavailable("server-error", "500")],
+    [
+        ServiceUnavailable("timeout", "silence"),
+        Throttled("later", 30),
+        ServiceUnavailable("server-error", "500"),
+    ],
 )
 async def test_an_outage_is_waited_out_with_the_same_bytes(
-    home: Harness, error: Unavailable
+    home: Harness, error: ServiceUnavailable
 ) -> None:
     item = queue_large(home)
     home.client.script["submitResult"].extend([error] * 5)
@@ -259,7 +263,7 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
     queue_large(home)
     home.clock.advance(1)
     queue_small(home, 2)
-    failing = Unavailable("server-error", "500")
+    failing = ServiceUnavailable("server-error", "500")
 
     def answer(body: bytes) -> object:
         sent_report = report_of(body)

@@ -1,6 +1,7 @@
 """The timers, the status file's writer, the time's keeper and the disk's floor."""
 
 import asyncio
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,63 @@ async def test_after_a_jump_everything_is_planned_anew() -> None:
 
     assert beats.count == 3
     assert wanted == []
+
+
+def seconds_to_the_next_beat(timers: Scheduler) -> float:
+    (job,) = timers._scheduler.get_jobs()
+    left: timedelta = job.next_run_time - datetime.now().astimezone()
+    return left.total_seconds()
+
+
+async def beat_now(timers: Scheduler) -> None:
+    """Beat, and return when the scheduler has seen to it."""
+    timers.beat_now()
+    while seconds_to_the_next_beat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
+        await asyncio.sleep(0.001)
+    await settle()
+
+
+async def test_a_beat_now_begins_the_period_anew() -> None:
+    beats = Beats()
+    timers, _ = scheduler(beats, 3600)
+    timers.beat_now()  # not started: there is nothing to move
+    timers.start()
+    await settle()
+    assert beats.count == 0
+
+    for count in (1, 2, 3):
+        await beat_now(timers)
+        assert beats.count == count
+        assert 3600 * 0.9 - 10 <= seconds_to_the_next_beat(timers) <= 3600 * 1.1
+    timers.stop()
+    timers.beat_now()
+    await settle()
+
+    assert beats.count == 3
+
+
+async def test_beats_do_not_pile_up() -> None:
+    began: list[int] = []
+    may_end = asyncio.Event()
+
+    async def beat() -> None:
+        began.append(1)
+        await may_end.wait()
+
+    timers = Scheduler(
+        beat=beat, interval_s=3600, want_report=lambda kind: None, schedule=Schedule()
+    )
+    timers.start()
+    for _ in range(5):
+        await beat_now(timers)
+    assert len(began) == 1
+
+    may_end.set()
+    await settle()
+    await beat_now(timers)
+    timers.stop()
+
+    assert len(began) == 2
 
 
 # --------------------------------------------------------------- status

@@ -131,6 +131,37 @@ def test_a_port_that_streams_for_ever(name: str) -> None:
     assert_fails_in_time({"A": answer_with(ANSWERS)}, treat, reason)
 
 
+def answers(reply: bytes) -> Treat:
+    """Answers the list of pages by ``reply`` and ends the connection."""
+
+    def treat(connection: socket.socket, data: bytes) -> bool:
+        if data.startswith(b"GET /json/list "):
+            connection.sendall(reply)
+        return data.startswith(b"GET /json/list ")
+
+    return treat
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answered with status 404"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]", "ended its answer early"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]", "ended its answer early"),
+        (b"HTTP/1.1 200 OK\r\n", "does not speak HTTP"),
+        (b"", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\n\r\n[]", "has no page open"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+            "has no page open",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]more", "has no page open"),
+    ],
+)
+def test_a_list_of_pages_in_each_form(reply: bytes, reason: str) -> None:
+    assert_fails_in_time({"A": answer_with(ANSWERS)}, answers(reply), reason)
+
+
 def test_a_port_that_accepts_and_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()

@@ -3,6 +3,7 @@
 import contextlib
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,10 +66,97 @@ def test_bluetooth() -> None:
     assert "Anna" not in repr(reading)
 
 
+def test_bluetooth_up_to_macos_11() -> None:
+    mouse = {
+        "device_addr": "11-22-33-44-55-66",
+        "device_isconnected": "attrib_Yes",
+        "device_ispaired": "attrib_Yes",
+        "device_minorClassOfDevice_string": "Mouse",
+        "device_batteryPercent": "80%",
+        "device_RSSI": -47,
+    }
+    titles = [{"Mouse": mouse}, {"Seen": {**mouse, "device_ispaired": "attrib_No"}}]
+    entry = {"local_device_title": {"general_power": "attrib_On"}, "device_title": titles}
+    is_on, (found,) = profiler.parse_bluetooth(
+        json.dumps({"SPBluetoothDataType": [entry]}).encode()
+    )
+    assert is_on
+    assert (found.address, found.kind, found.connected) == ("11-22-33-44-55-66", "mouse", True)
+    assert (found.battery_fraction, found.signal_dbm) == (0.8, -47)
+
+
+@pytest.mark.parametrize(
+    ("minor", "major", "is_personal"),
+    [
+        ("Smart Phone", "Phone", True),
+        ("Laptop", "Computer", True),
+        ("Modem", "Phone", True),
+        ("Hands-Free Device", "Audio", True),
+        ("Uncategorized", "Unknown", True),
+        ("Keyboard", "Peripheral", False),
+    ],
+)
+def test_names_of_persons_up_to_macos_11(minor: str, major: str, is_personal: bool) -> None:
+    told = {
+        "device_minorClassOfDevice_string": minor,
+        "device_majorClassOfDevice_string": major,
+    }
+    data = {"SPBluetoothDataType": [{"device_title": [{"Anna": told}]}]}
+    _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
+    assert found.is_personal == is_personal
+
+
+@pytest.mark.parametrize(
+    ("levels", "fraction"),
+    [
+        ({"Left": "55%", "Right": "60%", "Case": "20%"}, 0.55),
+        ({"Right": "60%"}, 0.6),
+        ({"Case": "20%"}, 0.2),
+        ({}, None),
+    ],
+)
+def test_bluetooth_batteries(levels: dict[str, str], fraction: float | None) -> None:
+    told = {f"device_batteryLevel{part}": level for part, level in levels.items()}
+    for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
+        data = {"SPBluetoothDataType": [{place: [{"Buds": told}]}]}
+        _, (found,) = profiler.parse_bluetooth(json.dumps(data).encode())
+        assert found.battery_fraction == expected
+
+
+def test_what_a_usb_device_of_a_mac_does_not_tell() -> None:
+    told = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
+    (found,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [told]}).encode())
+    assert (found.vendor_id, found.product_id, found.serial) == (0x05AC, 0x8600, None)
+    old = {
+        f"{letter}_{key}": value for letter, (key, value) in zip("bad", told.items(), strict=True)
+    }
+    assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (found,)
+
+
+@pytest.mark.parametrize(
+    ("machine_name", "form"),
+    [
+        ("Mac Studio", "desktop"),
+        ("Mac mini", "mini-pc"),
+        ("MacBook Pro", "laptop"),
+        ("iMac Pro", "all-in-one"),
+        ("Mac Pro", "tower"),
+        ("Unknown", None),
+    ],
+)
+def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: str | None) -> None:
+    told = {"machine_name": machine_name, "chip_type": "Unknown"}
+    data = json.dumps({"SPHardwareDataType": [told]}).encode()
+    fields = by_key(readers.read_hardware(NOW, lambda _type, _deadline: data))
+    assert fields["hardware.formFactor"].value == form
+    assert fields["hardware.cpuModel"].status == "unsupported"
+
+
 def test_hardware() -> None:
     told = values(readers.read_hardware(NOW, profile).fields)
     assert told["hardware.model"] == "Mac14,3"
     assert told["hardware.cpuModel"] == "Apple M2"
+    assert told["hardware.formFactor"] == "mini-pc"
 
 
 def test_displays() -> None:
@@ -137,6 +225,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 NAMES = (
     "_items _name vendor_id product_id serial_num device_speed USBDeviceKeyVendorID "
     "controller_properties device_connected device_not_connected device_batteryLevelMain "
+    "device_title local_device_title device_RSSI "
     "spdisplays_ndrvs spairport_airport_interfaces spairport_current_network_information "
     "bsd_name smart_status size_in_bytes machine_model"
 ).split()

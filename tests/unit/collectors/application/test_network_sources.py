@@ -203,6 +203,40 @@ def test_certificate() -> None:
     )
 
 
+def written_as_version(number: bytes) -> bytes:
+    """The certificate as it would be were ``number`` its version: the default one is left out."""
+    told = bytes.fromhex("a003020102")
+    lengths = [int.from_bytes(DER[at : at + 2], "big") - len(told) + len(number) for at in (2, 6)]
+    outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
+    return outer + inner + DER[8:].replace(told, number, 1)
+
+
+ISSUER, EXPIRES = "Nosy Middlebox Ltd, Inspecting CA \u2603", "2031-05-06T07:08:09+00:00"
+SERIAL = bytes.fromhex("02021267")  # 4711
+
+
+@pytest.mark.parametrize(
+    ("der", "issuer"),
+    [
+        (written_as_version(b""), ISSUER),
+        (DER.replace(SERIAL, bytes.fromhex("02029267"), 1), ISSUER),  # a negative one
+        (DER.replace(SERIAL, bytes.fromhex("02020080"), 1), ISSUER),
+        (DER.replace(bytes.fromhex("55040a"), bytes.fromhex("550406")), "Inspecting CA \u2603"),
+        (DER.replace(bytes.fromhex("550403"), bytes.fromhex("550407")), "Nosy Middlebox Ltd"),
+        (DER.replace(b"Nosy", b"N\xf6sy"), "unreadable"),
+        (DER.replace(b"\x0c\x12Nosy", b"\x03\x12\0osy"), "unreadable"),  # bits, not letters
+    ],
+)
+def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -> None:
+    assert der != DER
+    assert parse_certificate(der) == Issued(issuer, EXPIRES)
+
+
+def test_a_certificate_of_no_known_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="not an X"):
+        parse_certificate(written_as_version(bytes.fromhex("a003020107")))
+
+
 @given(st.binary())
 def test_a_certificate_of_any_bytes_is_read_or_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - no random bytes are a certificate

@@ -72,6 +72,9 @@ def test_a_machine_without_usb(tmp_path: Path) -> None:
         (UsbDevice("1", vendor_id=0x11CA), "payment-terminal"),
         (UsbDevice("1", vendor_id=0x04B8, product="Perfection Scanner"), "barcode-scanner"),
         (UsbDevice("1", vendor_id=0x1234, classes=(0x03,)), None),
+        (UsbDevice("1", product="Display Camera"), "camera"),
+        (UsbDevice("1", product="Keyboard Hub", classes=(0x09,)), "hub"),
+        (UsbDevice("1", product="Keyboard Hub"), "hub"),
     ],
 )
 def test_guesses(device: UsbDevice, kind: str | None) -> None:
@@ -98,6 +101,35 @@ def edid(name: bytes = b"E022\n") -> bytes:
 def test_edid() -> None:
     assert parse_edid(edid()) == Screen("ELO", "E022", 48, 27)
     assert parse_edid(b"") is None
+
+
+def named(*descriptors: bytes) -> str | None:
+    """The name of a screen with these display descriptors, from their tag byte on."""
+    block = bytearray(edid())
+    for offset, descriptor in zip((54, 72, 90, 108), (*descriptors, b"", b"", b""), strict=False):
+        block[offset : offset + 18] = (b"\0\0\0" + descriptor).ljust(18, b" ")
+    screen = parse_edid(bytes(block))
+    assert screen is not None
+    return screen.name
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "name"),
+    [
+        ((b"\xfc\0LCD Till Scre", b"\xfc\0e\n"), "LCD Till Scree"),
+        ((b"\xfc\0Till\n", b"\xfc\0Screen 19\n"), "Till Screen 19"),
+        ((b"\xfc\0T19\n", b"\xfc\0T19\n"), "T19"),
+        ((b"\xfc\0\n", b"\xfc\0T19\n"), "T19"),
+        ((b"\xfc\0" + bytes(13), b"\xfe\0PANEL\n", b"\xfe\0P156-A1\n"), "PANEL P156-A1"),
+        ((b"\xfe\0P156-A1-PANEL", b"\xfe\0P156-A1\n"), "P156-A1-PANEL P156-A1"),
+        ((b"\xfe\0P/N12\x80P156A1\n",), "P/N12"),
+        ((b"\xfe\0\x01\x02\x03garbage\n",), None),
+        ((b"\xfc HDMI\n",), "HDMI"),
+        ((b"\xff\0SCREENSERIAL\n",), None),
+    ],
+)
+def test_names_of_screens(descriptors: tuple[bytes, ...], name: str | None) -> None:
+    assert named(*descriptors) == name
 
 
 @given(st.binary(max_size=200), st.binary(max_size=13))

@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.http_reply import is_whole
-from collectors.application.http_reply import parse_response as parse_http
 from collectors.application.readers import print_queues
 from collectors.application.readers.print_queues import Job, Queue
 from collectors.application.source import Unreadable
@@ -90,15 +88,6 @@ def test_damaged_ipp_is_read_or_refused(reply: bytes, data: st.DataObject) -> No
         return
     print_queues.parse_queues(response)
     print_queues.parse_jobs(response, 0.0)
-
-
-@given(st.binary() | st.from_regex(rb"HTTP/1\.1 200 OK\r\nContent-Length: \d{1,3}\r\n\r\n.*"))
-def test_http_of_any_bytes_is_read_or_refused(data: bytes) -> None:
-    try:
-        is_whole(data, "x")
-        assert len(parse_http(data, "x")) <= len(data)
-    except ValueError:
-        return
 
 
 @pytest.mark.parametrize("is_socket_there", [False, True])

@@ -79,6 +79,56 @@ def test_usb() -> None:
     assert values(scanner.fields)["usb.drivers"] == ("usbccgp", "HidUsb")
 
 
+def usb_row(hardware: str, mark: str | None = None) -> dict[str, object]:
+    return {"Name": "USB Printing Support", "Hardware": hardware, "Mark": mark}
+
+
+def test_devices_of_one_kind_are_told_apart() -> None:
+    rows = (
+        usb_row("VID_04B8&PID_0E15"),
+        usb_row("VID_04B8&PID_0E15"),
+        *(usb_row("VID_05F9&PID_2204", mark) for mark in ("aa", "bb")),
+        *(usb_row(f"VID_05F9&PID_2204&MI_0{number}") for number in (0, 1)),
+        usb_row("VID_0C2E&PID_0B61&MI_00"),
+    )
+    found = devices.parse_usb(script.Section(rows))
+    assert [(each.place, each.serial) for each in found] == [
+        *(("04b8-0e15", None), ("04b8-0e15-2", None)),
+        *(("05f9-2204-aa", "aa"), ("05f9-2204-bb", "bb")),
+        ("0c2e-0b61", None),
+    ]
+
+
+def test_the_cores_of_all_sockets_are_counted() -> None:
+    socket = {"Name": "Xeon", "NumberOfCores": 8, "NumberOfLogicalProcessors": 16}
+    sections = {**MACHINE, "processor": script.Section((socket, socket))}
+    told = values(read_groups(machine.GROUPS, sections).fields)
+    assert (told["hardware.physicalCores"], told["hardware.logicalCores"]) == (16, 32)
+
+
+def test_the_adapter_of_a_vpn_is_virtual() -> None:
+    row = {"Name": "TAP", "Medium": "802.3", "Virtual": False, "HardwareInterface": False}
+    real = {**row, "Name": "LAN", "HardwareInterface": True}
+    types = machine.parse_link_types({"adapters": script.Section((row, real))})
+    assert types == {"TAP": "virtual", "LAN": "ethernet"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Reference ID: 0x4C4F434C (source name:  "LOCL")',
+        'Referenz-ID: 0x4C4F434C (Quellname: "LOCL")',
+        "Source: Local CMOS Clock",
+        "Quelle: Free-running System Clock",
+    ],
+)
+def test_a_machine_that_follows_its_own_clock_is_not_synchronised(line: str) -> None:
+    text = f"Leap Indicator: 0(no warning)\r\n{line}\r\nA: 0.1s\r\nB: 0.2s\r\nC: 0.3s\r\n"
+    fields = by_key(time_service.clock_reading(text))
+    assert fields["os.clockSynchronised"].value is False
+    assert fields["os.clockOffsetMilliseconds"].status == "unsupported"
+
+
 def test_bluetooth() -> None:
     reading = devices.bluetooth_reading(DEVICES)
     assert by_key(reading)["peripherals.bluetoothCount"].value == 1

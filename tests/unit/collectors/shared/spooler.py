@@ -57,7 +57,7 @@ def _read_request(connection: socket.socket) -> bytes:
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)
     head, _, body = data.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    length = int((head.lower().partition(b"content-length:")[2].split() or [b"0"])[0])
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

@@ -70,6 +70,7 @@ def test_without_the_services_libraries_the_way_to_them_is_said(
         (["device", "nope", "--api-key-file", "F"], "a UUID is needed"),
         (["devices", "--base-url", "http://ops.example.com"], "refusing http"),
         (["devices", "--base-url", "ftp://x"], "not the address"),
+        (["devices", "--base-url", "http://[x"], "not the address"),
         (["devices", "--api-key-file", "/nonexistent/key"], "cannot read the API key"),
         (["devices"], "there is no API key"),
         (["keys", "revoke", "x"], "not a key's id"),
@@ -84,6 +85,7 @@ def test_without_the_services_libraries_the_way_to_them_is_said(
         (["keys", "revoke", INSTANCE, "--database", "/nonexistent/x.db"], "there is no database"),
         (["keys", "list", "--database", "sqlite://"], "needs the path of a file"),
         (["serve", "--tracker-url", "mailto:x"], "not an http or https address"),
+        (["serve", "--tracker-url", "http://[x"], "not an http or https address"),
         (["serve", "--host", "203.0.113.1", "--port", "0"], "cannot listen"),
     ],
 )

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from agent.wire.codec import encode
 from agent.wire.device_operations import AcknowledgeRequest, ChallengeRequest, SubmitResultRequest
 from agent.wire.payloads.network import NetworkPayload
-from controlplane.http.bodies import CONTAINERS_MAX, ERRORS_MAX, parse_body, parse_json, parse_part
+from controlplane.http.bodies import (
+    CONTAINERS_MAX,
+    ERRORS_MAX,
+    ITEMS_MAX,
+    parse_body,
+    parse_json,
+    parse_part,
+)
 from controlplane.http.errors import Refusal
 from tests.fixtures.payloads import small_venue
 
@@ -52,7 +59,7 @@ def outcome_of(parse: Callable[[], Any]) -> Any:
         (b'{"a":-Infinity}', "Infinity"),
         (b"\xff{}", "UTF-8"),
         (b"\xef\xbb\xbf{}", "not JSON"),
-        (b"[" * 100_000, "nested"),
+        (b"[" * 40_000, "nested"),
         (b'{"a":' + b"9" * 5000 + b"}", "not JSON"),
     ],
 )
@@ -66,6 +73,16 @@ def test_a_body_of_nothing_but_lists_is_refused_before_it_is_read() -> None:
     refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
+
+
+@pytest.mark.parametrize("template", ['{{"a":[{}]}}', '{{"a":{{{}}}}}'])
+def test_a_body_of_more_items_than_any_report_has_is_refused_before_it_is_read(
+    template: str,
+) -> None:
+    items = (f'"{number}":1' if "{{{" in template else "1" for number in range(ITEMS_MAX + 2))
+    refusal = refused(template.format(",".join(items)))
+    assert (refusal.status, refusal.code) == (400, "invalid_request")
+    assert f"more than {ITEMS_MAX} members and elements" in refusal.detail
 
 
 def test_fields_are_named_as_on_the_wire() -> None:

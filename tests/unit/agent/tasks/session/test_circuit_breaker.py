@@ -1,8 +1,7 @@
-"""One gate to the service: whoever wants something, it is asked as by one."""
+"""Circuit breakers: whoever wants something of the service, it is asked as by one."""
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -12,13 +11,13 @@ from agent.errors import (
     CredentialRefused,
     Refused,
     ServiceError,
+    ServiceUnavailable,
     Throttled,
-    Unavailable,
 )
-from agent.tasks.session.circuit_breaker import DirectCaller, Operation
+from agent.tasks.session.circuit_breaker import Operation
 from tests.unit.agent.tasks.harness import Harness, settle, until
 
-DOWN = Unavailable("connection-refused", "nobody listens")
+DOWN = ServiceUnavailable("connection-refused", "nobody listens")
 BUSY = Throttled("later", 30.0)
 NO_KEY = CredentialRefused("unknown key")
 
@@ -86,7 +85,7 @@ async def test_what_is_wrong_is_said_while_it_is(home: Harness) -> None:
             seen.append(home.codes())
             return await super().ask()
 
-    other = Unavailable("timeout", "silence")
+    other = ServiceUnavailable("timeout", "silence")
     await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
 
     assert seen == [
@@ -109,7 +108,7 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
 
 
 class Probe:
-    """Fails once; asked again, it holds the gate until it is let go."""
+    """Fails once; asked again, it holds the probe until it is let go."""
 
     def __init__(self) -> None:
         self.is_first = True
@@ -218,8 +217,8 @@ async def test_the_first_refusal_after_an_outage_is_the_first(home: Harness) -> 
 
 STATES = {
     "down": DOWN,
-    "timeout": Unavailable("timeout", "silence"),
-    "captive-portal": Unavailable("captive-portal", "a page"),
+    "timeout": ServiceUnavailable("timeout", "silence"),
+    "captive-portal": ServiceUnavailable("captive-portal", "a page"),
     "refused-key": NO_KEY,
     "throttled": Throttled("later", None),
     "throttled-impatiently": Throttled("now", 0.0),
@@ -262,7 +261,7 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> No
         assert len([t for t in service.asked_at if minute * 60 <= t < minute * 60 + 60]) <= 30
 
 
-async def test_a_caller_that_is_cancelled_leaves_the_gate_to_the_next(home: Harness) -> None:
+async def test_a_caller_that_is_cancelled_leaves_the_probe_to_the_next(home: Harness) -> None:
     probe = Probe()
     probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.holds.wait(), 5)
@@ -298,16 +297,6 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_the_command_line_asks_once(home: Harness) -> None:
-    service = Service(home, DOWN)
-    ask: Callable[[], Awaitable[str]] = service.ask
-
-    with pytest.raises(Unavailable):
-        await DirectCaller().call("current", ask)
-
-    assert await DirectCaller().call("current", ask) == "answer"
-
-
 async def test_a_call_that_fails_alone_waits_alone_and_is_said(home: Harness) -> None:
     """The service answers others meanwhile: nobody waits with it."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
@@ -331,21 +320,21 @@ async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
     failing = Service(home, *[DOWN] * 99)
     others = asyncio.create_task(_ask_for_ever(home, Service(home)))
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(ServiceUnavailable):
         await home.breaker.call("heartbeat", failing.ask, alone_max=4)
 
     others.cancel()
     assert "partly-failing" not in home.codes(), "nobody tries any more"
 
 
-async def test_after_a_sleep_the_gate_is_tried_at_once(home: Harness) -> None:
+async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[DOWN] * 20)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
     asked = len(service.asked_at)
 
-    home.breaker.look_again()
+    home.breaker.retry_now()
     await until(lambda: len(service.asked_at) > asked)
 
     assert service.asked_at[-1] <= 100
@@ -358,7 +347,7 @@ async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
 
-    home.breaker.look_again()
+    home.breaker.retry_now()
     await settle()
 
     assert len(service.asked_at) == 1
@@ -366,9 +355,9 @@ async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
 
 
 REFUSALS = [
-    Unavailable("server-error", "503"),
-    Unavailable("captive-portal", "a page"),
-    Unavailable("bad-reply", "nonsense"),
+    ServiceUnavailable("server-error", "503"),
+    ServiceUnavailable("captive-portal", "a page"),
+    ServiceUnavailable("bad-reply", "nonsense"),
     Throttled("later", 3600.0),
     NO_KEY,
 ]
@@ -396,7 +385,7 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
     """Silence may be an outage: one other call shows that it is not."""
-    failing, fine = Service(home, *[Unavailable("timeout", "silence")] * 99), Service(home)
+    failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
@@ -426,9 +415,9 @@ async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -
 
 
 async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> None:
-    service = Service(home, *[Unavailable("server-error", "503")] * 4)
+    service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
-        with pytest.raises(Unavailable):
+        with pytest.raises(ServiceUnavailable):
             await home.breaker.once("onCommands", service.ask)
 
     assert home.breaker.wait_left_s("onCommands") >= 4

@@ -5,12 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, Unavailable
+from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
-from agent.tasks.session.circuit_breaker import DirectCaller
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
-from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
+from tests.unit.agent.samples import BINDING, OTHER_BINDING, config, record
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
 NO = Refused(403, None, "no (status 403)")
@@ -23,12 +22,12 @@ def operations(home: Harness) -> list[str]:
 
 async def restarted(home: Harness) -> None:
     """Begin as after a start: the binding is known and not confirmed."""
-    home.binding_state._may_work.clear()
+    home.binding_state._is_bound.clear()
 
 
 async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
     async with running(stranger.enrollment.run):
-        bound = await stranger.binding_state.wait_to_work()
+        bound = await stranger.binding_state.wait_until_bound()
 
     assert operations(stranger) == ["challenge", "enroll"]
     challenge = stranger.client.named("challenge")[0]
@@ -45,23 +44,22 @@ async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
 
 async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
     await sign_up(
-        stranger.enrollment._place,
+        stranger.enrollment._config,
         key := stranger.identity.load_or_create(),
         "install-1",
         stranger.client,
-        DirectCaller(),
     )
 
     assert stranger.client.named("enroll")[0].signature == key.sign("nonce", "utf8", "hex")
 
 
 async def test_an_outage_is_waited_out(stranger: Harness) -> None:
-    down = Unavailable("timeout", "silence")
+    down = ServiceUnavailable("timeout", "silence")
     stranger.client.script["challenge"].extend([down] * 3)
     stranger.client.script["enroll"].extend([down] * 2)
 
     async with running(stranger.enrollment.run):
-        await stranger.binding_state.wait_to_work()
+        await stranger.binding_state.wait_until_bound()
 
     assert operations(stranger) == ["challenge"] * 4 + ["enroll"] * 3
     assert len({c.signature for c in stranger.client.named("enroll")}) == 1
@@ -97,7 +95,7 @@ async def test_a_refused_enrollment_says_why_and_waits(
     assert problem.condition.code == "not-enrolled"
     assert problem.detail == words == explain(error)
     assert 5 <= len(stranger.client.named("challenge")) <= 20
-    assert not stranger.binding_state.may_work
+    assert not stranger.binding_state.is_bound
 
 
 async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
@@ -108,7 +106,7 @@ async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
         del stranger.client.always["challenge"]
         changed_at = stranger.clock.elapsed_s
         stranger.key_file.write_text("key-2")
-        await stranger.binding_state.wait_to_work()
+        await stranger.binding_state.wait_until_bound()
 
     assert stranger.clock.elapsed_s - changed_at <= 10
     assert stranger.codes() == set()
@@ -118,15 +116,14 @@ async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None
     stranger.client.script["enroll"].append(Refused(410, None, "the challenge ran out"))
 
     async with running(stranger.enrollment.run):
-        await stranger.binding_state.wait_to_work()
+        await stranger.binding_state.wait_until_bound()
 
     assert operations(stranger) == ["challenge", "enroll"] * 2
 
 
 async def test_a_nonce_in_another_encoding_is_said(tmp_path: Path) -> None:
     with harness(tmp_path, bound=False) as home:
-        odd = home.enrollment._place.config.model_copy(update={"nonce_encoding": "hex"})
-        object.__setattr__(home.enrollment._place, "config", odd)
+        home.enrollment._config = config(enrollment={"nonce_encoding": "hex"})
         home.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
@@ -142,7 +139,7 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -
     async with running(stranger.enrollment.run):
         await until(lambda: "not-enrolled" in stranger.codes())
         assert "another device" in stranger.health.problems()[0].detail
-        bound = await stranger.binding_state.wait_to_work()
+        bound = await stranger.binding_state.wait_until_bound()
 
     assert bound.instance_id == stranger.identity.load_or_create().instance_id
 
@@ -153,7 +150,7 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -
 async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
     await restarted(home)
     async with running(home.enrollment.run):
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
         await settle()
 
     assert operations(home) == ["current"]
@@ -166,7 +163,7 @@ async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:
     home.client.record = home.client.record.model_copy(update={"binding_id": OTHER_BINDING})
 
     async with running(home.enrollment.run):
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
 
     assert home.binding_state.binding_id == OTHER_BINDING
     saved = home.record_file.load()
@@ -180,17 +177,17 @@ async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> 
     home.client.record = record(instance_id=UUID(int=99))
 
     async with running(home.enrollment.run):
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
         assert home.codes() == set(), "the usual case"
-        await home.enrollment.recheck_binding()
-        assert home.binding_state.may_work, "a request was refused, the device is not"
+        await home.session.recheck_binding()
+        assert home.binding_state.is_bound, "a request was refused, the device is not"
         assert home.codes() == set()
         home.client.always["heartbeat"] = NO
-        home.enrollment.recheck()
+        home.session.request_recheck()
         await until(lambda: home.binding_state.is_revoked)
         assert home.codes() == {"revoked"}
         del home.client.always["heartbeat"]
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
 
     assert home.codes() == set()
     assert home.binding_state.binding_id == BINDING
@@ -207,7 +204,7 @@ async def test_a_name_longer_than_a_report_may_carry_is_said(
 
     stranger.client.always["enroll"] = with_a_name
     async with running(stranger.enrollment.run):
-        await stranger.binding_state.wait_to_work()
+        await stranger.binding_state.wait_until_bound()
         await settle()
 
     assert stranger.codes() == codes
@@ -222,7 +219,7 @@ async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
         await home.clock.is_at_limit.wait()
 
     assert home.codes() == {"revoked"}
-    assert not home.binding_state.may_work
+    assert not home.binding_state.is_bound
     saved = home.record_file.load()
     assert saved is not None
     assert saved.is_revoked
@@ -237,64 +234,64 @@ async def test_a_refused_current_at_start_is_no_verdict(home: Harness, error: Se
     home.client.always["current"] = error
 
     async with running(home.enrollment.run):
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
 
     assert home.codes() == set()
 
 
-# --------------------------------------------------------------- in doubt
+# --------------------------------------------------------------- after a refusal
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_in_doubt_is_a_revocation(
+async def test_a_refused_current_in_a_recheck_is_a_revocation(
     home: Harness, error: ServiceError
 ) -> None:
     home.client.always.update(current=error, heartbeat=NO)
     async with running(home.enrollment.run):
         await settle()
-        home.enrollment.recheck()
+        home.session.request_recheck()
         await until(lambda: home.binding_state.is_revoked)
         assert "refused" in home.health.problems()[0].detail
         home.client.always.clear()
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
 
     assert home.codes() == set()
 
 
-async def test_a_doubt_without_ground_changes_nothing(home: Harness) -> None:
+async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
-        await home.enrollment.recheck_binding()
-        await home.enrollment.recheck_binding()
+        await home.session.recheck_binding()
+        await home.session.recheck_binding()
 
     assert operations(home) == ["current"] * 3
-    assert home.binding_state.may_work
+    assert home.binding_state.is_bound
     assert home.clock.slept == []
 
 
-async def test_a_doubt_is_settled_by_a_question_asked_after_it(home: Harness) -> None:
-    """A `current` under way when the doubt came up may be older than what raised it."""
+async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
+    """A `current` under way when the recheck is wanted may be older than what made it needed."""
     async with running(home.enrollment.run):
         await settle()
-        home.enrollment.recheck()
+        home.session.request_recheck()
         await until(lambda: operations(home) == ["current"] * 2)  # it is under way
         home.client.script["current"].extend([home.client.record, None])
-        await home.enrollment.recheck_binding()
+        await home.session.recheck_binding()
 
         assert operations(home) == ["current"] * 3
         assert home.binding_state.is_revoked
 
 
-async def test_a_doubt_during_the_revocation_is_settled_at_once(home: Harness) -> None:
+async def test_a_recheck_during_the_revocation_ends_at_once(home: Harness) -> None:
     home.client.always["current"] = None
     async with running(home.enrollment.run):
         await until(lambda: home.binding_state.is_revoked)
         home.clock.limit_s = home.clock.elapsed_s
         await settle()
-        home.enrollment.recheck()
+        home.session.request_recheck()
         await settle()
 
-    assert not home.binding_state.may_work
+    assert not home.binding_state.is_bound
 
 
 async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> None:
@@ -302,7 +299,7 @@ async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> Non
 
     async with running(home.enrollment.run):
         await until(lambda: home.binding_state.is_revoked)
-        await home.binding_state.wait_to_work()
+        await home.binding_state.wait_until_bound()
 
     assert len(home.client.named("current")) == 6
     for wait, most in zip(home.clock.slept, (60, 120, 240, 480, 960), strict=True):
@@ -329,7 +326,7 @@ async def test_a_revoked_device_may_enroll_anew(tmp_path: Path) -> None:
         home.client.always["current"] = None
         async with running(home.enrollment.run):
             await until(lambda: home.binding_state.is_revoked)
-            await home.binding_state.wait_to_work()
+            await home.binding_state.wait_until_bound()
 
         assert home.identity.load_or_create().instance_id == before
         assert home.client.named("enroll")
@@ -343,9 +340,22 @@ async def test_the_command_line_is_told_each_error(stranger: Harness) -> None:
 
     with pytest.raises(CredentialRefused):
         await sign_up(
-            stranger.enrollment._place,
+            stranger.enrollment._config,
             stranger.identity.load_or_create(),
             "install-1",
             stranger.client,
-            DirectCaller(),
         )
+
+
+async def test_the_command_line_asks_once(stranger: Harness) -> None:
+    stranger.client.script["challenge"].append(ServiceUnavailable("timeout", "silence"))
+    key = stranger.identity.load_or_create()
+
+    async def ask() -> EnrollmentRecord:
+        return await sign_up(stranger.enrollment._config, key, "install-1", stranger.client)
+
+    with pytest.raises(ServiceUnavailable):
+        await ask()
+
+    assert (await ask()).instance_id == key.instance_id
+    assert operations(stranger) == ["challenge", "challenge", "enroll"]

@@ -126,6 +126,17 @@ def nobody(_: Deadline) -> Objects:
     raise Unreadable("not-applicable", "nobody answers")
 
 
+def said(message: str, exit_status: int = 2) -> bytes:
+    """What smartctl writes when it has no verdict."""
+    run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
+    return json.dumps({"smartctl": run}).encode()
+
+
+DENIED = ("permission-denied", None)
+NOT_OPENED = ("collection-failed", None)
+AT_REST = ("not-applicable", None)
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "value"),
     [
@@ -142,6 +153,12 @@ def nobody(_: Deadline) -> Objects:
             None,
         ),
         (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
+        (said("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
+        (said("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
+        (said("", exit_status=2), *NOT_OPENED),
+        (said("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1), "unsupported", None),
+        (said("Device is in SLEEP mode, exit(2)"), *AT_REST),
+        (said("Device is in LOW POWER mode, exit(2)"), *AT_REST),
     ],
 )
 def test_without_udisks_the_drive_is_asked(

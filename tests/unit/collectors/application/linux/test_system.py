@@ -96,7 +96,13 @@ def test_machine(tmp_path: Path) -> None:
 
 def test_cpu_model() -> None:
     arm = decode(fixture("linux/cpuinfo-arm.txt"))
-    assert hardware.parse_cpu_model(arm) == "Raspberry Pi 4 Model B Rev 1.5"
+    assert hardware.parse_cpu_model(arm) == "ARM Cortex-A72"
+    pi_3 = arm.replace("0xd08", "0xd03").replace("Pi 4 Model B Rev 1.5", "Pi 3 Model B Plus")
+    assert hardware.parse_cpu_model(f"{pi_3}Hardware\t: BCM2835\n") == "ARM Cortex-A53"
+    assert hardware.parse_cpu_model("Hardware\t: BCM2835\nModel\t: A board\n") == "BCM2835"
+    assert hardware.parse_cpu_model("Model\t: A board\n") is None
+    old = "Processor\t: ARMv7 Processor rev 5 (v7l)\nprocessor\t: 0\nHardware\t: A board\n"
+    assert hardware.parse_cpu_model(old) == "ARMv7 Processor rev 5 (v7l)"
     assert hardware.parse_cpu_model("model name\t: Intel(R) Celeron(R)\n") == "Intel(R) Celeron(R)"
     assert hardware.parse_cpu_model("") is None
 
@@ -122,6 +128,21 @@ def test_temperatures(tmp_path: Path) -> None:
     told = values(hardware.read_temperatures(NOW, root).fields)
     assert told["hardware.temperatureCelsius"] == 51.0
     assert told["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
+
+
+def test_a_sensor_that_hwmon_and_a_zone_show_is_told_once(tmp_path: Path) -> None:
+    zones = {"acpitz": 27800, "cpu-thermal": 51000, "x86_pkg_temp": 47000, "soc": 40000}
+    chips = ("acpitz", "cpu_thermal", "coretemp", "mute")
+    files = {f"sys/class/hwmon/hwmon{n}/name": f"{name}\n" for n, name in enumerate(chips)}
+    files |= {f"sys/class/hwmon/hwmon{n}/temp1_input": f"{n + 1}0000\n" for n in range(3)}
+    for number, (name, millidegrees) in enumerate({**zones, "mute": 35000}.items()):
+        zone = f"sys/class/thermal/thermal_zone{number}"
+        files |= {f"{zone}/type": f"{name}\n", f"{zone}/temp": f"{millidegrees}\n"}
+    told = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert told["hardware.temperatures"] == (
+        *("acpitz 10.0", "cpu_thermal 20.0", "coretemp 30.0"),
+        *("soc 40.0", "mute 35.0"),
+    )
 
 
 def test_a_machine_without_sensors(tmp_path: Path) -> None:

@@ -167,6 +167,35 @@ lpstat: something else
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dispositivo para {}: {}",
+        "Gerät für {}: {}",
+        "matériel pour {} : {}",
+        "matériel pour {}\u00a0: {}",
+        "dispositivo per {}: {}",
+        "устройство для {}: {}",
+        "{} のデバイス: {}",
+        "用于 {} 的设备：{}",
+    ],
+)
+def test_lpstat_in_the_language_of_a_mac(line: str):
+    uri = "ipp://10.0.0.2:631/ipp/print"
+    assert parse_lpstat(line.format("till-1", uri)) == (LpstatQueue("till-1", uri),)
+
+
+def test_an_instance_is_no_second_printer():
+    text = "device for till: usb://A/B\ndevice for till/duplex: usb://A/B\n"
+    assert parse_lpstat(text) == (LpstatQueue("till", "usb://A/B"),)
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "///dev/null", "file:/dev/null", "/tmp/out"])
+def test_a_queue_that_leads_to_a_file_is_no_printer(device: str):
+    (found,) = parse_lpstat(f"device for pdf: {device}")
+    assert queue_printer(found.name, "", found.uri, None) is None
+
+
 @given(st.text(max_size=300))
 def test_any_lpstat_output_is_read(text: str):
     for found in parse_lpstat(text + "\ndevice for a: " + text):

@@ -3,6 +3,8 @@
 import ctypes
 from collections.abc import Mapping
 
+import pytest
+
 from collectors.network.printers.windows import read_windows_printers
 from collectors.network.printers.windows_registry import (
     SERIAL_PORTS,
@@ -110,13 +112,55 @@ def test_local_ports():
     assert (missing.present, lpt.present) == (False, None)
 
 
+@pytest.mark.parametrize(
+    ("port", "name", "transport"),
+    [
+        ("TMUSB001", "EPSON TM-T20II Receipt", "usb"),
+        ("ESDPRT001", "USB TM-T60", "usb"),
+        ("ESDPRT002", "Kitchen", "usb"),
+        ("ESDPRT003", "TM-T88 serial", "serial"),
+    ],
+)
+def test_the_ports_of_epson(port: str, name: str, transport: str):
+    (found,) = read(SpoolerPrinter(name, port)).printers
+    assert (found.transport, found.address, found.host) == (transport, port, None)
+
+
+@pytest.mark.parametrize(
+    ("port", "place"),
+    [
+        ("192.168.1.50:9101", ("192.168.1.50", 9101, None, "192.168.1.50:9101")),
+        ("192.168.1.52_1", ("192.168.1.52", 9100, None, "192.168.1.52:9100")),
+        ("IP_192.168.1.53_2", ("192.168.1.53", 9100, None, "192.168.1.53:9100")),
+        (
+            "http://192.168.1.54:631/ipp/print",
+            ("192.168.1.54", 631, "ipp/print", "192.168.1.54:631"),
+        ),
+        ("http://[fe80::5]:631/ipp/print", ("fe80::5", 631, "ipp/print", "[fe80::5]:631")),
+        ("http://user:secret@kitchen.lan/p", ("kitchen.lan", 80, "p", "kitchen.lan:80")),
+        ("http://:x", (None, None, None, None)),
+        ("bar printer", (None, None, None, "bar printer")),
+    ],
+)
+def test_addresses_as_names_without_a_key(port: str, place: tuple[object, ...]):
+    (found,) = read(SpoolerPrinter("X", port)).printers
+    assert (found.host, found.port, found.queue, found.address) == place
+    assert "secret" not in repr(found)
+
+
 def test_shares_of_other_machines():
-    (found,) = read(SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP")).printers
+    found, pdf = read(
+        SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
+    ).printers
+    assert pdf.host == "SRV"
     assert (found.host, found.address) == ("SRV", r"\\SRV\HP")
 
 
 def test_ports_that_are_files_are_no_printers():
-    names = ("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "")
+    names = (
+        *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
+        *("PDFCreator:", r"Documents\*.pdf", r"C:\Users\a\out.prn", r"\\.\pipe\writer"),
+    )
     assert read(*(SpoolerPrinter("P", name) for name in names)).printers == ()
 
 

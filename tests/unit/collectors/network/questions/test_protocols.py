@@ -121,6 +121,23 @@ async def test_what_is_no_printer_tells_nothing(reply: bytes):
         assert await told(ask_ipp(port)) == ()
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n" + http(PRINTER),
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + PRINTER,
+        b"HTTP/1.0 200 OK\r\nServer: EPSON_Linux UPnP/1.0\r\n\r\n" + PRINTER,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n"
+        % (PRINTER[:9], len(PRINTER[9:]), PRINTER[9:]),
+        http(PRINTER).replace(b"\r\n", b"\n", 3),
+    ],
+)
+async def test_reads_a_printer_in_each_way_of_sending_a_reply(reply: bytes):
+    async with device(reply) as (port, _):
+        (found,) = await told(ask_ipp(port))
+    assert (found.uuid, found.make_model) == (UUID, "Brother HL-L2350DW")
+
+
 def test_reads_state_reasons_serial_and_model():
     data = message(
         b"\x04",
@@ -161,6 +178,13 @@ async def test_reads_title_and_server_of_a_page():
     assert (found.title, found.server) == ("Till &", "lighttpd/1.4")
     assert asked[0].startswith(b"GET / HTTP/1.1\r\n")
     assert len(asked) == 1
+
+
+async def test_reads_a_page_whose_head_has_bare_line_feeds():
+    page = b"HTTP/1.0 200 OK\nServer: Boa/0.94\nContent-Type: text/html\n\n<title>Camera</title>"
+    async with device(page) as (port, _):
+        (found,) = await told(ask_web(port, is_tls=False))
+    assert (found.title, found.server) == ("Camera", "Boa/0.94")
 
 
 async def test_a_redirection_is_not_followed():

@@ -1,0 +1,49 @@
+"""What the loops have of the service: its operations as this device."""
+
+import asyncio
+
+import pytest
+
+from agent.errors import ServiceUnavailable
+from agent.wire.device_operations import HeartbeatReply
+from tests.unit.agent.samples import BINDING, OTHER_BINDING, record
+from tests.unit.agent.tasks.harness import Harness, settle, until
+
+
+async def test_a_heartbeat_is_for_the_binding_of_the_moment_it_is_sent(home: Harness) -> None:
+    """It may have waited out an outage in which the device was bound anew."""
+    answer = HeartbeatReply(last_seen_at=home.clock.now())
+    home.client.always["heartbeat"] = lambda request: (
+        answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")
+    )
+    beating = asyncio.create_task(home.heartbeat.beat())
+    await until(lambda: len(home.client.named("heartbeat")) == 3)
+
+    home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
+    await beating
+
+    sent = [request.binding_id for request in home.client.named("heartbeat")]
+    assert sent[:3] == [BINDING] * 3
+    assert sent[-1] == OTHER_BINDING
+    assert home.heartbeat.last_at is not None
+
+
+async def test_a_heartbeat_without_a_binding_is_a_bug(stranger: Harness) -> None:
+    with pytest.raises(RuntimeError, match="without a binding"):
+        await stranger.session.heartbeat()
+
+    assert stranger.client.calls == []
+
+
+async def test_who_waits_for_a_recheck_goes_on_when_it_is_done(home: Harness) -> None:
+    waiting = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
+    await home.session.wait_for_recheck()
+    await settle()
+    assert not any(task.done() for task in waiting)
+
+    again = asyncio.create_task(home.session.wait_for_recheck())
+
+    await asyncio.gather(*waiting)
+    assert not again.done()
+    home.session.request_recheck()
+    await again
