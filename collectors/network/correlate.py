@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.matching.identity import normal_uuid
+from collectors.network.matching.identity import normal_uuid, real_serial
 from collectors.network.mdns.description import (
     PRINT_SERVICES,
     friendly_name,
@@ -22,11 +22,13 @@ from collectors.network.observations import (
     MdnsService,
     Observations,
     PortObservation,
+    QueueState,
 )
 from collectors.network.questions.page_title import parse_product
 from collectors.network.scan.scan import ScannedHost
-from collectors.shared.addresses import is_loopback
+from collectors.shared.addresses import is_loopback, network_of
 
+_TXT_STOPPED = "5"  # RFC 8011, section 5.4.11
 _THIS_MACHINE_UNKNOWN = LocalNetwork()
 
 Key = tuple[str, int]  # an address and a port
@@ -49,7 +51,14 @@ def correlate(
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
     join.add_answers(evidence, hostnames)
-    return Observations(join.hosts(), join.ports(), announcers, tuple(scanned_networks))
+    networks = (network_of(a) for i in local.in_use for a in i.interface.addresses)
+    return Observations(
+        join.hosts(),
+        join.ports(),
+        announcers,
+        tuple(scanned_networks),
+        _distinct(*map(str, networks)),
+    )
 
 
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
@@ -170,8 +179,10 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        states = [each for each in answers if each.state is not None or each.state_reasons]
-        if len(uuids) > 1:
+        asked = (each for each in answers if not each.server)
+        queues = (*map(_announced_state, services), *map(_answered_state, asked))
+        states = [each for each in queues if each.state is not None or each.state_reasons]
+        if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port
         return PortObservation(
             address=address,
@@ -188,13 +199,14 @@ class _Join:
             uuids=uuids,
             answered_uuids=_distinct(*(each.uuid for each in answers)),
             serials=_distinct(
-                *(txt.get("serial") or txt.get("usb_ser") for _, txt in txts),
-                *(each.serial for each in answers),
+                *(real_serial(txt.get("serial") or txt.get("usb_ser")) for _, txt in txts),
+                *(real_serial(each.serial) for each in answers),
             ),
             models=_distinct(*(each.make_model for each in answers), *map(txt_model, services)),
             is_announced=bool(services),
             state=states[-1].state if states else None,
             state_reasons=states[-1].state_reasons if states else (),
+            queue_states=tuple(e for e in queues if e.is_missing or e.state or e.state_reasons),
         )
 
 
@@ -202,6 +214,18 @@ def _names(answer: Evidence) -> tuple[str | None, ...]:
     """Return what a port calls itself, best first."""
     model = answer.make_model if answer.server else None  # that of a Server header
     return answer.name, answer.title, answer.realm, model, parse_product(answer.server)
+
+
+def _announced_state(service: MdnsService) -> QueueState:
+    """Read ``printer-state``, which CUPS announces of the queues that it shares."""
+    txt = dict(service.txt) if service.type in PRINT_SERVICES and not service.is_hearsay else {}
+    is_stopped = txt.get("printer-state") == _TXT_STOPPED
+    queue = txt.get("rp", "").strip("/")
+    return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
+
+
+def _answered_state(told: Evidence) -> QueueState:
+    return QueueState(told.queue, told.uuid, told.state, told.state_reasons, told.is_missing)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

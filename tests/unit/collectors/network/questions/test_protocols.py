@@ -90,6 +90,23 @@ async def test_tries_the_usual_queues_until_one_answers():
     assert [request.split(b" ")[1] for request in asked] == [b"/ipp/print", b"/ipp/printer"]
 
 
+@pytest.mark.parametrize("reply", [http(message(status=0x0406)), http(b"", status="404 Not Found")])
+async def test_the_queue_that_is_printed_to_is_asked_first_and_told_missing(reply: bytes):
+    async with device(reply, http(PRINTER)) as (port, asked):
+        own = OpenPort(port.address, port.port, ("printers/bar",), ("printers/Bar Küche",))
+        missing, bar = await told(ask_ipp(own))
+    assert (missing.queue, missing.is_missing) == ("printers/Bar Küche", True)
+    assert (bar.queue, bar.is_missing, bar.uuid) == ("printers/bar", False, UUID)
+    paths = [request.split(b" ")[1] for request in asked]
+    assert paths == [b"/printers/Bar%20K%C3%BCche", b"/printers/bar"]
+
+
+async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
+        missing, found = await told(ask_ipp(OpenPort(port.address, port.port, (), ("GONE",))))
+    assert (missing.is_missing, found.queue) == (True, "ipp/print")
+
+
 @pytest.mark.parametrize(
     "reply",
     [
