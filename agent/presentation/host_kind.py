@@ -1,71 +1,94 @@
 """What a host on the network map most likely is, judged by what it offers and how it was found.
 
-Evidence in this order: this machine and the gateway are known; a matched printer is a printer;
-then announced services (DNS-SD types, RFC 6763), then open ports, then the host's name.
+Evidence in this order: this machine and the gateway are known; whoever shares the queue of a
+printer that is elsewhere is a computer; a matched printer is a printer; then the role and model
+a device tells (``X (speaker)``), announced services (DNS-SD types, RFC 6763), what its web page
+is called, open ports, and the host's name. A web server alone tells nothing: everything has one.
 """
 
 import re
-from typing import Final, Literal, get_args
+from collections.abc import Collection, Iterable
+from typing import Final
 
-from agent.wire.payloads.network import MapHost
-
-HostKind = Literal["machine", "router", "printer", "screen", "camera", "server", "phone", "unknown"]
-HOST_KINDS: Final[tuple[HostKind, ...]] = get_args(HostKind)
-
-KIND_IN_WORDS: Final[dict[HostKind, str]] = {
-    "machine": "this machine",
-    "router": "router",
-    "printer": "printer",
-    "screen": "screen or kiosk",
-    "camera": "camera",
-    "server": "server or PC",
-    "phone": "phone or tablet",
-    "unknown": "unknown",
-}
-
-_TYPES: Final[tuple[tuple[HostKind, frozenset[str]], ...]] = (
-    ("printer", frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_scanner", "_uscan"})),
-    ("phone", frozenset({"_apple-mobdev2", "_remotepairing", "_androidwear"})),
-    ("screen", frozenset({"_googlecast", "_airplay", "_androidtvremote2", "_raop", "_spotify"})),
-    ("camera", frozenset({"_rtsp", "_axis-video"})),
-    ("server", frozenset({"_smb", "_workstation", "_ssh", "_sftp-ssh", "_afpovertcp", "_nfs"})),
+from agent.presentation.host_evidence import (
+    HOST_KINDS,
+    MODELS,
+    NAMES,
+    PAGES,
+    PORTS,
+    PRINT_TYPES,
+    ROLES,
+    TYPES,
+    HostKind,
+    Patterns,
 )
-_PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
-    ("printer", frozenset({515, 631, *range(9100, 9117)})),
-    ("screen", frozenset({8008, 8009, 7000})),
-    ("camera", frozenset({554})),
-    ("server", frozenset({22, 139, 445, 3389, 53, 80, 443, 8043, 8080, 8443})),
-)
-_NAMES: Final[tuple[tuple[HostKind, re.Pattern[str]], ...]] = (
-    ("phone", re.compile(r"iphone|ipad|android|galaxy|pixel|phone|tablet", re.IGNORECASE)),
-    ("printer", re.compile(r"^(brn|brw|npi|epson|hp[0-9a-f]{6})|print", re.IGNORECASE)),
-    ("screen", re.compile(r"kiosk|chromecast|display|signage|-tv\b|^tv-", re.IGNORECASE)),
-    ("camera", re.compile(r"\bcam(era)?\b|ipcam", re.IGNORECASE)),
-)
+from agent.wire.payloads.network import Endpoint, MapHost
+
+SHARED_QUEUE: Final = "shared queue"
+_ROLE: Final = re.compile(r"(?:^|\()([a-z ]+)\)?$")
 
 
-def kind_of(host: MapHost, *, is_matched: bool, is_gateway: bool) -> HostKind:
-    """Judge what ``host`` is; ``is_matched`` says that a printer was matched to it."""
+def kind_of(
+    host: MapHost, endpoints: Iterable[Endpoint] = (), *, is_matched: bool, is_gateway: bool
+) -> HostKind:
+    """Judge what ``host`` is by it and its ``endpoints``; ``is_matched`` says that a printer was
+    matched to it."""
+    own = tuple(endpoints)
     if "local" in host.sources:
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
+    printing = [e for e in own if e.matched_printer_ids] or [e for e in own if _is_print(host, e)]
+    if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
+        return "server"
     if is_matched:
         return "printer"
-    return _by_type(host) or _by_port(host) or _by_name(host.hostname or "") or "unknown"
+    name = host.hostname or ""
+    return (
+        _by_word(host, own)
+        or _by_pattern(PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
+        or _by_port(host)
+        or _by_pattern(NAMES, (name,))
+        or "unknown"
+    )
 
 
-def _by_type(host: MapHost) -> HostKind | None:
-    announced = {(service.type or "").partition(".")[0].lower() for service in host.services}
-    return next((kind for kind, types in _TYPES if announced & types), None)
+def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
+    """Judge by what the host says of itself: models of its own, roles, types of services."""
+    types = _types(host)
+    if types & PRINT_TYPES:
+        return "printer"
+    models = [e.model for e in endpoints if e.model and _role(e) != SHARED_QUEUE]
+    roles = {ROLES.get(_role(endpoint)) for endpoint in endpoints}
+    return (
+        _by_pattern(MODELS, models)
+        or next((kind for kind in HOST_KINDS if kind in roles), None)
+        or next((kind for kind, known in TYPES if types & known), None)
+    )
+
+
+def _role(endpoint: Endpoint) -> str:
+    found = _ROLE.search(endpoint.model or "")
+    return found[1] if found else ""
+
+
+def _is_print(host: MapHost, endpoint: Endpoint) -> bool:
+    return bool(_types(host, endpoint.port) & PRINT_TYPES)
+
+
+def _types(host: MapHost, port: int | None = None) -> set[str]:
+    """Return the types announced, of one port or of all: ``_ipp`` for ``_ipp._tcp.local``."""
+    services = (s for s in host.services if port is None or s.port == port)
+    return {(service.type or "").partition(".")[0].lower() for service in services}
 
 
 def _by_port(host: MapHost) -> HostKind | None:
     ports = {service.port for service in host.services if service.reachable is not False}
-    by_name = _by_name(host.hostname or "")
-    found = next((kind for kind, known in _PORTS if ports & known), None)
+    by_name = _by_pattern(NAMES, (host.hostname or "",))
+    found = next((kind for kind, known in PORTS if ports & known), None)
     return by_name if found == "server" and by_name else found
 
 
-def _by_name(name: str) -> HostKind | None:
-    return next((kind for kind, pattern in _NAMES if pattern.search(name)), None)
+def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:
+    known = tuple(texts)
+    return next((k for k, pattern in patterns if any(pattern.search(t) for t in known)), None)

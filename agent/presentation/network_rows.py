@@ -6,7 +6,8 @@ Every string in a row is plain text: bounded names, reasons in full.
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.host_kind import HostKind, kind_of
+from agent.presentation.host_evidence import HostKind
+from agent.presentation.host_kind import kind_of
 from agent.presentation.humanize import milliseconds_in_words
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (
@@ -108,13 +109,21 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
     if payload.network_map is None:
         return ()
     matched, expected = _matched_printers(payload), _expected_printers(payload)
+    endpoints: dict[str, list[Endpoint]] = {}
+    for endpoint in payload.endpoints:
+        endpoints.setdefault(endpoint.address, []).append(endpoint)
     gateways = {gateway for link in payload.network_map.interfaces for gateway in link.gateways}
     return tuple(
         _host_row(
             host,
             matched.get(host.address, ()),
             expected.get(host.address, ()),
-            is_gateway=host.address in gateways,
+            kind_of(
+                host,
+                endpoints.get(host.address, ()),
+                is_matched=host.address in matched,
+                is_gateway=host.address in gateways,
+            ),
         )
         for host in payload.network_map.hosts
     )
@@ -225,13 +234,13 @@ def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
 
 
 def _host_row(
-    host: MapHost, matched: tuple[str, ...], expected: tuple[str, ...], *, is_gateway: bool
+    host: MapHost, matched: tuple[str, ...], expected: tuple[str, ...], kind: HostKind
 ) -> HostRow:
     name = shorten(host.hostname or "", NAME_LENGTH)
     return HostRow(
         address=shorten(host.address, NAME_LENGTH),
         name="" if host.hostname == host.address else name,
-        kind=kind_of(host, is_matched=bool(matched), is_gateway=is_gateway),
+        kind=kind,
         mac_address=shorten(host.mac_address or "", NAME_LENGTH),
         interface=shorten(host.interface_name or "", NAME_LENGTH),
         latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),

@@ -9,7 +9,12 @@ from types import MappingProxyType
 
 from collectors.contract import HostSource
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.matching.identity import normal_uuid
+from collectors.network.matching.identity import normal_uuid, real_serial
+from collectors.network.mdns.description import (
+    PRINT_SERVICES,
+    friendly_name,
+    txt_model,
+)
 from collectors.network.observations import (
     Evidence,
     HostName,
@@ -17,14 +22,13 @@ from collectors.network.observations import (
     MdnsService,
     Observations,
     PortObservation,
+    QueueState,
 )
+from collectors.network.questions.page_title import parse_product
 from collectors.network.scan.scan import ScannedHost
-from collectors.shared.addresses import is_loopback
+from collectors.shared.addresses import is_loopback, network_of
 
-PRINT_SERVICES = frozenset(
-    {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp", "_privet._tcp"}
-)
-_NO_MODELS = frozenset({"", "printer", "(printer)", "unknown"})
+_TXT_STOPPED = "5"  # RFC 8011, section 5.4.11
 _THIS_MACHINE_UNKNOWN = LocalNetwork()
 
 Key = tuple[str, int]  # an address and a port
@@ -47,7 +51,14 @@ def correlate(
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
     join.add_answers(evidence, hostnames)
-    return Observations(join.hosts(), join.ports(), announcers, tuple(scanned_networks))
+    networks = (network_of(a) for i in local.in_use for a in i.interface.addresses)
+    return Observations(
+        join.hosts(),
+        join.ports(),
+        announcers,
+        tuple(scanned_networks),
+        _distinct(*map(str, networks)),
+    )
 
 
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
@@ -56,24 +67,6 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
         return ipv4
     ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
     return tuple(ranked[:1])
-
-
-def txt_model(service: MdnsService) -> str | None:
-    """Return the model a TXT record names, None without one (Bonjour Printing Specification)."""
-    txt = dict(service.txt)
-    maker, model = txt.get("usb_mfg", ""), txt.get("usb_mdl", "")
-    candidates = (
-        txt.get("ty", ""),
-        f"{maker} {model}".strip() if model else "",
-        txt.get("product", "").strip("()"),
-        txt.get("md", "") if service.type in _MODEL_IN_MD else "",
-        txt.get("model", "") if service.type in _MODEL_IN_MODEL else "",
-    )
-    return next((each for each in candidates if each.lower() not in _NO_MODELS), None)
-
-
-_MODEL_IN_MD = frozenset({"_googlecast._tcp", "_hap._tcp"})
-_MODEL_IN_MODEL = frozenset({"_airplay._tcp", "_device-info._tcp", "_raop._tcp"})
 
 
 def _without_borrowed_uuids(
@@ -104,6 +97,7 @@ class _Join:
         self._names: defaultdict[str, list[str]] = defaultdict(list)
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
+        self._models: dict[str, str] = {}
         # The first interface with a gateway has the better route to it.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
@@ -115,6 +109,11 @@ class _Join:
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)
+            if service.type == "_device-info._tcp" and not service.is_hearsay:
+                # It is of the whole device, and most that announce it give it no port.
+                model = txt_model(service)
+                places = service.addresses or (service.announcer,)
+                self._models |= dict.fromkeys(places, model) if model else {}
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)
@@ -161,6 +160,7 @@ class _Join:
                 *(service.hostname for service in services),
             ),
             mac_address=mac_address or (None if scanned else self._macs.get(address)),
+            model=self._models.get(address),
         )
 
     def _sources(self, address: str) -> Iterator[HostSource]:
@@ -179,8 +179,10 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        states = [each for each in answers if each.state is not None or each.state_reasons]
-        if len(uuids) > 1:
+        asked = (each for each in answers if not each.server)
+        queues = (*map(_announced_state, services), *map(_answered_state, asked))
+        states = [each for each in queues if each.state is not None or each.state_reasons]
+        if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # several printers behind one port
         return PortObservation(
             address=address,
@@ -188,21 +190,42 @@ class _Join:
             contact=scanned.contact(port) if scanned else None,
             hostnames=_distinct(*self._names.get(address, ())),
             instances=_distinct(*instances),
-            labels=_distinct(*instances, *(text for e in answers for text in (e.name, e.title))),
+            labels=_distinct(
+                *map(friendly_name, services), *(text for e in answers for text in _names(e))
+            ),
             queues=_distinct(
                 *(txt.get("rp", "").strip("/") for kind, txt in txts if kind in PRINT_SERVICES)
             ),
             uuids=uuids,
             answered_uuids=_distinct(*(each.uuid for each in answers)),
             serials=_distinct(
-                *(txt.get("serial") or txt.get("usb_ser") for _, txt in txts),
-                *(each.serial for each in answers),
+                *(real_serial(txt.get("serial") or txt.get("usb_ser")) for _, txt in txts),
+                *(real_serial(each.serial) for each in answers),
             ),
             models=_distinct(*(each.make_model for each in answers), *map(txt_model, services)),
             is_announced=bool(services),
             state=states[-1].state if states else None,
             state_reasons=states[-1].state_reasons if states else (),
+            queue_states=tuple(e for e in queues if e.is_missing or e.state or e.state_reasons),
         )
+
+
+def _names(answer: Evidence) -> tuple[str | None, ...]:
+    """Return what a port calls itself, best first."""
+    model = answer.make_model if answer.server else None  # that of a Server header
+    return answer.name, answer.title, answer.realm, model, parse_product(answer.server)
+
+
+def _announced_state(service: MdnsService) -> QueueState:
+    """Read ``printer-state``, which CUPS announces of the queues that it shares."""
+    txt = dict(service.txt) if service.type in PRINT_SERVICES and not service.is_hearsay else {}
+    is_stopped = txt.get("printer-state") == _TXT_STOPPED
+    queue = txt.get("rp", "").strip("/")
+    return QueueState(queue, _uuid(service), "stopped" if is_stopped else None)
+
+
+def _answered_state(told: Evidence) -> QueueState:
+    return QueueState(told.queue, told.uuid, told.state, told.state_reasons, told.is_missing)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from collectors.contract import Endpoint, Host, Service
-from collectors.network.correlate import PRINT_SERVICES, txt_model
 from collectors.network.fair_share import in_turns
+from collectors.network.mdns.description import (
+    PRINT_SERVICES,
+    friendly_name,
+    is_apple,
+    is_technical,
+    role_of,
+    shown_model,
+    txt_model,
+)
 from collectors.network.observations import (
     HostObservation,
     MdnsService,
@@ -179,16 +187,44 @@ def _endpoint(
     printer_ids: tuple[str, ...],
 ) -> Endpoint:
     is_open = _was_reached(host, port) is True
-    instance = next((service.instance for service in services if service.instance), None)
-    labels, models = (known.labels, known.models) if known else ((), ())
     return Endpoint(
         address=host.address,
         host=host.hostname or host.address,
         port=port,
-        label=instance or next(iter(labels), port_name(port)),
+        label=_label(host, services, known) or port_name(port),
         discovered_by=(*(("mdns",) if services else ()), *(("scan",) if is_open else ())),
         status="reachable" if is_open else "discovered",
-        model=next(filter(None, (*models, *map(txt_model, services))), None),
+        model=_model(host, services, known),
         mac_address=host.mac_address,
         matched_printer_ids=printer_ids,
     )
+
+
+def _label(
+    host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
+) -> str | None:
+    """Return the name a person gave the device before one that is made of its MAC."""
+    own = [friendly_name(service) for service in services if service.instance]
+    whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_PEOPLE] if own else []
+    names = [*own, *whole, *(known.labels if known else ())]
+    return next(
+        (name for name in names if name and not is_technical(name)), next(iter(names), None)
+    )
+
+
+def _model(
+    host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
+) -> str | None:
+    """Return the model, and in brackets the role where the device tells one: ``X (speaker)``."""
+    models = (*(known.models if known else ()), *map(txt_model, services), host.model)
+    model = next(filter(None, map(shown_model, filter(None, models))), None)
+    roles = dict.fromkeys(filter(None, map(role_of, services)))
+    role = "screen" if "screen" in roles else next(iter(roles), None)
+    if model is None or role is None or is_apple(model):
+        return model or role
+    return f"{model} ({role})"
+
+
+_NAMED_BY_PEOPLE = frozenset(
+    {"_airplay._tcp", "_raop._tcp", "_googlecast._tcp", "_companion-link._tcp", "_hap._tcp"}
+)

@@ -69,12 +69,14 @@ NOTHING_WANTED = Wanted()
 class OpenPort:
     """A port found open by the scan; enrichment asks only those of its allow-list.
 
-    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``.
+    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
+    ``own_queues`` those that this machine prints to.
     """
 
     address: str
     port: int
     queues: tuple[str, ...] = ()
+    own_queues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Evidence:
     """What an allow-listed question (IPP attributes, web page) told of one address and port.
 
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12), ``name`` is the
-    printer's own name, ``title`` and ``server`` are of its web page.
+    printer's own name, ``title``, ``realm`` (of a login) and ``server`` are of its web page.
+    ``queue`` is the path that was asked, ``is_missing`` tells that nothing is there.
     """
 
     address: str
@@ -94,7 +97,10 @@ class Evidence:
     state: Literal["idle", "processing", "stopped"] | None = None
     state_reasons: tuple[str, ...] = ()
     title: str | None = None
+    realm: str | None = None
     server: str | None = None
+    queue: str | None = None
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,8 @@ class KnownPrinter:
     ``address`` is what the report shows: ``host:port`` or a device path. ``host`` is a literal
     address or a name; ``addresses`` are the literal ones (of ``host`` resolved, if it is a name).
     ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
-    be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says.
+    be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says. ``backend``
+    names the CUPS backend of a queue whose device URI has no form that is known.
     """
 
     id: str
@@ -144,6 +151,7 @@ class KnownPrinter:
     presence_reason: str | None = None
     stopped: bool = False
     state_reasons: tuple[str, ...] = ()
+    backend: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +173,25 @@ class PrinterMatches:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueState:
+    """What is known of one queue of a port: announced, or as it answered when it was asked."""
+
+    queue: str | None
+    uuid: str | None = None
+    state: Literal["idle", "processing", "stopped"] | None = None
+    state_reasons: tuple[str, ...] = ()
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PortObservation:
     """An open or announced port of an address, with all the evidence of what it is.
 
     ``contact`` is None when the port was only announced and never tried. ``hostnames`` are the
     names of its address, ``labels`` what the port is called: by DNS-SD, by itself, by its page.
     ``models`` begin with what it says when asked, ``answered_uuids`` are those of ``uuids`` that
-    it gave then. ``is_announced`` tells of mDNS.
+    it gave then. ``is_announced`` tells of mDNS. ``queue_states`` end with what was asked;
+    ``state`` is that of a port with one printer.
     """
 
     address: str
@@ -188,6 +208,7 @@ class PortObservation:
     is_announced: bool = False
     state: Literal["idle", "processing", "stopped"] | None = None
     state_reasons: tuple[str, ...] = ()
+    queue_states: tuple[QueueState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +216,8 @@ class HostObservation:
     """An address of which anything is known: this machine's, a gateway's, announced or scanned.
 
     ``services`` are those announced under it, ``scanned`` is None where the scan saw nobody,
-    ``mac_address`` may be the neighbour table's.
+    ``mac_address`` may be the neighbour table's, ``model`` is what it announces of itself as a
+    whole.
     """
 
     address: str
@@ -205,6 +227,7 @@ class HostObservation:
     interface_name: str | None = None
     hostname: str | None = None
     mac_address: str | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +236,14 @@ class Observations:
 
     ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
     are the ranges in which every address was tried, so that silence there means something.
+    ``own_networks`` are those that this machine has an address in.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)
     ports: Mapping[tuple[str, int], PortObservation] = field(default_factory=dict)
     announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
+    own_networks: tuple[str, ...] = ()
 
     def without(self, addresses: Collection[str]) -> "Observations":
         """Return what was seen of all other addresses."""

@@ -88,8 +88,17 @@ class Gathered:
         This machine's own spooler is not among them: its queues are read as what they are.
         """
         own = self.local.own_addresses
+        printed_to: dict[tuple[str, int], dict[str, None]] = {}
+        for known in self.known or ():
+            for address in known.addresses if known.queue else ():
+                printed_to.setdefault((address, known.port or 0), {})[known.queue or ""] = None
         return tuple(
-            OpenPort(each.address, each.port, each.queues)
+            OpenPort(
+                each.address,
+                each.port,
+                each.queues,
+                tuple(printed_to.get((each.address, each.port), ())),
+            )
             for each in self.observations(self.announced()).ports.values()
             if each.contact == "open" and not (each.port == _SPOOLER_PORT and each.address in own)
         )

@@ -160,6 +160,11 @@ def _set_up(venue: Venue) -> None:
         lan.add_queue(venue.machine, venue.spooler, name.lower(), uri)
     driverless = f"ipp://{printers['Bar'].address}/ipp/print"
     lan.add_queue(venue.machine, venue.spooler, "bar-2", driverless, "-m", "everywhere")
+    gone = f"ipp://{printers['Bar'].address}/printers/GONE"
+    lan.add_queue(venue.machine, venue.spooler, "gone", gone)
+    lan.add_queue(venue.machine, venue.spooler, "wrapped", "beh:/1/0/5/socket://10.66.0.20:9100")
+    usb = "dnssd://Brother%20HL%20(USB)._ipp._tcp.local/"
+    lan.add_queue(venue.machine, venue.spooler, "over-usb", usb)
     lan.move(printers["Cellar"], 43)
     lan.stop(printers["Office"])
     lan.unplug(printers["Terrace"])
@@ -217,6 +222,18 @@ def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any
 def test_a_printer_without_paper_says_so(facts: dict[str, Any]):
     assert printer(facts, "cups:bar")["reason"].endswith("; the printer says: out of paper")
     assert "says" not in printer(facts, "cups:kitchen")["reason"]
+
+
+def test_a_queue_that_the_device_does_not_have_is_missing(facts: dict[str, Any]):
+    found = printer(facts, "cups:gone")
+    assert found["status"] == "unreachable"
+    assert found["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
+
+
+def test_queues_that_lead_elsewhere_are_listed_for_what_they_are(facts: dict[str, Any]):
+    wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
+    assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
+    assert wrapped["reason"] == "Not followed: CUPS prints to it by the backend beh"
 
 
 def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], truth: dict[str, Any]):

@@ -22,7 +22,7 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.presentation.headline import application_headline, network_headline
-from agent.presentation.host_kind import KIND_IN_WORDS
+from agent.presentation.host_evidence import KIND_IN_WORDS
 from agent.presentation.network_rows import (
     endpoint_rows,
     host_rows,

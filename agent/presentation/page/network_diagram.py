@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.presentation.host_kind import HOST_KINDS, KIND_IN_WORDS, HostKind
+from agent.presentation.host_evidence import HOST_KINDS, KIND_IN_WORDS, HostKind
 from agent.presentation.network_rows import HostRow, PrinterRow, host_rows, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
@@ -23,14 +23,18 @@ _TEXT_WIDTH: Final = BOX_WIDTH - 3
 _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
-_NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
+NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "printer",
     "machine",
     "router",
     "screen",
     "server",
+    "network",
     "camera",
+    "speaker",
     "phone",
+    "home",
+    "lighting",
     "unknown",
 )
 
@@ -88,7 +92,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=lambda row: (not row.printers, _NEAREST_FIRST.index(row.kind)))
+    ordered = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
     dots = ordered[labelled : labelled + DOTS_MAX]
     layout = lay_out(labelled, len(dots))

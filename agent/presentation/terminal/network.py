@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from agent.presentation.headline import network_headline
-from agent.presentation.host_kind import KIND_IN_WORDS
+from agent.presentation.host_evidence import KIND_IN_WORDS
 from agent.presentation.network_rows import (
     HostRow,
     PrinterRow,

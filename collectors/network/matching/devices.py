@@ -3,33 +3,39 @@
 import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from collectors.network.matching.identity import (
+    mac_in_address,
     mac_in_hostname,
     mac_in_uuid,
     mac_tail_in_hostname,
 )
+from collectors.network.matching.models import is_same_model, is_same_plain_model, plain_model
 from collectors.network.observations import (
     KnownPrinter,
     Observations,
     PortObservation,
 )
+from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS
 
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
 
-IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number", "DNS-SD name", "name")
+IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number")
 """Evidence that goes with a device wherever it moves."""
+
+NAMES: tuple[By, ...] = ("DNS-SD name", "name")
+"""What any device may be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device: its IPv4 address first, then the IPv6 addresses that are surely its own."""
+    """One device: its IPv4 addresses first, then the IPv6 addresses that are surely its own."""
 
     addresses: tuple[str, ...]
-    mac_address: str | None
+    mac_addresses: tuple[str, ...]
     hostnames: tuple[str, ...]
     observations: tuple[PortObservation, ...]
 
@@ -49,8 +55,9 @@ class Found:
 def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group by address, and an IPv6 address with the one IPv4 address of its MAC or host name.
 
-    Several IPv4 addresses of one MAC stay apart: they may be proxy ARP. Only the MAC that answered
-    the scan counts: the neighbour table remembers who had an address before.
+    Several IPv4 addresses are one device, with cable and Wi-Fi, where it announces the same host
+    name and the same UUID at each. Those of one MAC stay apart: they may be proxy ARP. Only the
+    MAC that answered the scan counts: the neighbour table remembers who had an address before.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
@@ -60,13 +67,15 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
         address: _Marks(
             mac_address=macs.get(address),
             hostnames=next((each.hostnames for each in observations[address]), ()),
+            uuids=tuple(uuid for each in observations[address] for uuid in each.uuids),
         )
         for address in (*macs, *observations)
     }
-    owners = _owners(marks)
+    owners, first = _owners(marks), _first_addresses(marks)
     members: dict[str, list[str]] = {}
     for address in sorted(marks, key=_is_ipv6):
-        members.setdefault(owners.get(address, address), []).append(address)
+        owner = owners.get(address, address)
+        members.setdefault(first.get(owner, owner), []).append(address)
     return tuple(_device(group, marks, observations) for group in members.values())
 
 
@@ -74,6 +83,7 @@ class DeviceIndex:
     """Devices by each kind of evidence, strongest first."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
+        self._devices = tuple(devices)
         self._models: dict[str, list[Device]] = defaultdict(list)
         for device in devices:
             for model in {plain_model(m) for each in device.observations for m in each.models}:
@@ -86,14 +96,23 @@ class DeviceIndex:
                     store[key].append(device)
             self._stores[by] = store
 
-    def find(self, printer: KnownPrinter) -> Found | None:
+    def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Found | None:
         """Return the devices the first kind of evidence that fits any points to."""
-        for by, keys in _PRINTER_KEYS:
+        for by in BY:
+            if by in skip:
+                continue
             store = self._stores[by]
-            hits = [device for key in dict.fromkeys(keys(printer)) for device in store.get(key, ())]
+            hits = [device for key in evidence_of(printer, by) for device in store.get(key, ())]
             if hits:
                 return Found(tuple(dict.fromkeys(hits)), by)
         return None
+
+    def printers(self) -> Iterator[Device]:
+        """Yield the devices that are surely printers, by what answers or is announced."""
+        for device in self._devices:
+            printing = [each for each in device.observations if each.port in PRINT_PORTS]
+            if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in printing):
+                yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
         """Yield the devices that give this model, each as often as it gives a name for it."""
@@ -113,21 +132,9 @@ def service_names(name: str) -> tuple[str, ...]:
     return (lower, _NOT_IN_QUEUE_NAMES.sub("_", lower).strip("_"))
 
 
-def plain_model(model: str | None) -> str:
-    """Reduce a model to letters and digits, without what drivers add to it; "" for no model."""
-    text = (model or "").lower()
-    for mark in (
-        " - ipp",
-        ", driverless",
-        " foomatic",
-        ", hpcups",
-        ", using",
-        " - cups",
-        " series",
-    ):
-        text = text.partition(mark)[0]
-    plain = "".join(character for character in text if character.isalnum())
-    return "" if plain in _NO_MODELS else plain
+def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
+    """Return what is known of a printer of one kind of evidence, as it is compared."""
+    return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
 
 
 def has_model(device: Device, model: str | None) -> bool:
@@ -135,43 +142,31 @@ def has_model(device: Device, model: str | None) -> bool:
     return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
-def is_same_model(one: str | None, other: str | None) -> bool:
-    """Tell whether two names mean one model, where one may lack the maker's name."""
-    return is_same_plain_model(plain_model(one), plain_model(other))
-
-
-def is_same_plain_model(one: str, other: str) -> bool:
-    """Compare two models that ``plain_model`` gave."""
-    return bool(one and other) and (one.endswith(other) or other.endswith(one))
-
-
+_IN_UUID = "in a UUID: "
 _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
-_NO_MODELS = frozenset({"", "printer", "localrawprinter", "genericprinter", "unknown", "ippeve"})
 
 
 def _device_macs(device: Device) -> Iterator[str]:
-    if device.mac_address:
-        yield device.mac_address
+    yield from device.mac_addresses
     for each in device.observations:
-        yield from (mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
+        yield from (_IN_UUID + mac for uuid in each.uuids if (mac := mac_in_uuid(uuid)))
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
     # What hides only the last three bytes in its name is looked up by them.
-    yield from {mac[-8:] for mac in (device.mac_address,) if mac}
+    yield from {mac[-8:] for mac in device.mac_addresses}
 
 
 def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
-    candidates = (
-        printer.mac_address,
-        mac_in_uuid(printer.uuid),
-        mac_in_hostname(printer.host),
-        mac_tail_in_hostname(printer.host),
-    )
-    yield from (each for each in candidates if each)
+    sure = (printer.mac_address, mac_in_hostname(printer.host), mac_in_address(printer.host))
+    for mac in filter(None, sure):
+        yield from (mac, _IN_UUID + mac)
+    # The ends of two UUIDs may be alike by chance, or by a firmware: compared with MACs alone.
+    unsure = (mac_in_uuid(printer.uuid), mac_tail_in_hostname(printer.host))
+    yield from filter(None, unsure)
 
 
-def _instance_names(device: Device) -> Iterator[str]:
+def instance_names(device: Device) -> Iterator[str]:
     for observation in device.observations:
         for instance in observation.instances:
             yield from service_names(instance)
@@ -188,27 +183,44 @@ _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
     ("UUID", lambda device: (u for each in device.observations for u in each.uuids)),
     ("MAC", _device_macs),
     ("serial number", lambda device: (s for each in device.observations for s in each.serials)),
-    ("DNS-SD name", _instance_names),
+    ("DNS-SD name", instance_names),
     ("address", lambda device: device.addresses),
     ("host name", lambda device: _names(device.hostnames)),
-    ("name", _instance_names),
+    ("name", instance_names),
 )
 
-_PRINTER_KEYS: tuple[tuple[By, Callable[[KnownPrinter], Iterable[str]]], ...] = (
-    ("UUID", lambda printer: (printer.uuid,) if printer.uuid else ()),
-    ("MAC", _printer_macs),
-    ("serial number", lambda printer: (printer.serial,) if printer.serial else ()),
-    ("DNS-SD name", lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else ()),
-    ("address", lambda printer: printer.addresses),
-    ("host name", lambda printer: _names((printer.host,)) if printer.host else ()),
-    ("name", lambda printer: (printer.name.lower(),)),
-)
+_PRINTER_KEYS: dict[By, Callable[[KnownPrinter], Iterable[str]]] = {
+    "UUID": lambda printer: (printer.uuid,) if printer.uuid else (),
+    "MAC": _printer_macs,
+    "serial number": lambda printer: (printer.serial,) if printer.serial else (),
+    "address": lambda printer: printer.addresses,
+    "host name": lambda printer: _names((printer.host,)) if printer.host else (),
+    "DNS-SD name": lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else (),
+    "name": lambda printer: (printer.name.lower(),),
+}
+
+BY: tuple[By, ...] = tuple(_PRINTER_KEYS)
+"""The kinds of evidence, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
     mac_address: str | None
     hostnames: tuple[str, ...]
+    uuids: tuple[str, ...]
+
+
+def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
+    """Map an IPv4 address to the first one with its host name and a UUID of its."""
+    heads: dict[tuple[str, str], str] = {}
+    found: dict[str, str] = {}
+    for address, own in marks.items():
+        if not _is_ipv6(address):
+            keys = [(name.lower(), uuid) for name in own.hostnames for uuid in own.uuids]
+            found[address] = next((heads[key] for key in keys if key in heads), address)
+            for key in keys:
+                heads.setdefault(key, found[address])
+    return found
 
 
 def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
@@ -241,7 +253,7 @@ def _device(
     own = [marks[address] for address in addresses]
     return Device(
         addresses=tuple(addresses),
-        mac_address=next((each.mac_address for each in own if each.mac_address), None),
+        mac_addresses=tuple(dict.fromkeys(each.mac_address for each in own if each.mac_address)),
         hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
         observations=tuple(each for address in addresses for each in observations.get(address, ())),
     )

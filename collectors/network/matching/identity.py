@@ -1,31 +1,48 @@
 """By what a device is known again: UUIDs, MACs, and MACs hidden in other names."""
 
+import ipaddress
 import re
-from uuid import UUID
 
 _HEX_PAIR = r"[0-9a-fA-F]{2}"
 _MAC = re.compile(rf"{_HEX_PAIR}([:-]){_HEX_PAIR}(?:\1{_HEX_PAIR}){{4}}")
 _BARE_MAC = re.compile(r"[0-9a-fA-F]{12}")
-_NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)([0-9A-F]{12})$")
-_NAMED_TAIL = re.compile(r"^(?:NPI|EPSON|RNP|ET|KM|BRN|BRW)([0-9A-F]{6})$")
+_NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)[_-]?([0-9A-F]{12})$")
+_NAMED_TAIL = re.compile(r"^(?:NPI|HP|EPSON|RNP|ET|KM|KMBT|BRN|BRW|CANON)[_-]?([0-9A-F]{6})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NIL = UUID(int=0)
+_PLACEHOLDERS = frozenset({"none", "na", "null", "unknown", "default", "serial", "notprovided"})
+_COUNTED_UP = "0123456789abcdef"
+_REAL_DIGITS = 3  # different ones: what has fewer was filled in
+_EUI64_MARK = b"\xff\xfe"  # RFC 4291, appendix A
+_LOCAL_BIT = 0x02
 
 
 def normal_uuid(text: str | None) -> str | None:
     """Return the UUID in ``text`` (``urn:uuid:…`` too) in lower case; None without a real one."""
     found = _UUID.search(text or "")
-    if found is None or UUID(found[0]) == _NIL:
+    if found is None or len({*found[0].replace("-", "").lower()}) < _REAL_DIGITS:
         return None
     return found[0].lower()
 
 
+def real_serial(text: str | None) -> str | None:
+    """Return a serial number; None for what firmware gives that was never given one
+    (``00000000``, ``000001``, ``0.00``, ``123456789``, ``XXXXXX``)."""
+    plain = "".join(c for c in (text or "").lower() if c.isalnum())
+    is_counted = len(plain) > 1 and (plain in _COUNTED_UP or plain in _COUNTED_UP[1:] + "0")
+    if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
+        return None
+    return (text or "").strip()
+
+
 def normal_mac(text: str | None) -> str | None:
-    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or bare; else None."""
+    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or bare; else None, for
+    one of a single digit (``00:00:00:00:00:00``) too."""
     given = (text or "").strip()
     if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
         return None
     digits = given.replace(":", "").replace("-", "").lower()
+    if len({*digits}) < 2:
+        return None
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
@@ -49,6 +66,17 @@ def mac_tail_in_hostname(hostname: str | None) -> str | None:
     found = _NAMED_TAIL.match(_first_label(hostname))
     digits = found[1].lower() if found else ""
     return ":".join(digits[i : i + 2] for i in range(0, 6, 2)) if digits else None
+
+
+def mac_in_address(address: str | None) -> str | None:
+    """Return the MAC that an IPv6 address was made of (RFC 4291, appendix A); None without one."""
+    try:
+        packed = ipaddress.IPv6Address((address or "").partition("%")[0]).packed[8:]
+    except ValueError:
+        return None
+    if packed[3:5] != _EUI64_MARK:
+        return None
+    return normal_mac(bytes((packed[0] ^ _LOCAL_BIT, *packed[1:3], *packed[5:])).hex())
 
 
 def _first_label(hostname: str | None) -> str:

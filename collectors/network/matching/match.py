@@ -1,32 +1,44 @@
 """Which printer of the machine is which device of the network, and what is wrong with it.
 
-Evidence counts in this order: UUID, MAC, serial number, DNS-SD name, address with port and queue,
-host name; a model only breaks a tie. What stays ambiguous is said, never guessed.
+Evidence counts in this order: UUID, MAC, serial number, address with port and queue, host name,
+DNS-SD name; a model only breaks a tie. What stays ambiguous is said, never guessed; two rules stand
+above all others: nothing is reachable that may be another thing, and nobody is pointed at a device
+that another queue holds.
 """
 
 import ipaddress
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from collectors.contract import Printer
 from collectors.network.matching.devices import (
+    BY,
     IDENTITIES,
+    NAMES,
     By,
     Device,
     DeviceIndex,
     Found,
+    evidence_of,
     group_devices,
     has_model,
+    instance_names,
     service_names,
 )
+from collectors.network.matching.identity import mac_in_uuid
+from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
 from collectors.network.matching.verdicts import (
     NeededPort,
     Status,
     Verdict,
+    difference,
     judge_local,
     judge_port,
+    missing_queue,
     printer_state,
     spooler_state,
+    what_is_there,
     what_was_missing,
 )
 from collectors.network.observations import (
@@ -36,19 +48,20 @@ from collectors.network.observations import (
     PrinterMatches,
 )
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import PRINT_PORTS, join_host_port
+from collectors.shared.addresses import PRINT_PORTS, join_host_port, parse_networks
 
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
 
+_LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
+
 
 def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatches:
     """Judge every known printer by what the network showed, in the order given."""
-    matcher = _Matcher(observed)
-    verdicts = [matcher.judge(printer) for printer in known]
-    taken = {verdict.device.address for verdict in verdicts if verdict.device is not None}
+    matcher = _Matcher(known, observed)
+    verdicts = [matcher.judge(printer, at) for printer, at in matcher.sightings]
     printers = tuple(
-        _printer(printer, verdict, matcher.hint(printer, verdict, taken))
+        _printer(printer, verdict, matcher.hint(printer, verdict))
         for printer, verdict in zip(known, verdicts, strict=True)
     )
     ids: dict[tuple[str, int], dict[str, None]] = {}
@@ -58,45 +71,126 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """Where a printer was found: ``left`` is the address it is set up with and is not at any
+    more, ``rivals`` the devices between which nothing decides."""
+
+    by: By
+    device: Device | None = None
+    left: str | None = None
+    rivals: tuple[Device, ...] = ()
+
+
 class _Matcher:
-    def __init__(self, observed: Observations) -> None:
+    def __init__(self, known: Sequence[KnownPrinter], observed: Observations) -> None:
         self._index = DeviceIndex(group_devices(observed))
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
-        self._networks = tuple(ipaddress.ip_network(each) for each in observed.scanned_networks)
+        self._networks = parse_networks(observed.scanned_networks)
+        self._own_networks = parse_networks(observed.own_networks)
         self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
+        first = [(printer, self._sight(printer)) for printer in known]
+        self.sightings = tuple((p, self._without_shared(p, at, first)) for p, at in first)
+        seen = [at for _, at in self.sightings if at is not None]
+        own = (at.device for at in seen if at.device is not None)
+        self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
+        self._arrived = {
+            at.device.address: (printer, at.by)
+            for printer, at in self.sightings
+            if at is not None and at.device is not None and at.left is not None
+        }
 
-    def judge(self, printer: KnownPrinter) -> Verdict:
+    def judge(self, printer: KnownPrinter, at: _Sighting | None) -> Verdict:
+        if printer.backend is not None:
+            reason = f"not followed: CUPS prints to it by the backend {printer.backend}"
+            return Verdict("unknown", sentence(reason, spooler_state(printer)), is_ambiguous=True)
         if printer.transport != "network":
             return judge_local(printer)
-        found = self._index.find(printer)
-        if found is None or found.by == "name":
-            return self._judge_unmatched(printer, found)
-        device = _settle(printer, found)
-        if device is None:
-            where = listed([each.address for each in found.devices])
-            reason = f"ambiguous between {where}: all have its {found.by}"
+        if at is None:
+            return self._judge_unmatched(printer)
+        if at.device is None:
+            where = listed([each.address for each in at.rivals])
+            reason = f"ambiguous between {where}: all have its {at.by}"
             return Verdict("unknown", reason, is_ambiguous=True)
-        old = _address_left(printer, device, found.by)
-        if old is not None:
-            return self._moved(printer, device, found.by, old)
-        return self._judge_device(printer, device, found.by)
+        if at.left is not None:
+            return self._moved(printer, at.device, at.by, at.left)
+        return self._judge_device(printer, at.device, at.by)
 
-    def hint(self, printer: KnownPrinter, verdict: Verdict, taken: set[str]) -> str | None:
-        """Point at a device of the same model where the printer itself was not found."""
+    def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
+        """Point at what a printer that was not found may be; never at what another queue holds."""
         is_lost = verdict.device is None and not verdict.is_ambiguous
         if printer.transport != "network" or not is_lost:
             return None
+
+        def is_free(device: Device) -> bool:
+            return device.address not in self._held and self._can_reach(device.address)
+
+        if named := self._of_its_name(printer, is_free):
+            return f"a device of its name was seen at {named}: it may be the same printer"
         same: dict[str, None] = {}
-        for device in self._index.of_model(printer.make_model):
-            if device.address not in taken:
-                same[device.address] = None
+        for device in filter(is_free, self._index.of_model(printer.make_model)):
+            same[device.address] = None
             if len(same) > HINTS_MAX:
                 return None
-        return f"the same model was seen at {listed(tuple(same))}" if same else None
+        if same:
+            return f"the same model was seen at {listed(tuple(same))}"
+        return None if plain_model(printer.make_model) else self._only_other(is_free)
 
-    def _judge_unmatched(self, printer: KnownPrinter, by_name: Found | None) -> Verdict:
-        if by_name is not None and len(by_name.devices) == 1 and printer.addresses:
-            return self._moved(printer, by_name.devices[0], "name", printer.addresses[0])
+    # ------------------------------------------------------------------ where it is
+
+    def _sight(self, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> _Sighting | None:
+        if printer.transport != "network" or printer.backend is not None:
+            return None
+        found = self._index.find(printer, (*skip, "name"))
+        if found is None:
+            return None
+        device = _settle(printer, found)
+        if device is None:
+            return _Sighting(found.by, rivals=found.devices)
+        left = _address_left(printer, device)
+        is_named = found.by in NAMES
+        if left is not None and (is_named or difference(printer, device, None, found.by)):
+            return self._sight(printer, (*skip, found.by))
+        return _Sighting(found.by, device, left)
+
+    def _without_shared(
+        self,
+        printer: KnownPrinter,
+        at: _Sighting | None,
+        all_of_them: Sequence[tuple[KnownPrinter, _Sighting | None]],
+    ) -> _Sighting | None:
+        """Sight again without evidence that another printer, at another address, has as well."""
+        skip: tuple[By, ...] = ()
+        while at is not None and at.left is not None:
+            own = set(evidence_of(printer, at.by))
+            if not any(
+                own & set(evidence_of(other, at.by))
+                and other.addresses
+                and not set(other.addresses) & set(printer.addresses)
+                for other, _ in all_of_them
+            ):
+                return at
+            skip = (*skip, at.by)
+            at = self._sight(printer, skip)
+        return at
+
+    def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        found = self._index.find(printer, [by for by in BY if by not in NAMES])
+        devices = found.devices if found is not None else ()
+        if len(devices) != 1 or not is_free(devices[0]):
+            return None
+        return None if difference(printer, devices[0], None, "name") else devices[0].address
+
+    def _only_other(self, is_free: Callable[[Device], bool]) -> str | None:
+        """Tell of a printer that no queue uses, if it is the only one."""
+        free = [device.address for device in self._index.printers() if is_free(device)]
+        if len(free) != 1:
+            return None
+        return f"a printer that no queue of this machine uses was seen at {free[0]}"
+
+    # ------------------------------------------------------------------ how it is
+
+    def _judge_unmatched(self, printer: KnownPrinter) -> Verdict:
         if self._is_blind:
             return Verdict("unknown", "the network was not looked at")
         status, reason = self._judge_lost(printer)
@@ -122,10 +216,12 @@ class _Matcher:
 
     def _judge_device(self, printer: KnownPrinter, device: Device, by: By) -> Verdict:
         seen = _choose_port(printer, device)
+        other = self._other_device(printer, device, seen, by)
         port = seen.port if seen is not None else printer.port
         if port is None:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
-            return Verdict("unreachable", reason, device=device)
+            told = sentence(reason, other or what_is_there(device))
+            return Verdict("unreachable", told, device=None if other else device)
         address = seen.address if seen is not None else _own_address(printer, device)
         needed = NeededPort(
             address=address,
@@ -136,30 +232,74 @@ class _Matcher:
             matched_by=_matched_by(printer, by, seen),
         )
         status, reason = judge_port(needed, device)
+        if other is not None:
+            # What answers may be another thing: not its state, and nothing that others look for.
+            status = "unreachable" if status == "unreachable" else "unknown"
+            if needed.outcome == "open":
+                reason, other = f"{address} answers on port {port}, but {other}", None
+            return Verdict(status, sentence(reason, other, spooler_state(printer)))
+        if missing := missing_queue(printer, seen):
+            status, reason = (
+                "unreachable",
+                f"{join_host_port(address, port)} answers, but {missing}",
+            )
+        elif status != "reachable" and (place := self._out_of_reach(address)):
+            status, reason = "unreachable", f"its address is {address} (matched by {by}), {place}"
+        elif status == "unreachable" and by not in IDENTITIES:
+            reason = sentence(reason, what_is_there(device))
         key = (address, port) if seen is not None else None
-        said = sentence(
-            reason, _other_device(printer, seen, by), printer_state(printer, seen, device)
-        )
+        said = sentence(reason, printer_state(printer, seen, device))
         return Verdict(status, said, key, _marked(printer, device, key), device)
+
+    def _other_device(
+        self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
+    ) -> str | None:
+        """Say by what a device shows that it may not be the printer found at its address."""
+        arrived, its = self._arrived.get(device.address, (None, by))
+        if arrived is not None and by not in IDENTITIES:
+            return f"it is the printer {arrived.name} (same {its}) that has this address now"
+        return difference(printer, device, seen, by)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
-        reason = (
-            f"moved to {place} (same {by}); {self._what_is_at(old, device)}: set the printer up"
-            " with the new address, or give it a fixed one"
-        )
-        said = sentence(reason, printer_state(printer, seen, device))
-        return Verdict("unreachable", said, key, _marked(printer, device, key), device)
+        now = f"moved to {place} (same {by})"
+        there = self._what_is_at(old, device)
+        marked, state = _marked(printer, device, key), printer_state(printer, seen, device)
+        if out := self._out_of_reach(key[0] if key else device.address):
+            said = sentence(f"{now}, {out}; {there}", state)
+            return Verdict("unreachable", said, None, marked, device)
+        reason = f"{now}; {there}: set the printer up with the new address, or give it a fixed one"
+        return Verdict("unreachable", sentence(reason, state), key, marked, device)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
         there = self._index.at(old)
-        is_remembered = there is not None and there.mac_address in (None, moved.mac_address)
+        is_remembered = there is not None and set(there.mac_addresses) <= set(moved.mac_addresses)
         if there is None or (is_remembered and not self._is_answering(old)):
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
+
+    def _out_of_reach(self, address: str) -> str | None:
+        """Say why this machine cannot print to an address; None where it can."""
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+        if parsed.version == 4 and parsed in _LINK_LOCAL:
+            return (
+                "which a device gives itself when no DHCP server answers it: see that it is"
+                " connected to this network, and restart it or give it a fixed address"
+            )
+        if self._can_reach(address):
+            return None
+        return "which is in another network than this machine: bring both into one network"
+
+    def _can_reach(self, address: str) -> bool:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+        if parsed.version == 4 and parsed in _LINK_LOCAL:
+            return False
+        nearby = (*self._own_networks, *self._networks)
+        is_near = not self._own_networks or any(parsed in network for network in nearby)
+        return is_near or parsed.version == 6 or self._is_answering(address)
 
     def _contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)
@@ -176,28 +316,35 @@ class _Matcher:
 
 def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     """Return the one device meant; None where several are and nothing tells them apart."""
-    devices = found.devices
-    narrower: tuple[Callable[[Device], bool], ...] = (
+    devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         # Anybody may announce what is another's: who answers and what it says then tell more.
         lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
-        lambda device: device.mac_address is not None and device.mac_address == printer.mac_address,
+        lambda device: bool(name) and name in instance_names(device),
+        lambda device: (
+            not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
+        ),
+    )
+    likeness: tuple[Callable[[Device], bool], ...] = (
         lambda device: any(each.contact == "open" for each in device.observations),
         lambda device: has_model(device, printer.make_model),
     )
-    for fits in narrower:
+    # That it answers or is of the model makes no device the one that left its address.
+    for fits in identity if printer.addresses else (*identity, *likeness):
         if len(devices) > 1:
             devices = tuple(each for each in devices if fits(each)) or devices
     return devices[0] if len(devices) == 1 else None
 
 
-def _address_left(printer: KnownPrinter, device: Device, by: By) -> str | None:
-    """Return the address a printer is set up with and has left; None if it has not."""
-    if by not in IDENTITIES or not printer.addresses:
-        return None
-    is_still_there = set(printer.addresses) & set(device.addresses)
-    return None if is_still_there else printer.addresses[0]
+def _address_left(printer: KnownPrinter, device: Device) -> str | None:
+    """Return the address a printer is set up with and has left; None if it has not.
+
+    A link-local IPv6 address stays with its device, whether or not anybody was seen there.
+    """
+    left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
+    return left[0] if left and not set(left) & set(device.addresses) else None
 
 
 def _own_address(printer: KnownPrinter, device: Device) -> str:
@@ -205,11 +352,18 @@ def _own_address(printer: KnownPrinter, device: Device) -> str:
 
 
 def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | None:
-    """Return what was seen of the port the printer is set up with, else the best for printing."""
+    """Return what was seen of the port the printer is set up with, else the best for printing.
+
+    At the printer's own address, if it is an IPv4 one of the device: what answers at another is
+    not what is printed to. A link-local IPv6 address is never contacted by itself.
+    """
+    seen, own_v4 = device.observations, {each for each in printer.addresses if ":" not in each}
+    if own_v4 & set(device.addresses):
+        seen = tuple(each for each in seen if each.address in own_v4)
     if printer.port is not None:
-        return next((each for each in device.observations if each.port == printer.port), None)
-    own = [each for each in device.observations if _is_own(printer, each)]
-    best = min(own or device.observations, key=_rank, default=None)
+        return min((e for e in seen if e.port == printer.port), key=_rank, default=None)
+    own = [each for each in seen if _is_own(printer, each)]
+    best = min(own or seen, key=_rank, default=None)
     return best if best is not None and (own or best.port in PRINT_PORTS) else None
 
 
@@ -242,12 +396,6 @@ def _matched_by(printer: KnownPrinter, by: By, seen: PortObservation | None) -> 
         return "address"
     has_queue = seen is not None and printer.queue and printer.queue in seen.queues
     return "address, port and queue" if has_queue else "address and port"
-
-
-def _other_device(printer: KnownPrinter, seen: PortObservation | None, by: By) -> str | None:
-    if by in IDENTITIES or not printer.uuid or seen is None or not seen.uuids:
-        return None
-    return "it gives another UUID than the printer that was set up, so it may be another one"
 
 
 def _printer(printer: KnownPrinter, verdict: Verdict, hint: str | None) -> Printer:

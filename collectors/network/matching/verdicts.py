@@ -1,15 +1,19 @@
 """What is said of a printer once it is known which device it is, or that it is none."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.devices import Device
+from collectors.network.matching.devices import By, Device
+from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed, sentence, state_words
-from collectors.network.observations import KnownPrinter, PortObservation
+from collectors.network.observations import KnownPrinter, PortObservation, QueueState
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS
 
 Status = Literal["reachable", "unreachable", "unknown"]
+
+_QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def judge_port(needed: NeededPort, device: Device) -> tuple[Status, str]:
 def judge_local(printer: KnownPrinter) -> Verdict:
     """Judge a printer that hangs on the machine itself, or is paired with it."""
     if printer.present is None:
-        why = "this system does not tell whether it is plugged in"
+        why = printer.presence_reason or "this system does not tell whether it is plugged in"
         if printer.transport == "ble":
             why = "Bluetooth printers are not contacted"
         return Verdict("unknown", sentence(why, spooler_state(printer)))
@@ -77,12 +81,69 @@ def what_was_missing(printer: KnownPrinter) -> str | None:
     return f"no device has the UUID {printer.uuid}" if printer.uuid else None
 
 
+def difference(
+    printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
+) -> str | None:
+    """Say by what a device shows that it may be another than the printer it was taken for; None
+    where it shows nothing of the kind. ``by`` is what it was taken for the printer by: a MAC is no
+    other device's, but makers do give one UUID to all devices of a firmware."""
+    if by == "MAC":
+        return None
+    printing = [each for each in device.observations if each.port in PRINT_PORTS]
+    told = [seen] if seen is not None and seen.uuids else printing
+    models = [model for each in printing for model in each.models]
+    differences = (
+        (
+            _is_foreign(printer.uuid, (u for each in told for u in each.uuids)),
+            "it gives another UUID than the printer that was set up",
+        ),
+        (
+            _is_foreign(printer.mac_address, device.mac_addresses),
+            f"it has another MAC than {printer.mac_address}",
+        ),
+        (
+            _is_foreign(printer.serial, (s for each in printing for s in each.serials)),
+            "it gives another serial number than the printer that was set up",
+        ),
+        (
+            bool(models)
+            and not (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
+            and all(is_other_model(printer.make_model, model) for model in models),
+            f"it is a {next(iter(models), '')}, not a {printer.make_model}",
+        ),
+    )
+    said = next((said for is_so, said in differences if is_so), None)
+    return f"{said}, so that it may be another device" if said else None
+
+
+def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
+    all_given = set(given)
+    return bool(own and all_given) and own not in all_given
+
+
+def what_is_there(device: Device) -> str | None:
+    """Name a device that shows no port for printing, so that it may have taken the address."""
+    if any(each.port in PRINT_PORTS for each in device.observations):
+        return None
+    models = [model for each in device.observations for model in each.models]
+    labels = [label for each in device.observations for label in each.labels]
+    name = next(iter((*models, *labels, *device.hostnames)), None)
+    return f"what answers there is {name}: has another device taken the address?" if name else None
+
+
+def missing_queue(printer: KnownPrinter, seen: PortObservation | None) -> str | None:
+    """Say that a server does not have the queue that is printed to; None where it may have."""
+    asked = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
+    if not asked or not asked[-1].is_missing:
+        return None
+    return f"it has no queue {printer.queue}: was it renamed or removed there?"
+
+
 def printer_state(
     printer: KnownPrinter, seen: PortObservation | None, device: Device
 ) -> str | None:
     """Say what the printer itself complains of, and what the machine's spooler does."""
-    observations = (*((seen,) if seen is not None else ()), *device.observations)
-    own = next((each for each in observations if _speaks_for(each, printer)), None)
+    own = _own_state(printer, seen, device)
     words = state_words((*(own.state_reasons if own else ()), *printer.state_reasons))
     said = f"the printer says: {listed(words)}" if words else None
     if said is None and own is not None and own.state == "stopped":
@@ -95,6 +156,18 @@ def spooler_state(printer: KnownPrinter) -> str | None:
     words = state_words(printer.state_reasons)
     said = f"the spooler says: {listed(words)}" if words else None
     return "; ".join(part for part in (said, _stopped(printer)) if part) or None
+
+
+def _own_state(
+    printer: KnownPrinter, seen: PortObservation | None, device: Device
+) -> QueueState | PortObservation | None:
+    """Return the state of the queue that is printed to, else that of the only printer there."""
+    told = tuple(reversed(seen.queue_states if seen is not None else ()))
+    of_queue = (each for each in told if printer.queue and each.queue == printer.queue)
+    of_uuid = (each for each in told if printer.uuid and each.uuid == printer.uuid)
+    ports = (*((seen,) if seen is not None else ()), *device.observations)
+    of_port = (port for port in ports if _speaks_for(port, printer))
+    return next((each for found in (of_queue, of_uuid, of_port) for each in found), None)
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collectors.contract import Failure
+from collectors.network.matching.identity import real_serial
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 from collectors.network.printers.lpstat import read_lpstat
@@ -15,6 +16,7 @@ from collectors.shared.text import clean_text
 
 QUEUES_MAX = 512
 STEP = "printers: CUPS"
+_BACKEND_MAX = 64
 _CLASS = 0x0001  # printer-type bit CUPS_PRINTER_CLASS
 _ATTRIBUTES = (
     "printer-name",
@@ -49,24 +51,29 @@ def queue_printers(response: ipp.Response) -> tuple[KnownPrinter, ...]:
 
 
 def queue_printer(name: str, info: str, uri: str, make_model: str | None) -> KnownPrinter | None:
-    """Build the printer of a queue; None where the queue leads to no device."""
+    """Build the printer of a queue; None where the queue leads to a file or a program.
+
+    What the URI itself calls the model comes before the queue's driver, whose name may be any.
+    """
     device = parse_device_uri(uri)
-    if device.kind in ("virtual", "unknown"):
+    if device.kind == "virtual":
         return None
+    is_network = device.kind == "network"
     return KnownPrinter(
         id=f"cups:{clean_text(name, 255)}",
         name=clean_text(info) or clean_text(name),
         transport=device.transport,
         source="cups",
         address=_address(device),
-        host=device.host if device.kind == "network" else None,
-        port=device.port if device.kind == "network" else None,
+        host=device.host if is_network else None,
+        port=device.port if is_network else None,
         queue=device.queue,
         uuid=device.uuid,
         mac_address=device.mac_address,
-        serial=device.serial,
+        serial=real_serial(device.serial),
         dns_sd_name=device.dns_sd_name,
-        make_model=clean_text(make_model or "") or device.model,
+        make_model=device.model or clean_text(make_model or "") or None,
+        backend=_backend(device, uri) if device.kind == "unknown" else None,
     )
 
 
@@ -87,10 +94,15 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
     )
 
 
+def _backend(device: DeviceUri, uri: str) -> str:
+    """Return the program that CUPS starts: the scheme of the URI, whatever follows it."""
+    return device.scheme or clean_text(uri.partition(":")[0], _BACKEND_MAX) or "without a name"
+
+
 def _address(device: DeviceUri) -> str | None:
     if device.path:
         return device.path
-    if device.kind == "network" and device.host:
+    if device.kind in ("network", "unknown") and device.host:
         return join_host_port(device.host, device.port)
     return None
 

@@ -1,7 +1,8 @@
 """Device URIs of a print spooler: what a queue prints to (cups(7), "Backends and Filters")."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -22,18 +23,26 @@ _DEFAULT_PORTS = {
     "https": 443,
     "socket": 9100,
     "lpd": 515,
-    "hp": None,
 }
-_DNS_SD = frozenset({"dnssd", "mdns"})
 _SERVICE_NAME = re.compile(r"(.+)\.(_[^.]+\._(?:tcp|udp))\.?", re.DOTALL)
-_USB = frozenset({"usb", "ippusb"})
+_DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
+_USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)
+"""How ipp-usb names the printers that it shows on the loopback interface."""
+
+_SCOPED = re.compile(r"(?i)v1\.(fe80:[0-9a-f:]+)\+(.+)")
+"""How CUPS writes an IPv6 address with its interface: ``[v1.fe80::1+eth0]``."""
+
+_NO_DEVICE = frozenset({"cups-pdf", "cups-brf", "pdf", "boomaga", "class"})
 
 Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceUri:
-    """What a device URI tells. ``path`` is a device path; ``model`` is from USB and HP URIs."""
+    """What a device URI tells. ``path`` is a device path; ``model`` is from USB and HP URIs.
+
+    ``is_usb`` tells of one of the kind "unknown" that it leads to a USB device.
+    """
 
     scheme: str
     kind: Kind
@@ -47,6 +56,7 @@ class DeviceUri:
     dns_sd_name: str | None = None
     dns_sd_type: str | None = None
     model: str | None = None
+    is_usb: bool = False
 
     @property
     def transport(self) -> Transport:
@@ -54,6 +64,8 @@ class DeviceUri:
             return "usb"
         if self.kind == "bluetooth":
             return "ble"
+        if self.kind == "unknown" and self.is_usb:
+            return "usb"
         return "serial" if self.kind == "serial" else "network"
 
 
@@ -65,15 +77,9 @@ def parse_device_uri(uri: str) -> DeviceUri:
     except ValueError:
         return DeviceUri(scheme="", kind="unknown")
     scheme = parts.scheme.lower()
-    if scheme in _DNS_SD:
-        return _dns_sd(parts, scheme)
-    if scheme in _USB:
-        return _usb(parts, scheme)
-    if scheme == "hp":
-        return _hp(parts)
     if scheme in _DEFAULT_PORTS:
         return _network(parts, scheme, port)
-    return _other(parts, scheme)
+    return _READERS.get(scheme, _other)(parts, scheme)
 
 
 def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
@@ -82,6 +88,8 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
     host = _clean(parts.hostname)
     if host is None:
         return DeviceUri(scheme=scheme, kind="unknown")
+    if scoped := _SCOPED.fullmatch(host):
+        host = f"{scoped[1]}%{scoped[2]}"
     if is_loopback(host) and port in _IPP_OVER_USB_PORTS:
         return DeviceUri(scheme=scheme, kind="usb", host=host, port=port)
     return DeviceUri(
@@ -96,9 +104,9 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
 
 
 def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
-    full = unquote(parts.netloc.rpartition("@")[2])
+    full = _DNS_ESCAPE.sub(_unescaped, unquote(parts.netloc.rpartition("@")[2]))
     found = _SERVICE_NAME.match(full)
-    return DeviceUri(
+    device = DeviceUri(
         scheme=scheme,
         kind="dns-sd",
         uuid=normal_uuid(_query(parts, "uuid")),
@@ -106,6 +114,22 @@ def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
         dns_sd_type=_clean(found[2] if found else None),
         queue=_clean(unquote(parts.path).strip("/")),
     )
+    is_over_usb = scheme == "ippusb" or (device.dns_sd_name or "").endswith(")")
+    return _over_usb(device) if is_over_usb else device
+
+
+def _over_usb(device: DeviceUri) -> DeviceUri:
+    """Return what ipp-usb shows as the USB printer that it is; else the device as it was."""
+    named = _USB_NAME.fullmatch(device.dns_sd_name or "")
+    if named is None and device.scheme != "ippusb":
+        return device
+    name = named[1] if named else device.dns_sd_name
+    return replace(device, kind="usb", model=_clean((name or "").replace("_", " ")))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1]
+    return chr(int(code)) if len(code) == 3 and int(code) < 256 else code
 
 
 def _usb(parts: SplitResult, scheme: str) -> DeviceUri:
@@ -121,33 +145,56 @@ def _usb(parts: SplitResult, scheme: str) -> DeviceUri:
     )
 
 
-def _hp(parts: SplitResult) -> DeviceUri:
-    """``hp:/net/Model?ip=A``, ``?hostname=H``, ``?zc=NAME`` or ``hp:/usb/Model?serial=X``."""
+def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
+    """``hp:/net/Model?ip=A``, ``?hostname=H``, ``?zc=NAME`` or ``hp:/usb/Model?serial=X``.
+
+    What follows ``zc=`` is looked up by HPLIP as a host name of mDNS; it may be made of the
+    DNS-SD name.
+    """
     bus, _, model = unquote(parts.path).strip("/").partition("/")
-    host = _query(parts, "ip") or _query(parts, "hostname") or _query(parts, "zc")
-    is_usb = bus == "usb"
+    zeroconf = _query(parts, "zc")
+    name = f"{zeroconf}.local" if zeroconf and "." not in zeroconf else zeroconf
+    host = _query(parts, "ip") or _query(parts, "hostname") or name
+    kind: Kind = "usb" if bus == "usb" else "network" if bus == "net" else "unknown"
+    is_network = kind == "network"
     return DeviceUri(
-        scheme="hp",
-        kind="usb" if is_usb else "network",
-        host=None if is_usb else host,
-        port=None if is_usb else 9100,
+        scheme=scheme,
+        kind=kind,
+        host=host if is_network else None,
+        port=9100 if is_network else None,
         serial=_query(parts, "serial"),
+        dns_sd_name=zeroconf if is_network else None,
         model=_clean(model.replace("_", " ")),
     )
 
 
+def _bluetooth(parts: SplitResult, scheme: str) -> DeviceUri:
+    address = parts.netloc or parts.path.strip("/")
+    return DeviceUri(scheme=scheme, kind="bluetooth", mac_address=normal_mac(address))
+
+
+def _port_of_machine(parts: SplitResult, scheme: str) -> DeviceUri:
+    """``serial:/dev/ttyUSB0?baud=9600+bits=8``, ``parallel:/dev/lp0``."""
+    return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
+
+
 def _other(parts: SplitResult, scheme: str) -> DeviceUri:
-    if scheme == "bluetooth":
-        address = parts.netloc or parts.path.strip("/")
-        return DeviceUri(scheme=scheme, kind="bluetooth", mac_address=normal_mac(address))
-    if scheme in {"serial", "parallel"}:
-        return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
-    if scheme == "implicitclass":
-        # cups-browsed names its queue after the DNS-SD instance, with "_" for what is special.
-        return DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=_clean(parts.netloc))
-    if scheme in {"file", "cups-pdf", "cups-brf", "beh", "smb", "class"}:
-        return DeviceUri(scheme=scheme, kind="virtual", host=_clean(parts.hostname))
-    return DeviceUri(scheme=scheme, kind="unknown")
+    is_file = scheme in {"", "file"} and parts.path.startswith("/")
+    is_device = parts.path.startswith("/dev/") and parts.path != "/dev/null"
+    if scheme in _NO_DEVICE or (is_file and not is_device):
+        return DeviceUri(scheme=scheme, kind="virtual")
+    path = _clean(parts.path) if is_file else None
+    host = None if is_file else _clean(parts.hostname)
+    is_usb = "usb" in scheme or "/dev/usb/" in parts.path or _query(parts, "port") == "usb"
+    return DeviceUri(scheme=scheme, kind="unknown", host=host, path=path, is_usb=is_usb)
+
+
+def _implicit_class(parts: SplitResult, scheme: str) -> DeviceUri:
+    """``implicitclass://QUEUE/``: cups-browsed names its queue after the DNS-SD instance, with "_"
+    for what is special."""
+    name = re.sub(r"[^\w.-]+", "_", unquote(parts.netloc or parts.path.strip("/"))).strip("_")
+    device = DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=_clean(name))
+    return _over_usb(device) if re.search(r"_USB(?:_\d+)?$", name) else device
 
 
 def _query(parts: SplitResult, name: str) -> str | None:
@@ -160,3 +207,17 @@ def _query(parts: SplitResult, name: str) -> str | None:
 
 def _clean(text: str | None) -> str | None:
     return (clean_text(text) or None) if text else None
+
+
+_READERS: dict[str, Callable[[SplitResult, str], DeviceUri]] = {
+    "dnssd": _dns_sd,
+    "mdns": _dns_sd,
+    "ippusb": _dns_sd,
+    "usb": _usb,
+    "hp": _hp,
+    "hpfax": _hp,
+    "bluetooth": _bluetooth,
+    "serial": _port_of_machine,
+    "parallel": _port_of_machine,
+    "implicitclass": _implicit_class,
+}

@@ -3,9 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from collectors.network.matching.identity import real_serial
+from collectors.network.matching.models import is_same_model, plain_model
 from collectors.network.observations import KnownPrinter
 from collectors.network.printers.serial_ports import SerialPrinter
 from collectors.network.printers.usb import UsbPrinter
+
+_UNNAMED = "no USB printer that is plugged in has its name as model, so that nobody can tell"
+_SEVERAL = (
+    "several USB printers of this model are plugged in and none gives a serial number, so that"
+    " nobody can tell which one it is"
+)
+_MAYBE_USED = "which queue of this machine uses it is not known"
 
 
 def with_usb(
@@ -13,14 +22,15 @@ def with_usb(
 ) -> tuple[KnownPrinter, ...]:
     """Say of each USB printer whether it is plugged in; add those nobody set up.
 
-    ``plugged`` is None where this system does not tell. Recognised by serial number, by device
-    file, or by the model when only one such printer is plugged in.
+    ``plugged`` is None where this system does not tell. Recognised by a serial number that only
+    one of them has, by device file, or by the model when only one such printer is plugged in.
     """
     if plugged is None:
         return tuple(known)
     used: set[str] = set()
     told = tuple(_with_device(each, plugged, used) for each in known)
-    return told + tuple(_plugged(each) for each in plugged if each.bus_id not in used)
+    is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in told)
+    return told + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
 
 
 def with_serial(
@@ -38,11 +48,17 @@ def with_serial(
 def _with_device(
     printer: KnownPrinter, plugged: Sequence[UsbPrinter], used: set[str]
 ) -> KnownPrinter:
-    if printer.transport != "usb" or printer.present is not None:
+    if printer.transport != "usb" or printer.present is not None or printer.backend:
         return printer
-    device, by = _find(printer, plugged)
-    if device is None:
-        return replace(printer, present=False, presence_reason=_missing(printer, by))
+    found, by = _find(printer, plugged)
+    if not found and plugged and printer.dns_sd_name:
+        return replace(printer, presence_reason=_UNNAMED)  # shown under a name that is no model
+    if not found:
+        reason = f"no USB printer{f' with {by}' if by else ''} is plugged in or switched on"
+        return replace(printer, present=False, presence_reason=reason)
+    if len(found) > 1:
+        return replace(printer, presence_reason=_SEVERAL)
+    device = found[0]
     used.add(device.bus_id)
     place = device.path or f"USB device {device.bus_id}"
     return replace(
@@ -50,49 +66,42 @@ def _with_device(
         present=True,
         presence_reason=f"plugged in by USB as {place}, recognised by {by}",
         address=printer.address or device.path or f"usb:{device.bus_id}",
-        serial=printer.serial or device.serial,
+        serial=printer.serial or real_serial(device.serial),
     )
 
 
-def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[UsbPrinter | None, str]:
-    """Return the device and by what it was known, or None and what was looked for."""
-    if printer.serial:
-        same = [each for each in plugged if each.serial == printer.serial]
-        if same:
-            return same[0], f"serial number {printer.serial}"
+def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
+    """Return the devices it may be, and by what they were known or were looked for in vain."""
     if printer.address and printer.address.startswith("/dev/"):
-        return next((e for e in plugged if e.path == printer.address), None), "its device file"
+        return [each for each in plugged if each.path == printer.address], "its device file"
     if printer.serial:
-        return None, f"serial number {printer.serial}"
-    model = _plain(printer.make_model)
-    same = [each for each in plugged if model and _plain(each.make_model) == model]
-    if len(same) == 1:
-        return same[0], f"model {same[0].make_model}"
-    if len(plugged) == 1 and not model:
-        return plugged[0], "being the only USB printer"
-    return None, "several of its model" if len(same) > 1 else "model"
+        by = f"serial number {printer.serial}"
+        same = [each for each in plugged if printer.serial in each.serials]
+        # Two of one serial number: a maker's number for the model, told apart by that if at all.
+        return (_of_model(printer, same) or same if len(same) > 1 else same), by
+    if not plain_model(printer.make_model):
+        return list(plugged), "being the only USB printer" if plugged else ""
+    return _of_model(printer, plugged), f"model {printer.make_model}"
 
 
-def _missing(printer: KnownPrinter, by: str) -> str:
-    if by == "several of its model":
-        return "several USB printers of this model are plugged in and none gives a serial number"
-    what = printer.make_model if by == "model" else None
-    looked_for = f"model {what}" if what else by
-    return f"no USB printer with {looked_for} is plugged in or switched on"
+def _of_model(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> list[UsbPrinter]:
+    return [e for e in plugged if any(is_same_model(printer.make_model, m) for m in e.models)]
 
 
-def _plugged(device: UsbPrinter) -> KnownPrinter:
+def _plugged(device: UsbPrinter, *, is_sure: bool) -> KnownPrinter:
+    """Tell of a device that no queue was found for; not ``is_sure`` where one may yet use it."""
+    unused = "no queue of this machine uses it"
     model = device.make_model or f"USB printer {device.vendor_id}:{device.product_id}"
     return KnownPrinter(
-        id=f"usb:{device.serial or device.bus_id}",
+        id=f"usb:{real_serial(device.serial) or device.bus_id}",
         name=model,
         transport="usb",
         source="usb",
         address=device.path or f"usb:{device.bus_id}",
-        serial=device.serial,
+        serial=real_serial(device.serial),
         make_model=model,
         present=True,
-        presence_reason="plugged in by USB; no queue of this machine uses it",
+        presence_reason=f"plugged in by USB; {unused if is_sure else _MAYBE_USED}",
     )
 
 
@@ -119,7 +128,3 @@ def _on_port(device: SerialPrinter) -> KnownPrinter:
         present=True,
         presence_reason=f"plugged in as serial port {device.path}",
     )
-
-
-def _plain(model: str | None) -> str:
-    return "".join(c for c in (model or "").lower() if c.isalnum())

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from collectors.network.matching.identity import real_serial
+from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_device_id
 from collectors.shared.sysfs import read_line
 
 DEVICES_MAX = 256
@@ -12,7 +14,10 @@ _PRINTER_CLASS = "07"
 
 @dataclass(frozen=True, slots=True)
 class UsbPrinter:
-    """A plugged-in printer. ``bus_id`` is like ``1-1.2``, ``path`` like ``/dev/usb/lp0``."""
+    """A plugged-in printer. ``bus_id`` is like ``1-1.2``, ``path`` like ``/dev/usb/lp0``.
+
+    ``device_id`` is its IEEE 1284 device id, of which CUPS makes its URIs.
+    """
 
     bus_id: str
     maker: str = ""
@@ -21,11 +26,25 @@ class UsbPrinter:
     vendor_id: str = ""
     product_id: str = ""
     path: str | None = None
+    device_id: str = ""
 
     @property
     def make_model(self) -> str:
         is_repeated = self.model.lower().startswith(self.maker.lower())
         return self.model if is_repeated else f"{self.maker} {self.model}".strip()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All that it is called, by its device id first."""
+        told = model_of(parse_device_id(self.device_id))
+        return tuple(name for name in (told, self.make_model, self.model) if name)
+
+    @property
+    def serials(self) -> frozenset[str]:
+        """Its serial numbers, by USB and by its device id; none that is a placeholder."""
+        told = parse_device_id(self.device_id)
+        given = (self.serial, *(told.get(key) for key in SERIAL_KEYS))
+        return frozenset(serial for each in given if (serial := real_serial(each)))
 
 
 def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] | None:
@@ -54,4 +73,5 @@ def _read_printer(device: Path, interface: Path) -> UsbPrinter:
         vendor_id=read_line(device / "idVendor") or "",
         product_id=read_line(device / "idProduct") or "",
         path=f"/dev/usb/{nodes[0]}" if nodes else None,
+        device_id=read_line(interface / "ieee1284_id") or "",
     )

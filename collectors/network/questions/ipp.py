@@ -1,9 +1,12 @@
 """What an IPP printer tells of itself: Get-Printer-Attributes on port 631, and nothing else."""
 
 import re
+from dataclasses import replace
+from urllib.parse import quote
 
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import Evidence, OpenPort
+from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_device_id
 from collectors.network.questions.connection import connect
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
@@ -27,17 +30,25 @@ NAME_MAX = 255
 REASONS_MAX = 16
 
 _OK = 200
+_NOT_FOUND = 404
 _UPGRADE_REQUIRED = 426
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
-_SERIAL_KEYS = ("SN", "SERN", "SERIALNUMBER")
+_PATH_CHARACTERS = "/:@+,;=&!$'()*~"
 
 
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
-    """Ask the announced queues, or the usual ones until one answers. The caller bounds the time."""
+    """Ask the queues that this machine prints to and those announced; where none of them answers,
+    the usual ones until one does. The caller bounds the time."""
+    own = [quote(queue, _PATH_CHARACTERS) for queue in open_port.own_queues]
     announced = [queue for queue in open_port.queues if _SAFE_PATH.fullmatch(queue)]
+    certain = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
+    names = dict(zip(own, open_port.own_queues, strict=True))
     found: list[Evidence] = []
+    spooler: str | None = None
     is_tls = False
-    for queue in (announced or list(USUAL_QUEUES))[:QUEUES_MAX]:
+    for queue in (*certain, *(each for each in USUAL_QUEUES if each not in certain)):
+        if queue not in certain and (announced or any(not each.is_missing for each in found)):
+            break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
             if reply.status == _UPGRADE_REQUIRED and not is_tls:
@@ -45,11 +56,12 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
                 reply = await _ask(open_port, queue, is_tls=True)
         except (OSError, HttpError):
             break
+        spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
-        if evidence is not None:
-            found.append(evidence)
-            if not announced:
-                break
+        if evidence is not None and not (evidence.is_missing and queue not in own):
+            found.append(replace(evidence, queue=names.get(queue, queue)))
+    if spooler and all(each.is_missing for each in found):
+        found.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(found)
 
 
@@ -69,18 +81,12 @@ def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
         address=address,
         port=port,
         uuid=normal_uuid(printer.text("printer-uuid")),
-        make_model=_clean(printer.text("printer-make-and-model")) or _model(device_id),
-        serial=next((device_id[key] for key in _SERIAL_KEYS if device_id.get(key)), None),
-        name=next((name for key in names if (name := _clean(printer.text(key)))), None),
+        make_model=_clean(printer.text("printer-make-and-model")) or model_of(device_id),
+        serial=next((device_id[key] for key in SERIAL_KEYS if device_id.get(key)), None),
+        name=next((name for key in names if _is_name(name := _clean(printer.text(key)))), None),
         state=printer.printer_state,
         state_reasons=tuple(r for r in reasons if r and r != "none")[:REASONS_MAX],
     )
-
-
-def parse_device_id(text: str) -> dict[str, str]:
-    """Parse an IEEE 1284 device id, ``MFG:Brother;MDL:HL-L2350DW;SN:E1234;``."""
-    pairs = (part.partition(":") for part in text.split(";"))
-    return {key.strip().upper(): clean_text(value, NAME_MAX) for key, _, value in pairs if value}
 
 
 async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
@@ -96,19 +102,29 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
         return await exchange(reader, writer, request, BODY_MAX_BYTES)
 
 
+def _spooler(reply: HttpReply) -> str | None:
+    """Return the Server header of CUPS, which has no queue at the usual paths of printers."""
+    server = _clean(reply.header("server"))
+    return server if server and server.startswith("CUPS/") else None
+
+
 def _read_evidence(open_port: OpenPort, reply: HttpReply) -> Evidence | None:
+    address, port = open_port.address, open_port.port
+    if reply.status == _NOT_FOUND:
+        return Evidence(address, port, is_missing=True)
     if reply.status != _OK:
         return None
     try:
-        return parse_attributes(open_port.address, open_port.port, reply.body)
+        if ipp.decode_response(reply.body).status == ipp.NOT_FOUND:
+            return Evidence(address, port, is_missing=True)
+        return parse_attributes(address, port, reply.body)
     except ipp.IppError:
         return None
 
 
-def _model(device_id: dict[str, str]) -> str | None:
-    maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
-    model = device_id.get("MDL") or device_id.get("MODEL") or ""
-    return f"{maker} {model}".strip() or None
+def _is_name(text: str | None) -> bool:
+    """Many printers are called after the path of their queue."""
+    return bool(text) and text not in USUAL_QUEUES
 
 
 def _clean(text: str | None) -> str | None:

@@ -1,17 +1,16 @@
-"""What a web server tells of itself: the title of its page "/" and its Server header."""
+"""What a web server tells of itself: the title of its page "/", its login and its Server header."""
 
-import html
 import re
 
 from collectors.network.observations import Evidence, OpenPort
 from collectors.network.questions.connection import connect
+from collectors.network.questions.page_title import TEXT_MAX, parse_realm, parse_title
 from collectors.shared.addresses import join_host_port
 from collectors.shared.http import HttpError, HttpReply, HttpRequest, exchange
 from collectors.shared.text import clean_text
 
 BODY_MAX_BYTES = 64 * 1024
-TEXT_MAX = 255
-_TITLE = re.compile(rb"<title[^>]{0,256}>([^<]{0,2048})", re.IGNORECASE)
+_HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)?;")
 
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
@@ -23,18 +22,23 @@ async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
             reply = await exchange(reader, writer, request, BODY_MAX_BYTES)
     except (OSError, HttpError):
         return ()
-    title, server = parse_title(reply), clean_text(reply.header("server") or "", TEXT_MAX)
-    if not (title or server):
+    return read_web(open_port, reply)
+
+
+def read_web(open_port: OpenPort, reply: HttpReply) -> tuple[Evidence, ...]:
+    """Return what a reply tells; () for nothing. Never raises."""
+    title, realm = parse_title(reply), parse_realm(reply)
+    server = clean_text(reply.header("server") or "", TEXT_MAX)
+    model = _HP_MODEL.match(server)
+    if not (title or realm or server):
         return ()
-    return (Evidence(open_port.address, open_port.port, title=title, server=server or None),)
-
-
-def parse_title(reply: HttpReply) -> str | None:
-    """Return the title of a page, its entities resolved; None without one. Never raises."""
-    found = _TITLE.search(reply.body)
-    if found is None:
-        return None
-    declared = (reply.header("content-type") or "").lower()
-    is_latin = "iso-8859" in declared or "windows-1252" in declared
-    text = found[1].decode("cp1252" if is_latin else "utf-8", "replace")
-    return clean_text(html.unescape(text), TEXT_MAX) or None
+    return (
+        Evidence(
+            open_port.address,
+            open_port.port,
+            make_model=model[1] if model else None,
+            title=title,
+            realm=realm,
+            server=server or None,
+        ),
+    )

@@ -1,6 +1,7 @@
-from collectors.network.correlate import announced_addresses, correlate, txt_model
+from collectors.network.correlate import announced_addresses, correlate
 from collectors.network.matching.devices import is_same_model, plain_model
 from collectors.network.matching.reasons import listed, state_words
+from collectors.network.mdns.description import txt_model
 from collectors.network.observations import (
     Evidence,
     HostName,

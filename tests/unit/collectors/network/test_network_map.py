@@ -242,3 +242,31 @@ def test_a_model_in_words_of_others_is_listed_and_is_no_evidence() -> None:
         ("10.0.0.9", "Kitchen", "Brother HL"),
     ]
     assert ("10.0.0.7", 631) not in observed.ports
+
+
+def test_a_friendly_name_before_a_technical_one() -> None:
+    connect = MdnsService("sonos02005e0010aa", "_spotify-connect._tcp", "s", ("10.0.0.9",), 1400)
+    play = MdnsService("02005E0010AA@Roost", "_raop._tcp", "s", ("10.0.0.9",), 7000)
+    endpoints = assemble_endpoints(correlate(services=(connect, play)))
+    assert {e.port: e.label for e in endpoints} == {1400: "Roost", 7000: "Roost"}
+    (alone,) = assemble_endpoints(correlate(services=(connect,)))
+    assert alone.label == "sonos02005e0010aa"
+
+
+def test_what_the_whole_device_is_stands_at_its_ports_without_a_model() -> None:
+    shell = MdnsService("stock", "_ssh._tcp", "s.local", ("10.0.0.9",), 22, announcer="10.0.0.9")
+    info = replace(shell, type="_device-info._tcp", txt=(("model", "Macmini9,1"),), port=0)
+    for whole in (info, replace(info, addresses=(), hostname="")):
+        (endpoint,) = assemble_endpoints(correlate(services=(shell, whole)))
+        assert (endpoint.port, endpoint.model) == (22, "Macmini9,1")
+    told = replace(info, is_hearsay=True)
+    assert [e.model for e in assemble_endpoints(correlate(services=(shell, told)))] == [None]
+
+
+def test_a_shared_queue_says_so_and_is_compared_without() -> None:
+    txt = (("rp", "printers/bar"), ("ty", "Brother HL, using brlaser v4"))
+    share = MdnsService("Bar @ till", "_ipp._tcp", "till.local", ("10.0.0.9",), 631, txt)
+    observed = correlate(services=(share,))
+    (endpoint,) = assemble_endpoints(observed)
+    assert endpoint.model == "Brother HL (shared queue)"
+    assert observed.ports["10.0.0.9", 631].models == ("Brother HL, using brlaser v4",)

@@ -1,7 +1,9 @@
 """What one source found is handed on to the next."""
 
+from dataclasses import replace
+
 from collectors.contract import SourceState
-from collectors.network.observations import MdnsFindings, MdnsService, OpenPort
+from collectors.network.observations import KnownPrinter, MdnsFindings, MdnsService, OpenPort
 from collectors.network.progress import Gathered
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 
@@ -45,3 +47,14 @@ def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
     gathered = _gathered(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
     ports = gathered.observations(gathered.announced()).ports.values()
     assert [each.queues for each in ports] == [(), (), (), ()]
+
+
+def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
+    gathered = _gathered()
+    server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
+    gathered.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
+    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
+    assert gathered.open_ports() == (
+        OpenPort("192.0.2.7", 80),
+        OpenPort("192.0.2.7", 631, (), ("printers/bar",)),
+    )

@@ -104,8 +104,6 @@ def test_uuids_from_ipp_count_like_those_from_txt():
         (replace(QUEUE, host="BRN001BA9123456"), "MAC"),
         (replace(QUEUE, host="NPI123456"), "MAC"),
         (replace(QUEUE, serial="E7812"), "serial number"),
-        (replace(QUEUE, dns_sd_name="Kitchen"), "DNS-SD name"),
-        (replace(QUEUE, name="Kitchen"), "name"),
     ],
 )
 def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by: str):
@@ -120,6 +118,23 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
     assert told.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
         " set the printer up with the new address, or give it a fixed one"
+    )
+
+
+@pytest.mark.parametrize(
+    "printer", [replace(QUEUE, dns_sd_name="Kitchen"), replace(QUEUE, name="Kitchen")]
+)
+def test_a_device_of_its_name_may_be_the_printer(printer: KnownPrinter):
+    observed = correlate(
+        scanned=[host("192.168.1.61", MAC, opened=(631,))],
+        services=[announced("192.168.1.61", uuid=UUID)],
+        scanned_networks=LAN,
+    )
+    told = judged(printer, observed)
+    assert (told.status, told.matched_endpoint) == ("unreachable", None)
+    assert told.reason == (
+        "No answer from 192.168.1.50: is it switched on and connected? A device of its name was"
+        " seen at 192.168.1.61: it may be the same printer"
     )
 
 
@@ -159,8 +174,11 @@ def test_by_address_port_and_queue():
 def test_another_uuid_at_the_address_is_told():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
     told = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
-    assert told.status == "reachable"
-    assert "it gives another UUID" in (told.reason or "")
+    assert (told.status, told.matched_endpoint) == ("unknown", None)
+    assert told.reason == (
+        "192.168.1.50 answers on port 631, but it gives another UUID than the printer that was set"
+        " up, so that it may be another device"
+    )
 
 
 def test_by_host_name_whether_or_not_it_ends_in_local():
@@ -320,8 +338,12 @@ def test_the_state_of_another_printer_on_the_same_port_is_not_told():
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    told = judged(replace(QUEUE, uuid=UUID), observed)
+    told = judged(replace(QUEUE, uuid=OTHER_UUID), observed)
     assert "paper" not in (told.reason or "")
+    told = judged(QUEUE, observed)
+    assert "paper" not in (told.reason or "")
+    told = judged(replace(QUEUE, uuid=UUID), observed)
+    assert "out of paper" in (told.reason or "")
 
 
 def test_endpoints_know_their_printers():

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
@@ -59,7 +60,13 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
         ("usb:/dev/usb/lp0", DeviceUri("usb", "usb", path="/dev/usb/lp0")),
         (
             "ippusb://Brother%20HL._ipp._tcp.local/?uuid=x",
-            DeviceUri("ippusb", "usb", model="Brother HL._ipp._tcp.local"),
+            DeviceUri(
+                "ippusb",
+                "usb",
+                dns_sd_name="Brother HL",
+                dns_sd_type="_ipp._tcp",
+                model="Brother HL",
+            ),
         ),
         (
             "ipp://localhost:60000/ipp/print",
@@ -95,6 +102,97 @@ def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
 def test_an_implicit_class_is_found_by_its_name():
     device = parse_device_uri("implicitclass://Brother_HL/")
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
+
+
+# The forms that CUPS, the backends that Debian packages and those of makers' drivers publish.
+PUBLISHED = {
+    "network": (
+        "http://192.168.1.50:631/ipp/print",
+        "https://192.168.1.50/ipp/print",
+        "ipp://192.168.1.50/printers/till",
+        "ipps://192.168.1.50/ipp/print",
+        "lpd://192.168.1.50/queue?format=l&reserve=rfc1179",
+        "socket://192.168.1.50:9100/?waiteof=false",
+        "hp:/net/LaserJet_P2055dn?zc=NPI7CD54E",
+        "hp:/net/LaserJet_M148?hostname=kitchen.lan",
+        "hpfax:/net/OfficeJet_9010?ip=192.168.1.50",
+    ),
+    "dns-sd": (
+        "dnssd://HL-L2350DW%20series._ipp._tcp.local/?uuid=e3248000-80ce-11db-8000-001ba9123456",
+        "dnssd://LaserJet%20(CE4B57)._pdl-datastream._tcp.local/",
+        "dnssd://Bar%20%40%20server._printer._tcp.local/cups",
+        "mdns://Kitchen._ipp._tcp.local./",
+        "ipp://Kitchen._ipp._tcp.local/",
+        "implicitclass://Kitchen/",
+        "implicitclass:Kitchen",
+    ),
+    "usb": (
+        "usb://EPSON/TM-T20II?serial=J5XX",
+        "usb://Brother/QL-800?serial=000C7Z123456&interface=1",
+        "usb:/dev/usb/lp0",
+        "hp:/usb/LaserJet_1020?serial=JL1",
+        "hpfax:/usb/OfficeJet_9010?serial=JL1",
+        "ippusb://Kitchen._ipp._tcp.local/",
+        "ipp://Kitchen%20(USB)._ipp._tcp.local/",
+        "ipp://localhost:60001/ipp/print",
+        "implicitclass://Kitchen_USB/",
+    ),
+    "bluetooth": ("bluetooth://001BA9123456/spp",),
+    "serial": (
+        "serial:/dev/ttyS0?baud=115200",
+        "serial:/dev/ttyUSB0?baud=9600+bits=8+parity=none+flow=none",
+        "parallel:/dev/lp0",
+        "parallel:/dev/usb/lp0",
+    ),
+    "virtual": ("cups-pdf:/", "cups-brf:/", "boomaga:/", "file:///dev/null", "file:/tmp/out.prn"),
+    "unknown": (
+        "beh:/1/3/5/socket://192.168.1.50:9100",
+        "bjnp://192.168.1.50:8611",
+        "canonoipnets2://192.168.1.50",
+        "ccp://localhost:59687",
+        "cnijbe://Canon/?port=usb&serial=01DE95",
+        "cnijbe2://Canon/?port=net&serial=60-12-8B-65-7C-47",
+        "cnijnet:/00-1E-8F-CD-D4-5C",
+        "cnijusb:/dev/usb/lp0",
+        "cups-x2go:/",
+        "driverless:ipp://192.168.1.50/ipp/print",
+        "driverless-fax://192.168.1.50/",
+        "ecblp:/var/run/ecblp0",
+        "epson:/dev/usb/lp0",
+        "file:///dev/usb/lp0",
+        "gutenprint52+usb://canon-cp800/1234",
+        "gutenprint53+usb://dnp-dsrx1/CB2D5B205630",
+        "hp:/par/LaserJet_4L?device=/dev/parport0",
+        "ipp14://192.168.1.50/",
+        "mtink:/dev/usb/lp0",
+        "pap://zone/printer/LaserWriter",
+        "scsi:/dev/sg0",
+        "smb://server/till",
+        "snmp://192.168.1.50/",
+        "tea4cups:socket://192.168.1.50:9100",
+        "tea4cups://socket://192.168.1.50:9100",
+        "turboprint:/dev/usb/lp0",
+        "socket:",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_every_published_form_is_read_or_listed(kind: str):
+    for uri in PUBLISHED[kind]:
+        assert parse_device_uri(uri).kind == kind, uri
+        printer = queue_printer("q", "", uri, None)
+        assert (printer is None) == (kind == "virtual"), uri
+        if printer is not None:
+            assert bool(printer.backend) == (kind == "unknown"), uri
+
+
+@given(st.from_regex(r"[a-z][a-z0-9+.-]{0,12}", fullmatch=True), st.text(max_size=40))
+def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
+    uri = f"{scheme}://{rest}"
+    printer = queue_printer("q", "", uri, None)
+    assert (printer is None) == (parse_device_uri(uri).kind == "virtual")
 
 
 def test_transports():

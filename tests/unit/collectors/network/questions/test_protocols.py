@@ -24,7 +24,8 @@ from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName, OpenPort
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
-from collectors.network.questions.web import ask_web, parse_title
+from collectors.network.questions.page_title import parse_title
+from collectors.network.questions.web import ask_web
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
@@ -87,6 +88,23 @@ async def test_tries_the_usual_queues_until_one_answers():
         (found,) = await told(ask_ipp(port))
     assert found.uuid == UUID
     assert [request.split(b" ")[1] for request in asked] == [b"/ipp/print", b"/ipp/printer"]
+
+
+@pytest.mark.parametrize("reply", [http(message(status=0x0406)), http(b"", status="404 Not Found")])
+async def test_the_queue_that_is_printed_to_is_asked_first_and_told_missing(reply: bytes):
+    async with device(reply, http(PRINTER)) as (port, asked):
+        own = OpenPort(port.address, port.port, ("printers/bar",), ("printers/Bar Küche",))
+        missing, bar = await told(ask_ipp(own))
+    assert (missing.queue, missing.is_missing) == ("printers/Bar Küche", True)
+    assert (bar.queue, bar.is_missing, bar.uuid) == ("printers/bar", False, UUID)
+    paths = [request.split(b" ")[1] for request in asked]
+    assert paths == [b"/printers/Bar%20K%C3%BCche", b"/printers/bar"]
+
+
+async def test_a_device_is_asked_the_usual_way_where_the_own_queue_is_missing():
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
+        missing, found = await told(ask_ipp(OpenPort(port.address, port.port, (), ("GONE",))))
+    assert (missing.is_missing, found.queue) == (True, "ipp/print")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +171,35 @@ def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
     assert found is None or found.address == "10.0.0.9"
 
 
+def test_names_with_a_language_and_none_of_a_collections_members():
+    members = (
+        item(0x34, "media-col-default", b""),
+        item(0x4A, "", b"printer-info"),
+        item(0x41, "", b"A member"),
+        item(0x37, "", b""),
+    )
+    said = (
+        item(0x36, "printer-name", b"\x00\x02de\x00\x06K\xc3\xbcche"),
+        item(0x35, "printer-make-and-model", b"\x00\x02de\x00\x06HL-L23"),
+    )
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *members, *said))
+    assert found == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
+
+
+def test_a_printer_called_after_its_path_has_no_name():
+    said = (item(0x42, "printer-name", b"ipp/print"),)
+    found = parse_attributes("10.0.0.9", 631, message(b"\x04", *said))
+    assert found == Evidence("10.0.0.9", 631)
+
+
+def test_the_maker_is_told_once():
+    for device_id in (b"MFG:Lexmark;MDL:Lexmark CS310;", b"MANUFACTURER:Lexmark;MODEL:CS310;"):
+        found = parse_attributes(
+            "10.0.0.9", 631, message(b"\x04", item(0x41, "printer-device-id", device_id))
+        )
+        assert found == Evidence("10.0.0.9", 631, make_model="Lexmark CS310")
+
+
 async def test_reads_title_and_server_of_a_page():
     page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
     reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
@@ -196,6 +243,15 @@ async def test_a_printer_that_wants_tls_is_asked_so():
         assert await told(ask_ipp(port)) == ()
     assert asked[0].startswith(b"POST")
     assert asked[1].startswith(b"\x16\x03")  # a TLS handshake
+
+
+async def test_cups_without_a_printer_at_the_usual_paths_is_told():
+    not_found = message(b"\x01", status=0x0406)
+    async with device(http(not_found, headers="Server: CUPS/2.4 IPP/2.1\r\n")) as (port, _):
+        (found,) = await told(ask_ipp(port))
+    assert found == Evidence(port.address, port.port, server="CUPS/2.4 IPP/2.1")
+    async with device(http(not_found, headers="Server: Other/1\r\n")) as (port, _):
+        assert await told(ask_ipp(port)) == ()
 
 
 async def test_a_closed_port_tells_nothing():

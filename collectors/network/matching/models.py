@@ -1,0 +1,80 @@
+"""Names of printer models, as devices and drivers write them: when two mean the same. Pure."""
+
+import re
+
+_NO_MODELS = frozenset(
+    {"", "printer", "unknown", "ippeve", "driverless", "rawqueue", "ippeverywhere"}
+)
+_ANY_MODEL = (
+    "generic",
+    "universal",
+    "localraw",
+    "textonly",
+    "remoteprinter",
+    "globalprint",
+    "classdriver",
+)
+_DRIVER_WORDS = re.compile(
+    r" - ipp| - cups|, driverless|, using|,? hpcups| foomatic| series| ufr ?ii| \(?kpdl"
+    r"| \(?pcl ?\d?| \(?postscript| ps3| xps| class driver| v(?:er)?\.? ?\d| \(?\d+ ?(?:dpi|mm)"
+)
+"""Where what a driver adds to a model begins."""
+
+_MODEL_NUMBERS = re.compile(r"\d{2,}")
+_FAMILY_DIGITS = 3
+_MAKERS = {
+    "hewlett": "hp",
+    "seiko": "epson",
+    **dict.fromkeys(("bixolon", "brother", "canon", "citizen", "dell", "dymo", "epson", "hp")),
+    **dict.fromkeys(("konica", "kyocera", "lexmark", "ncr", "oki", "pantum", "ricoh", "samsung")),
+    **dict.fromkeys(("sewoo", "sharp", "star", "toshiba", "xerox", "zebra")),
+}
+"""Makers by the first word of their names; another one where that is the same maker."""
+
+
+def plain_model(model: str | None) -> str:
+    """Reduce a model to letters and digits, without what drivers add to it; "" for no model."""
+    plain, whole = _letters(_without_driver(model)), _letters((model or "").lower())
+    is_any = plain in _NO_MODELS or plain in _MAKERS or any(word in whole for word in _ANY_MODEL)
+    return "" if is_any else plain
+
+
+def is_other_model(one: str | None, other: str | None) -> bool:
+    """Tell whether two names are surely those of different models: of other makers, or of numbers
+    that no family has in common (``TSP100`` is the family of ``TSP143``)."""
+    if not (plain_model(one) and plain_model(other)) or is_same_model(one, other):
+        return False
+    texts = [_without_driver(each) for each in (one, other)]
+    makers = [_maker(text) for text in texts]
+    if None not in makers and makers[0] != makers[1]:
+        return True
+    ours, theirs = (_MODEL_NUMBERS.findall(text) for text in texts)
+    return bool(ours and theirs) and not any(_is_one_family(a, b) for a in ours for b in theirs)
+
+
+def is_same_model(one: str | None, other: str | None) -> bool:
+    """Tell whether two names mean one model, where one may lack the maker's name."""
+    return is_same_plain_model(plain_model(one), plain_model(other))
+
+
+def is_same_plain_model(one: str, other: str) -> bool:
+    """Compare two models that ``plain_model`` gave."""
+    return bool(one and other) and (one.endswith(other) or other.endswith(one))
+
+
+def _without_driver(model: str | None) -> str:
+    return _DRIVER_WORDS.split(f" {(model or '').lower()}", maxsplit=1)[0]
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+def _maker(text: str) -> str | None:
+    words = re.findall(r"[a-z]+", text)
+    return next((_MAKERS[word] or word for word in words if word in _MAKERS), None)
+
+
+def _is_one_family(one: str, other: str) -> bool:
+    is_number_of_many = len(one) == len(other) >= _FAMILY_DIGITS
+    return one == other or (is_number_of_many and one[0] == other[0])

@@ -1,0 +1,20 @@
+"""IEEE 1284 device ids, ``MFG:Brother;MDL:HL-L2350DW;SN:E1234;``: what a printer calls itself."""
+
+from collectors.shared.text import clean_text
+
+SERIAL_KEYS = ("SN", "SERN", "SERIALNUMBER")
+_VALUE_MAX = 255
+
+
+def parse_device_id(text: str) -> dict[str, str]:
+    """Return its values by their keys in upper case."""
+    pairs = (part.partition(":") for part in text.split(";"))
+    return {key.strip().upper(): clean_text(value, _VALUE_MAX) for key, _, value in pairs if value}
+
+
+def model_of(device_id: dict[str, str]) -> str | None:
+    """Return maker and model, the maker once; None without any."""
+    maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
+    model = device_id.get("MDL") or device_id.get("MODEL") or ""
+    is_whole = model.lower().startswith(maker.lower())
+    return (model if is_whole else f"{maker} {model}").strip() or None

@@ -1,0 +1,118 @@
+"""What a web page is called: its title out of bytes of any charset, the realm of its login, and
+its server's name. Pure.
+
+Embedded servers declare their charset in the header, in the page or nowhere, and often wrongly;
+what strictly is UTF-8 is never anything else. A title that names an error, a redirection or
+nothing at all is none: it would be shown as the name of a device.
+"""
+
+import codecs
+import html
+import re
+from http import HTTPStatus
+
+from collectors.shared.http import HttpReply
+from collectors.shared.text import clean_text
+
+TEXT_MAX = 255
+_META_WITHIN = 4096
+"""Bytes of a page in which its charset is looked for; browsers read 1,024 (HTML, 13.2.3.2)."""
+
+_NOT_MARKUP = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TITLE = re.compile(rb"<title[^>]{0,256}>([^<]{0,2048})", re.IGNORECASE)
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_REALM = re.compile(r"\brealm\s*=\s*(?:\"([^\"]{0,512})\"|'([^']{0,512})'|([^\s,;]{1,512}))", re.I)
+
+_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "iso8859-1": "cp1252"}
+"""What is sent under these names is what browsers take them for (WHATWG Encoding, 4.2)."""
+
+_STATUS = re.compile(r"(?:HTTP\S* )?(?:error:? )?([345]\d\d)\b[\s:,-]*(.*)", re.IGNORECASE)
+_PHRASES = tuple(status.phrase.lower() for status in HTTPStatus if status >= 300)
+_OLD_PHRASES = ("moved temporarily", "document moved", "document has moved", "object moved")
+_TELLS_NOTHING = re.compile(
+    r"(please )?wait\W*|redirect(ing|ion)?\W*|loading\W*|(web )?(log|sign) ?(in|on)( page)?|"
+    r"error( page)?|protected object|(site or )?page not found|untitled( document)?|document|"
+    r"new page( \d+)?|index( of /?)?|(index|default|main|login)\.\w{2,5}|home( ?page)?|"
+    r"main( page)?|welcome|title|web ?server|default( web ?site page)?|access( denied| error)?|"
+    r"authentication( required)?|config(uration)?|secure|private|restricted( area)?|null|none|"
+    r"unknown|protected( area)?|system setup|level_?[ ]?15[ _\w]*|webpage|frameset|top|\W*|"
+    r"(\d{1,3}\.){3}\d{1,3}(:\d+)?",
+    re.IGNORECASE,
+)
+_DEVICE = re.compile(
+    r"cam(era)?\b|ipcam|dvr|nvr|hikvision|video web|cross web|print|cups|km-mfp|canon|epson|"
+    r"lexmark|xerox|ricoh|debut/|hp-chai|axis|mikrotik|routeros|cisco|fritz!|netgear|zyxel|draytek|"
+    r"asuswrt|tomato|openwrt|huawei|sonicwall|\b(tl|td|dir|dsl|wnr)-?\w*\d|tp-link|router|telephone|"
+    r"yealink|polycom|grandstream|sonos|roku|tasmota|shelly|wled|synology|qnap|lights-out|"
+    r"ilo-server|idrac",
+    re.IGNORECASE,
+)
+
+
+def parse_title(reply: HttpReply) -> str | None:
+    """Return the title of a page, its entities resolved; None without one. Never raises."""
+    found = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
+    if found is None:
+        return None
+    declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
+    declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
+    return _telling(html.unescape(_decode(found[1], declared[1].decode() if declared else "")))
+
+
+def parse_realm(reply: HttpReply) -> str | None:
+    """Return what a login is called (RFC 9110, section 11.5); None without one. Never raises."""
+    found = _REALM.search(reply.header("www-authenticate") or "")
+    return _telling(next(filter(None, found.groups()), "")) if found else None
+
+
+def parse_product(server: str | None) -> str | None:
+    """Return a Server header that names a device; None for one of mere server software."""
+    return server if server and _DEVICE.search(server) else None
+
+
+def _telling(text: str) -> str | None:
+    clean = clean_text(text, TEXT_MAX)
+    status = _STATUS.fullmatch(clean)
+    phrase = (status[2] if status else clean).lower().rstrip("!.")
+    is_error = phrase in _PHRASES or phrase in _OLD_PHRASES
+    if status and status[1] in {str(int(each)) for each in HTTPStatus}:
+        is_error |= not phrase or phrase.startswith((*_PHRASES, *_OLD_PHRASES, "error", "page"))
+    return None if is_error or _TELLS_NOTHING.fullmatch(clean) else clean
+
+
+def _decode(data: bytes, declared: str) -> str:
+    """Decode by UTF-8, by what is declared, by what it looks like; each only if it fits."""
+    for charset in ("utf-8", _python_name(declared)):
+        if charset and (text := _strictly(data, charset)) is not None:
+            return text
+    chinese, japanese = _strictly(data, "gb2312") or "", _strictly(data, "cp932") or ""
+    if _WIDE_RUN.search(chinese):
+        return chinese
+    # Accented letters make wide characters by accident, never kana, and never most of a text.
+    wide, letters = len(_WIDE.findall(japanese)), sum(map(str.isalpha, japanese))
+    if _KANA.search(japanese) or (wide > 1 and wide * 2 >= letters):
+        return japanese
+    return data.decode("cp1252", "replace")
+
+
+_WIDE = re.compile("[\u3040-\u9fff]")
+_WIDE_RUN = re.compile("[\u3040-\u9fff]{2}")
+_KANA = re.compile("[\u3040-\u30ff]")
+
+
+def _python_name(declared: str) -> str | None:
+    try:
+        name = codecs.lookup(declared).name
+    except (LookupError, ValueError):
+        return None
+    return _WIDER.get(name, name)
+
+
+def _strictly(data: bytes, charset: str) -> str | None:
+    try:
+        return data.decode(charset)
+    except (ValueError, LookupError):  # LookupError: a codec that is none of text
+        return None

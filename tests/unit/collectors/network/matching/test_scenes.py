@@ -1,0 +1,392 @@
+"""Scenes seen at real devices: from the queue's device URI to the sentence of the report."""
+
+from dataclasses import replace
+
+import pytest
+
+from collectors.contract import Interface, InterfaceAddress, Printer
+from collectors.network.correlate import correlate
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.matching.match import match
+from collectors.network.observations import Evidence, KnownPrinter, MdnsService
+from collectors.network.printers.cups import queue_printer
+from collectors.network.printers.names import with_literal_addresses
+from collectors.network.printers.presence import with_usb
+from collectors.network.printers.usb import UsbPrinter
+from collectors.network.scan.scan import ScannedHost
+
+UUID = "e3248000-80ce-11db-8000-001ba9123456"
+MAC = "00:1b:a9:12:34:56"
+OTHER_MAC = "02:00:00:00:00:61"
+LAN = ("192.168.1.0/24",)
+TILL = LocalNetwork(
+    interfaces=(
+        LocalInterface(
+            Interface(
+                name="eth0",
+                mac_address="02:00:00:00:00:01",
+                addresses=(InterfaceAddress("192.168.1.2", "ipv4", 24),),
+            )
+        ),
+    )
+)
+
+
+def queue(
+    uri: str, name: str = "kitchen", info: str = "", model: str | None = None
+) -> KnownPrinter:
+    printer = queue_printer(name, info, uri, model)
+    assert printer is not None, f"{uri} is absent from the report"
+    return with_literal_addresses([printer])[0]
+
+
+def scanned(
+    address: str, mac: str | None = None, *opened: int, refused: tuple[int, ...] = ()
+) -> ScannedHost:
+    return ScannedHost(address, mac_address=mac, open_ports=opened, refused_ports=refused)
+
+
+def service(
+    address: str, name: str, host: str = "", type_: str = "_ipp._tcp", **txt: str
+) -> MdnsService:
+    port = 8009 if type_ == "_googlecast._tcp" else 631
+    return MdnsService(name, type_, host, (address,), port, tuple(txt.items()), "eth0")
+
+
+def judged(
+    *known: KnownPrinter,
+    hosts: tuple[ScannedHost, ...] = (),
+    services: tuple[MdnsService, ...] = (),
+    evidence: tuple[Evidence, ...] = (),
+) -> tuple[Printer, ...]:
+    observed = correlate(
+        local=TILL,
+        scanned=hosts,
+        services=services,
+        evidence=evidence,
+        scanned_networks=LAN,
+    )
+    return match(known, observed.without(TILL.own_addresses)).printers
+
+
+def plugged(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
+    (told,) = judged(*with_usb([queue], devices)[:1])
+    return told
+
+
+# ------------------------------------------------------------------ USB
+
+
+STAR = UsbPrinter(
+    "1-1",
+    "Star Micronics",
+    "Star USB Printer",
+    path="/dev/usb/lp0",
+    device_id="MFG:Star;CMD:STAR;MDL:TSP143 (STR_T-001);CLS:PRINTER;",
+)
+
+
+@pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
+def test_a_usb_queue_is_known_by_the_model_in_its_uri_whatever_its_driver_says(model: str | None):
+    told = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
+    assert told.status == "reachable"
+    without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
+    assert plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
+        "reachable"
+    )
+
+
+def test_the_serial_number_of_the_device_id_counts():
+    device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
+    told = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
+    assert told.reason == ("Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121")
+
+
+@pytest.mark.parametrize("serial", ["00000000", "000001", "0.00", "123456789", "XXXXXX"])
+def test_a_placeholder_is_no_serial_number(serial: str):
+    uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
+    known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
+    wide = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
+    told = judged(*with_usb(known, [wide]))
+    assert [each.status for each in told] == ["reachable", "unreachable"]
+    twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
+    assert twins[0].status == "unknown"
+    assert "nobody can tell which one it is" in (twins[0].reason or "")
+    ids = [each.id for each in twins]
+    assert len({*ids}) == len(ids) == 3
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "ipp://Canon%20TR150%20series%20(USB)._ipp._tcp.local/",
+        "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/?uuid=" + UUID,
+        "implicitclass://Canon_TR150_series_USB/",
+        "ippusb://Canon%20TR150%20series._ipp._tcp.local/",
+    ],
+)
+def test_what_ipp_usb_shows_is_a_usb_printer(uri: str):
+    canon = UsbPrinter("1-4", "Canon", "TR150 series")
+    told = plugged(queue(uri), canon)
+    assert (told.transport, told.status) == ("usb", "reachable")
+    assert plugged(queue(uri)).status == "unreachable"
+    renamed = plugged(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
+    assert renamed.status == "unknown"
+
+
+# ------------------------------------------------------------------ what answers is another thing
+
+
+def test_a_printer_that_another_queue_holds_is_never_pointed_at():
+    kitchen = queue("socket://192.168.1.50", info="Kitchen")
+    bar = queue("socket://192.168.1.61", "bar", "Bar")
+    hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
+    services = (service("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
+    told, its = judged(kitchen, bar, hosts=hosts, services=services)
+    assert (told.status, told.matched_endpoint) == ("unreachable", None)
+    assert told.reason == "No answer from 192.168.1.50: is it switched on and connected?"
+    assert its.status == "reachable"
+    (free,) = judged(kitchen, hosts=hosts, services=services)
+    assert free.matched_endpoint is None
+    assert "it may be the same printer" in (free.reason or "")
+
+
+def test_the_uuid_that_two_printers_share_moves_neither():
+    kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
+    bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
+    told, its = judged(
+        kitchen,
+        bar,
+        hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
+        services=(service("192.168.1.61", "Bar", uuid=UUID),),
+    )
+    assert (told.matched_endpoint, its.status) == (None, "reachable")
+    assert "61" not in (told.reason or "")
+
+
+def test_a_printer_that_took_anothers_address_is_not_that_one():
+    kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
+    bar = queue("socket://192.168.1.61", "bar")
+    told, its = judged(
+        kitchen,
+        bar,
+        hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
+        services=(service("192.168.1.61", "K", uuid=UUID),),
+    )
+    assert told.matched_endpoint == "192.168.1.61:631"
+    assert its.status == "unknown"
+    assert its.reason == (
+        "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
+        " address now"
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "other", "is_other"),
+    [
+        ("Epson TM-T20II", "Star TSP143IIIW", True),
+        ("Epson TM-T20II", "EPSON TM-m30", True),
+        ("Epson TM-T20II", "EPSON TM-T20II", False),
+        ("Epson TM-T20", "TM-T20II", False),
+        ("EPSON TM-T (180dpi)", "EPSON TM-T88V", False),
+        ("Star TSP100 Cutter", "Star TSP143IIILAN", False),
+        ("HP LaserJet 400 M401", "HP LaserJet 400 color M451dn", False),
+        ("Brother HL-L2350DW series, driverless", "Brother HL-L2375DW", False),
+        ("Local Raw Printer", "Epson TM-T20II", False),
+        ("Generic Text-Only Printer", "Epson TM-T20II", False),
+        ("HP Universal Printing PCL 6 (v7.0.1)", "Kyocera ECOSYS P2040dn", False),
+        ("Canon Generic Plus UFR II", "Epson TM-T20II", False),
+    ],
+)
+def test_a_printer_of_another_model_is_not_called_reachable(model: str, other: str, is_other: bool):
+    (told,) = judged(
+        queue("socket://192.168.1.50", model=model),
+        hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
+        services=(service("192.168.1.50", "X", ty=other),),
+    )
+    assert told.status == ("unknown" if is_other else "reachable"), told.reason
+    assert ("it is a" in (told.reason or "")) is is_other
+
+
+def test_what_has_the_address_now_is_named():
+    (told,) = judged(
+        queue("socket://192.168.1.50"),
+        hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
+        services=(service("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),),
+    )
+    assert told.status == "unreachable"
+    assert told.reason == (
+        "192.168.1.50 refuses connections on port 9100 (matched by address and port); what answers"
+        " there is Chromecast: has another device taken the address?"
+    )
+
+
+# ------------------------------------------------------------------ one printer, two addresses
+
+
+def test_cable_and_wifi_of_one_printer_are_one_device():
+    hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
+    services = tuple(
+        service(address, "Kitchen", "kitchen.local", uuid=UUID)
+        for address in ("192.168.1.50", "192.168.1.51")
+    )
+    (told,) = judged(
+        queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
+    )
+    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
+    off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
+    for seen, endpoint in ((hosts, "192.168.1.51:631"), (off, "192.168.1.51:631")):
+        (told,) = judged(by_wifi, hosts=seen, services=services)
+        assert told.matched_endpoint == endpoint
+    assert told.status == "unknown"
+
+
+@pytest.mark.parametrize("mac", [None, MAC])
+def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
+    """An AirPrint relay gives its own name; without one the MAC in the UUID decides."""
+    hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
+    services = (
+        service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
+        service("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
+    )
+    name = "Kitchen" if mac is None else "Renamed"
+    known = queue(f"dnssd://{name}._ipp._tcp.local/?uuid={UUID}")
+    (told,) = judged(known, hosts=hosts, services=services)
+    assert (told.status, told.matched_endpoint) == ("reachable", "192.168.1.50:631")
+
+
+# ------------------------------------------------------------------ the queue's own path
+
+
+def test_a_queue_that_its_server_does_not_have_is_missing():
+    asked = (
+        Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
+        Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
+    )
+    gone, bar = judged(
+        queue("ipp://192.168.1.5/printers/GONE", "gone"),
+        queue("ipp://192.168.1.5/printers/bar", "bar"),
+        hosts=(scanned("192.168.1.5", MAC, 631),),
+        evidence=asked,
+    )
+    assert (gone.status, bar.status) == ("unreachable", "reachable")
+    assert gone.reason == (
+        "192.168.1.5:631 answers, but it has no queue printers/GONE: was it renamed or removed"
+        " there?"
+    )
+
+
+def test_a_stopped_queue_of_a_server_is_told_as_announced_and_as_asked():
+    services = (
+        service("192.168.1.5", "Bar @ server", rp="printers/bar", **{"printer-state": "5"}),
+        service("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
+    )
+    known = [queue(f"ipp://192.168.1.5/printers/{name}", name) for name in ("bar", "till")]
+    hosts = (scanned("192.168.1.5", MAC, 631),)
+    bar, till = judged(*known, hosts=hosts, services=services)
+    assert (bar.reason or "").endswith("the printer says that it is stopped")
+    assert "stopped" not in (till.reason or "")
+    cured = Evidence("192.168.1.5", 631, queue="printers/bar", state="idle")
+    bar, till = judged(*known, hosts=hosts, services=services, evidence=(cured,))
+    assert "stopped" not in (bar.reason or "")
+
+
+# ------------------------------------------------------------------ device URIs
+
+
+@pytest.mark.parametrize(
+    ("uri", "mac", "host", "name"),
+    [
+        ("hp:/net/HP_LaserJet_400?zc=HP7FE558", "00:1b:a9:7f:e5:58", "", "X"),
+        ("hp:/net/HP_LaserJet_400?zc=kitchen", MAC, "Kitchen.local", "X"),
+        ("hp:/net/HP_OJ_9010?zc=HP_OJ_9010_series_5D3821", MAC, "", "HP OJ 9010 series [5D3821]"),
+        ("socket://hp7fe558.lan", "00:1b:a9:7f:e5:58", "", "X"),
+        ("lpd://BRN_020554/BINARY_P1", "00:80:77:02:05:54", "", "X"),
+        ("implicitclass://Receipt%40till1/", MAC, "", "Receipt @ till1"),
+        ("socket://[v1.fe80::21b:a9ff:fe12:3456+eth0]", MAC, "", "X"),
+        (
+            "dnssd://DYMO%5C032LabelWriter%5C032450._ipp._tcp.local/",
+            MAC,
+            "",
+            "DYMO LabelWriter 450",
+        ),
+    ],
+)
+def test_a_printer_that_is_there_is_found(uri: str, mac: str, host: str, name: str):
+    (told,) = judged(
+        queue(uri),
+        hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
+        services=(service("192.168.1.50", name, host),),
+    )
+    assert told.status == "reachable", told.reason
+
+
+@pytest.mark.parametrize(
+    ("uri", "transport"),
+    [
+        ("smb://anna:secret@server/bar", "network"),
+        ("beh:/1/3/5/socket://192.168.1.50:9100", "network"),
+        ("tea4cups://socket://192.168.1.50:9100", "network"),
+        ("gutenprint53+usb://canon-cp800/1234", "usb"),
+        ("cnijbe2://Canon/?port=usb&serial=01DE95", "usb"),
+        ("cnijbe2://Canon/?port=net&serial=60-12-8B-65-7C-47", "network"),
+        ("bjnp://192.168.1.50:8611", "network"),
+        ("file:///dev/usb/lp0", "usb"),
+    ],
+)
+def test_a_backend_that_nothing_here_reads_is_listed(uri: str, transport: str):
+    (told,) = judged(*with_usb([queue(uri, name := "q")], [])[:1])
+    assert told.name == name
+    assert (told.status, told.transport) == ("unknown", transport)
+    backend = uri.partition(":")[0]
+    assert told.reason == f"Not followed: CUPS prints to it by the backend {backend}"
+    assert "secret" not in repr(told)
+
+
+def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
+    known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
+    assert known[1].presence_reason == (
+        "plugged in by USB; which queue of this machine uses it is not known"
+    )
+
+
+# ------------------------------------------------------------------ addresses out of reach
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("169.254.7.8", "no DHCP server answers"), ("10.9.0.5", "another network than this machine")],
+)
+@pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
+def test_nobody_is_told_to_use_an_address_out_of_reach(uri: str, address: str, why: str):
+    services = (service(address, "K", uuid=UUID),)
+    (told,) = judged(queue(uri), services=services)
+    assert told.status == "unreachable"
+    assert why in (told.reason or "")
+    assert "new address" not in (told.reason or "")
+    (near,) = judged(queue(uri), services=(service("192.168.1.77", "K", uuid=UUID),))
+    assert why not in (near.reason or "")
+
+
+# ------------------------------------------------------------------ what is no model
+
+
+@pytest.mark.parametrize(
+    ("model", "told_model"),
+    [
+        ("Kyocera ECOSYS M2540dn (KPDL)", "ECOSYS M2540dn"),
+        ("Canon MF640C Series UFR II ver.4.0", "Canon MF640C"),
+        ("Local Raw Printer", "Epson TM-T20II"),
+        ("UFR II", "Canon MF640C"),
+        ("(KPDL)", "Kyocera ECOSYS M2540dn"),
+    ],
+)
+def test_a_lost_queue_with_any_driver_gets_a_hint(model: str, told_model: str):
+    (told,) = judged(
+        queue("socket://192.168.1.50", model=model),
+        hosts=(scanned("192.168.1.77", MAC, 631, 9100),),
+        services=(service("192.168.1.77", "X", ty=told_model),),
+    )
+    assert (told.status, told.matched_endpoint) == ("unreachable", None)
+    assert (told.reason or "").endswith("was seen at 192.168.1.77")

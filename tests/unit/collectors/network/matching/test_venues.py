@@ -1,0 +1,58 @@
+"""What is said of printers in generated venues, against the generator's truth."""
+
+import re
+
+from hypothesis import given, settings
+
+from collectors.contract import Printer
+from collectors.network.matching.match import match
+from collectors.shared.addresses import split_host_port
+from tests.unit.collectors.network.matching.venues import Device, Venue, venues
+
+VENUES = 500
+_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
+
+
+@settings(max_examples=VENUES, deadline=None)
+@given(venues())
+def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
+    printers = match(venue.known(), venue.observed()).printers
+    for queue, told in zip(venue.queues, printers, strict=True):
+        shown = _shown(venue, told)
+        if shown is None:
+            assert told.status != "reachable"
+            continue
+        truth = venue.current(queue)
+        if shown.number != truth.number:
+            assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
+
+
+@settings(max_examples=VENUES, deadline=None)
+@given(venues())
+def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue):
+    printers = match(venue.known(), venue.observed()).printers
+    held = {
+        queue.address: queue.device.number
+        for queue in venue.queues
+        if queue.address is not None and venue.current(queue).address == queue.address
+    }
+    for queue, told in zip(venue.queues, printers, strict=True):
+        for address in _ADDRESS.findall(_without_denials(told.reason or "")):
+            if address in held and address != queue.address:
+                shown = venue.at(address)
+                assert shown is not None
+                is_its_own = held[address] == queue.device.number
+                assert is_its_own or venue.is_beyond_knowledge(queue, shown), (told.reason, queue)
+
+
+def _shown(venue: Venue, told: Printer) -> Device | None:
+    """Return the device that a report shows a technician as the printer."""
+    address = split_host_port(told.matched_endpoint or "")[0]
+    return venue.at(address) if address else None
+
+
+def _without_denials(reason: str) -> str:
+    """Leave out what says of a device that it may not be the printer."""
+    clauses = reason.split("; ")
+    denials = ("another", "mbiguous", "that has this address now")
+    return "; ".join(each for each in clauses if not any(word in each for word in denials))

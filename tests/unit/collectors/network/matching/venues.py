@@ -1,0 +1,248 @@
+"""Generated venues: printers with missing, shared and placeholder identities, their queues, and
+what has happened to them since the queues were set up. The generator knows the truth."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from collectors.contract import Interface, InterfaceAddress
+from collectors.network.correlate import correlate
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
+from collectors.network.printers.cups import queue_printer
+from collectors.network.printers.names import with_literal_addresses
+from collectors.network.scan.scan import ScannedHost
+
+SUBNET = "192.168.1"
+SHARED_UUID = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+PLACEHOLDER_UUID = "00000000-0000-0000-0000-000000000000"
+MODELS = ("EPSON TM-T20II", "Star TSP143IIIW", "Brother HL-L2350DW", "EPSON TM-m30")
+NAMES = ("Kitchen", "Bar", "Receipt")
+DRIVERS = (None, "Local Raw Printer", "Generic Text-Only Printer", "{}", "{}, driverless")
+TILL = LocalNetwork(
+    interfaces=(
+        LocalInterface(
+            Interface(
+                name="eth0",
+                mac_address="02:00:00:00:00:01",
+                addresses=(InterfaceAddress(f"{SUBNET}.2", "ipv4", 24),),
+            )
+        ),
+    )
+)
+
+QueueKind = Literal["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A thing of the venue. ``address`` is where it is now, None while it is off."""
+
+    number: int
+    home: str
+    address: str | None
+    model: str | None
+    name: str
+    uuid: str | None
+    serial: str | None
+    is_printer: bool = True
+    is_announced: bool = True
+    is_answering_ipp: bool = True
+    is_mac_seen: bool = True
+
+    @property
+    def mac_address(self) -> str:
+        return f"00:1b:a9:00:00:{self.number:02x}"
+
+    @property
+    def told_uuid(self) -> str | None:
+        """Its UUID as anybody can see it, None for a placeholder."""
+        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.uuid if is_told and self.uuid != PLACEHOLDER_UUID else None
+
+    @property
+    def told_model(self) -> str | None:
+        is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
+        return self.model if is_told else None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue of this machine, set up while its device was at ``home`` under its first name."""
+
+    kind: QueueKind
+    device: Device
+    name: str
+    driver: str | None
+
+    @property
+    def uuid(self) -> str | None:
+        is_in_uri = self.kind in ("ipp-uuid", "dnssd-uuid")
+        return self.device.uuid if is_in_uri and self.device.uuid != PLACEHOLDER_UUID else None
+
+    @property
+    def model(self) -> str | None:
+        """The model that the queue surely is for; None where the driver names none."""
+        return self.device.model if self.driver and self.device.model in self.driver else None
+
+    @property
+    def address(self) -> str | None:
+        return self.device.home if self.kind in ("raw", "ipp", "ipp-uuid") else None
+
+    def known(self, number: int) -> KnownPrinter:
+        query = f"?uuid={self.device.uuid}" if self.kind.endswith("uuid") else ""
+        mac = self.device.mac_address.replace(":", "").upper()
+        uri = {
+            "raw": f"socket://{self.device.home}",
+            "ipp": f"ipp://{self.device.home}/ipp/print",
+            "ipp-uuid": f"ipp://{self.device.home}/ipp/print{query}",
+            "dnssd": f"dnssd://{self.name}._ipp._tcp.local/",
+            "dnssd-uuid": f"dnssd://{self.name}._ipp._tcp.local/{query}",
+            "host": f"socket://BRN{mac}",
+        }[self.kind]
+        printer = queue_printer(f"q{number}", self.name, uri, self.driver)
+        assert printer is not None
+        return with_literal_addresses([printer])[0]
+
+
+@dataclass(frozen=True)
+class Venue:
+    """``devices`` are printers and strangers; the till's queues lead to the former."""
+
+    devices: tuple[Device, ...]
+    queues: tuple[Queue, ...]
+
+    def known(self) -> list[KnownPrinter]:
+        return [queue.known(number) for number, queue in enumerate(self.queues)]
+
+    def at(self, address: str) -> Device | None:
+        return next((each for each in self.devices if each.address == address), None)
+
+    def current(self, queue: Queue) -> Device:
+        return self.devices[queue.device.number]
+
+    def observed(self) -> Observations:
+        there = [each for each in self.devices if each.address is not None]
+        observed = correlate(
+            local=TILL,
+            scanned=[_scanned(each) for each in there],
+            services=[_announced(each) for each in there if each.is_announced],
+            evidence=[_answer(each) for each in there if each.is_printer and each.is_answering_ipp],
+            scanned_networks=(f"{SUBNET}.0/24",),
+        )
+        return observed.without(TILL.own_addresses)
+
+    def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
+        """Tell whether all that a queue says and a device shows fits, so that only the memory of
+        what was there before could tell them apart."""
+        pairs = ((queue.uuid, device.told_uuid), (queue.model, device.told_model))
+        return all(a is None or b is None or a == b for a, b in pairs) and (
+            device.address == queue.address
+            or (queue.uuid is not None and queue.uuid == device.told_uuid)
+            or (queue.address is None and queue.kind != "host" and queue.name == device.name)
+        )
+
+
+def _scanned(device: Device) -> ScannedHost:
+    mac = device.mac_address if device.is_mac_seen else None
+    ports = (631, 9100) if device.is_printer else (80,)
+    refused = () if device.is_printer else (631, 9100)
+    return ScannedHost(
+        device.address or "", mac_address=mac, open_ports=ports, refused_ports=refused
+    )
+
+
+def _announced(device: Device) -> MdnsService:
+    if not device.is_printer:
+        txt = (("md", "Chromecast"),)
+        return MdnsService(
+            device.name, "_googlecast._tcp", "", (device.address or "",), 8009, txt, "eth0"
+        )
+    txts = (("rp", "ipp/print"), ("ty", device.model), ("uuid", device.uuid))
+    txt = tuple((key, value) for key, value in txts if value)
+    host = f"device-{device.number}.local"
+    return MdnsService(device.name, "_ipp._tcp", host, (device.address or "",), 631, txt, "eth0")
+
+
+def _answer(device: Device) -> Evidence:
+    return Evidence(
+        address=device.address or "",
+        port=631,
+        uuid=device.told_uuid,
+        make_model=device.model,
+        serial=device.serial,
+        name=device.name,
+        state="idle",
+        queue="ipp/print",
+    )
+
+
+def _uuid_of(number: int) -> str:
+    return f"d4d1e202-baff-3fff-46ff-3ab6db0000{number:02x}"
+
+
+@st.composite
+def venues(draw: Callable[..., Any]) -> Venue:
+    """Two to six printers and up to three strangers; one to two queues of each of some printers;
+    then each printer stays, is switched off, moves, or changes places with another."""
+    total, strangers = draw(st.integers(2, 6)), draw(st.integers(0, 3))
+    devices = [
+        _device(draw, number, is_stranger=number >= total) for number in range(total + strangers)
+    ]
+    queues = []
+    for device in devices[:total]:
+        for _ in range(draw(st.integers(0, 2))):
+            kind = draw(st.sampled_from(["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]))
+            driver = draw(st.sampled_from(DRIVERS))
+            driver = driver and driver.format(device.model)
+            if kind.endswith("uuid") and device.uuid is None:
+                kind = kind.removesuffix("-uuid")
+            queues.append(Queue(kind, device, device.name, driver))
+    places = _places(draw, devices, total)
+    now = []
+    for device, place in zip(devices, places, strict=True):
+        name = draw(st.sampled_from([device.name, device.name, *NAMES]))
+        now.append(replace(device, address=place, name=name))
+    return Venue(tuple(now), tuple(queues))
+
+
+def _places(draw: Callable[..., Any], devices: list[Device], total: int) -> list[str | None]:
+    """Return where each device is now: of the strangers some have the address of one that left."""
+    places: list[str | None] = [device.home for device in devices]
+    for number in range(total):
+        fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))
+        if fate == "off":
+            places[number] = None
+        elif fate == "moves":
+            places[number] = f"{SUBNET}.{150 + number}"
+        elif fate == "swaps":
+            other = draw(st.integers(0, total - 1))
+            places[number], places[other] = places[other], places[number]
+    free = [each.home for each in devices[:total] if each.home not in places]
+    for number in range(total, len(devices)):
+        if free and draw(st.booleans()):
+            places[number] = free.pop()
+    return places
+
+
+def _device(draw: Callable[..., Any], number: int, *, is_stranger: bool) -> Device:
+    uuid = draw(st.sampled_from(["own", "own", "own", "shared", "placeholder", None]))
+    serial = draw(st.sampled_from([f"SN{number:05}A", "00000000", "SN77777B", None]))
+    home = f"{SUBNET}.{50 + number}"
+    return Device(
+        number=number,
+        home=home,
+        address=home,
+        model=draw(st.sampled_from(MODELS)),
+        name=draw(st.sampled_from([*NAMES, f"Printer {number}"])),
+        uuid={"own": _uuid_of(number), "shared": SHARED_UUID, "placeholder": PLACEHOLDER_UUID}.get(
+            uuid
+        ),
+        serial=serial,
+        is_printer=not is_stranger or draw(st.booleans()),
+        is_announced=draw(st.booleans()),
+        is_answering_ipp=draw(st.booleans()),
+        is_mac_seen=draw(st.integers(0, 4)) > 0,
+    )

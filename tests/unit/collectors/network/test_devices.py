@@ -1,0 +1,87 @@
+"""Devices of many makers, from what they say to what a report says of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from agent.presentation.network_rows import host_rows
+from agent.rules.reports.network import network_report
+from collectors.network.correlate import correlate
+from collectors.network.mdns.announced import LinkLayer, announced
+from collectors.network.network_map import assemble_endpoints, assemble_hosts
+from collectors.network.observations import Evidence, MdnsService, OpenPort, Wanted
+from collectors.network.questions.ipp import parse_attributes
+from collectors.network.questions.web import read_web
+from collectors.network.scan.scan import ScannedHost
+from collectors.shared.http import HttpReply
+from tests.fixtures.network.devices import DEVICES, Device
+from tests.unit.agent.rules.reports.test_network import CLEAN, CONTEXT, JOB
+from tests.unit.collectors.shared.test_ipp import item, message
+
+ADDRESS = "10.0.0.9"
+RIGHT_MIN = 0.92
+
+
+def test_devices_are_of_many_makers() -> None:
+    assert len({device.maker for device in DEVICES}) == len(DEVICES) >= 40
+
+
+def test_kinds_are_right() -> None:
+    assert _share(lambda device: (told(device)[0], device.kind), "kind") >= RIGHT_MIN
+
+
+def test_labels_and_models_are_right() -> None:
+    wanted = _share(lambda each: (told(each)[1:], (each.label, each.model)), "label and model")
+    assert wanted >= RIGHT_MIN
+
+
+def told(device: Device) -> tuple[str, str | None, str | None]:
+    """Return kind, and label and model on the device's port, as the payload tells them."""
+    heard = [
+        MdnsService(
+            service.instance,
+            service.type,
+            device.hostname,
+            (ADDRESS,) if service.port else (),
+            service.port,
+            tuple(service.txt.items()),
+            announcer=ADDRESS,
+        )
+        for service in device.services
+    ]
+    listed = announced(heard, LinkLayer(), Wanted())
+    observed = correlate(
+        scanned=[ScannedHost(ADDRESS, open_ports=device.ports)] if device.ports else [],
+        services=listed.services,
+        evidence=_evidence(device),
+        announcers=listed.announcers,
+    )
+    hosts = [replace(host, hostname=device.hostname or None) for host in assemble_hosts(observed)]
+    found = replace(CLEAN, hosts=tuple(hosts), endpoints=assemble_endpoints(observed))
+    payload = network_report(found, JOB, CONTEXT)
+    (row,) = host_rows(payload)
+    endpoint = next(each for each in payload.endpoints if each.port == device.port)
+    return row.kind, endpoint.label, endpoint.model
+
+
+def _evidence(device: Device) -> list[Evidence]:
+    found: list[Evidence] = []
+    if device.page:
+        reply = HttpReply(device.page.status, device.page.headers, device.page.body)
+        found += read_web(OpenPort(ADDRESS, device.page.port), reply)
+    if device.ipp:
+        attributes = (item(0x41, key, value.encode()) for key, value in device.ipp.items())
+        evidence = parse_attributes(ADDRESS, 631, message(b"\x04", *attributes))
+        found += [evidence] if evidence else []
+    if device.spooler:
+        found.append(Evidence(ADDRESS, 631, server=device.spooler))
+    return found
+
+
+def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
+    """Return how much is right, and print the rest."""
+    judged = [(device.maker, *judge(device)) for device in DEVICES]
+    wrong = [each for each in judged if each[1] != each[2]]
+    print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")
+    for maker, said, truth in wrong:
+        print(f"  {maker}: said {said!r}, is {truth!r}")
+    return 1 - len(wrong) / len(judged)
