@@ -261,6 +261,9 @@ class _Matcher:
         return difference(printer, device, seen, by)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
+        if by != "MAC" and self._is_still_there(printer, old):
+            reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
+            return Verdict("unknown", reason, is_ambiguous=True)
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
@@ -280,6 +283,14 @@ class _Matcher:
         if there is None or (is_remembered and not self._is_answering(old)):
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
+
+    def _is_still_there(self, printer: KnownPrinter, old: str) -> bool:
+        """Tell whether what answers at the address it is set up with may well be the printer."""
+        there = self._index.at(old)
+        is_open = printer.port is not None and self._contact(old, printer.port) == "open"
+        if there is None or not is_open or there.address in self._arrived:
+            return False
+        return difference(printer, there, None, "address") is None
 
     def _out_of_reach(self, address: str) -> str | None:
         """Say why this machine cannot print to an address; None where it can."""

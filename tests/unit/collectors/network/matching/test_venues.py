@@ -45,6 +45,16 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue):
                 assert is_its_own or venue.is_beyond_knowledge(queue, shown), (told.reason, queue)
 
 
+@settings(max_examples=100, deadline=None)
+@given(venues())
+def test_a_queue_by_address_alone_is_reachable_while_nothing_has_happened(venue: Venue):
+    before = venue.before()
+    printers = match(before.known(), before.observed()).printers
+    for queue, told in zip(before.queues, printers, strict=True):
+        if queue.kind in ("raw", "ipp", "ipp-uuid"):
+            assert told.status == "reachable", told.reason
+
+
 def _shown(venue: Venue, told: Printer) -> Device | None:
     """Return the device that a report shows a technician as the printer."""
     address = split_host_port(told.matched_endpoint or "")[0]
