@@ -82,6 +82,11 @@ class _Matcher:
             for printer, at in self.sightings
             if at is not None and at.device is not None and at.left is not None
         }
+        self._arrived = {
+            address: (printer, by)
+            for address, (printer, by) in self._arrived.items()
+            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
+        }
 
     def judge(self, printer: KnownPrinter, at: Sighting | None) -> Verdict:
         if printer.backend is not None:
@@ -184,11 +189,13 @@ class _Matcher:
                 reason, other = f"{address} answers on port {port}, but {other}", None
             return Verdict(status, sentence(reason, other, spooler_state(printer)))
         if missing := missing_queue(printer, seen):
-            status, reason = (
-                "unreachable",
-                f"{join_host_port(address, port)} answers, but {missing}",
-            )
-        elif status != "reachable" and (place := self._out_of_reach(address)):
+            where = join_host_port(address, port)
+            status, reason = "unreachable", f"{where} answers, but {missing}"
+        elif (
+            status != "reachable"
+            and not printer.addresses
+            and (place := self._out_of_reach(address))
+        ):
             status, reason = "unreachable", f"its address is {address} (matched by {by}), {place}"
         elif status == "unreachable" and by not in IDENTITIES:
             reason = sentence(reason, what_is_there(device))

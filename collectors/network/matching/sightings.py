@@ -81,9 +81,9 @@ def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
+        lambda device: bool(name) and name in instance_names(device),
         # Anybody may announce what is another's: who answers and what it says then tell more.
         lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
-        lambda device: bool(name) and name in instance_names(device),
         lambda device: (
             not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
         ),

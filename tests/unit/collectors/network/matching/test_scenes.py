@@ -190,6 +190,11 @@ def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
     assert told.reason == (
         "Ambiguous between 192.168.1.50, set up, and 192.168.1.61, which has its UUID"
     )
+    bar = queue("socket://192.168.1.61", "bar")
+    opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
+    services = (service("192.168.1.61", "K", uuid=UUID),)
+    _, its = judged(known, bar, hosts=opened, services=services)
+    assert its.status == "reachable"
     other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
     (told,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other))
     assert told.matched_endpoint == "192.168.1.61:631"
