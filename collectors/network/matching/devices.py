@@ -142,6 +142,14 @@ def has_model(device: Device, model: str | None) -> bool:
     return any(is_same_model(model, m) for each in device.observations for m in each.models)
 
 
+def sure_macs(printer: KnownPrinter) -> Iterator[str]:
+    """Yield the MAC that a printer is set up with, or that its host's name or address is made of;
+    of some names only the last three bytes are known."""
+    host = printer.host
+    in_host = (mac_in_hostname(host), mac_in_address(host), mac_tail_in_hostname(host))
+    yield from filter(None, (printer.mac_address, *in_host))
+
+
 _IN_UUID = "in a UUID: "
 _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
@@ -158,12 +166,10 @@ def _device_macs(device: Device) -> Iterator[str]:
 
 
 def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
-    sure = (printer.mac_address, mac_in_hostname(printer.host), mac_in_address(printer.host))
-    for mac in filter(None, sure):
+    for mac in sure_macs(printer):
         yield from (mac, _IN_UUID + mac)
     # The ends of two UUIDs may be alike by chance, or by a firmware: compared with MACs alone.
-    unsure = (mac_in_uuid(printer.uuid), mac_tail_in_hostname(printer.host))
-    yield from filter(None, unsure)
+    yield from filter(None, (mac_in_uuid(printer.uuid),))
 
 
 def instance_names(device: Device) -> Iterator[str]:

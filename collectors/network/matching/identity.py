@@ -10,7 +10,7 @@ _NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)[_-]?([0-9A
 _NAMED_TAIL = re.compile(r"^(?:NPI|HP|EPSON|RNP|ET|KM|KMBT|BRN|BRW|CANON)[_-]?([0-9A-F]{6})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLACEHOLDERS = frozenset({"none", "na", "null", "unknown", "default", "serial", "notprovided"})
-_COUNTED_UP = "0123456789abcdef"
+_COUNTED_UP = ("0123456789abcdef", "1234567890abcdef")
 _REAL_DIGITS = 3  # different ones: what has fewer was filled in
 _EUI64_MARK = b"\xff\xfe"  # RFC 4291, appendix A
 _LOCAL_BIT = 0x02
@@ -28,7 +28,7 @@ def real_serial(text: str | None) -> str | None:
     """Return a serial number; None for what firmware gives that was never given one
     (``00000000``, ``000001``, ``0.00``, ``123456789``, ``XXXXXX``)."""
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
-    is_counted = len(plain) > 1 and (plain in _COUNTED_UP or plain in _COUNTED_UP[1:] + "0")
+    is_counted = len(plain) > 1 and any(plain in each for each in _COUNTED_UP)
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
         return None
     return (text or "").strip()

@@ -8,7 +8,6 @@ that another queue holds.
 
 import ipaddress
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from collectors.contract import Printer
 from collectors.network.matching.devices import (
@@ -18,16 +17,12 @@ from collectors.network.matching.devices import (
     By,
     Device,
     DeviceIndex,
-    Found,
-    evidence_of,
     group_devices,
-    has_model,
-    instance_names,
     service_names,
 )
-from collectors.network.matching.identity import mac_in_uuid
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
+from collectors.network.matching.sightings import Sighting, sight_all
 from collectors.network.matching.verdicts import (
     NeededPort,
     Status,
@@ -71,17 +66,6 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Sighting:
-    """Where a printer was found: ``left`` is the address it is set up with and is not at any
-    more, ``rivals`` the devices between which nothing decides."""
-
-    by: By
-    device: Device | None = None
-    left: str | None = None
-    rivals: tuple[Device, ...] = ()
-
-
 class _Matcher:
     def __init__(self, known: Sequence[KnownPrinter], observed: Observations) -> None:
         self._index = DeviceIndex(group_devices(observed))
@@ -89,8 +73,7 @@ class _Matcher:
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
         self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
-        first = [(printer, self._sight(printer)) for printer in known]
-        self.sightings = tuple((p, self._without_shared(p, at, first)) for p, at in first)
+        self.sightings = sight_all(known, self._index)
         seen = [at for _, at in self.sightings if at is not None]
         own = (at.device for at in seen if at.device is not None)
         self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
@@ -99,8 +82,13 @@ class _Matcher:
             for printer, at in self.sightings
             if at is not None and at.device is not None and at.left is not None
         }
+        self._arrived = {
+            address: (printer, by)
+            for address, (printer, by) in self._arrived.items()
+            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
+        }
 
-    def judge(self, printer: KnownPrinter, at: _Sighting | None) -> Verdict:
+    def judge(self, printer: KnownPrinter, at: Sighting | None) -> Verdict:
         if printer.backend is not None:
             reason = f"not followed: CUPS prints to it by the backend {printer.backend}"
             return Verdict("unknown", sentence(reason, spooler_state(printer)), is_ambiguous=True)
@@ -135,44 +123,6 @@ class _Matcher:
         if same:
             return f"the same model was seen at {listed(tuple(same))}"
         return None if plain_model(printer.make_model) else self._only_other(is_free)
-
-    # ------------------------------------------------------------------ where it is
-
-    def _sight(self, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> _Sighting | None:
-        if printer.transport != "network" or printer.backend is not None:
-            return None
-        found = self._index.find(printer, (*skip, "name"))
-        if found is None:
-            return None
-        device = _settle(printer, found)
-        if device is None:
-            return _Sighting(found.by, rivals=found.devices)
-        left = _address_left(printer, device)
-        is_named = found.by in NAMES
-        if left is not None and (is_named or difference(printer, device, None, found.by)):
-            return self._sight(printer, (*skip, found.by))
-        return _Sighting(found.by, device, left)
-
-    def _without_shared(
-        self,
-        printer: KnownPrinter,
-        at: _Sighting | None,
-        all_of_them: Sequence[tuple[KnownPrinter, _Sighting | None]],
-    ) -> _Sighting | None:
-        """Sight again without evidence that another printer, at another address, has as well."""
-        skip: tuple[By, ...] = ()
-        while at is not None and at.left is not None:
-            own = set(evidence_of(printer, at.by))
-            if not any(
-                own & set(evidence_of(other, at.by))
-                and other.addresses
-                and not set(other.addresses) & set(printer.addresses)
-                for other, _ in all_of_them
-            ):
-                return at
-            skip = (*skip, at.by)
-            at = self._sight(printer, skip)
-        return at
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
@@ -239,11 +189,13 @@ class _Matcher:
                 reason, other = f"{address} answers on port {port}, but {other}", None
             return Verdict(status, sentence(reason, other, spooler_state(printer)))
         if missing := missing_queue(printer, seen):
-            status, reason = (
-                "unreachable",
-                f"{join_host_port(address, port)} answers, but {missing}",
-            )
-        elif status != "reachable" and (place := self._out_of_reach(address)):
+            where = join_host_port(address, port)
+            status, reason = "unreachable", f"{where} answers, but {missing}"
+        elif (
+            status != "reachable"
+            and not printer.addresses
+            and (place := self._out_of_reach(address))
+        ):
             status, reason = "unreachable", f"its address is {address} (matched by {by}), {place}"
         elif status == "unreachable" and by not in IDENTITIES:
             reason = sentence(reason, what_is_there(device))
@@ -261,6 +213,9 @@ class _Matcher:
         return difference(printer, device, seen, by)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
+        if by != "MAC" and self._is_still_there(printer, old):
+            reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
+            return Verdict("unknown", reason, is_ambiguous=True)
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
@@ -280,6 +235,14 @@ class _Matcher:
         if there is None or (is_remembered and not self._is_answering(old)):
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
+
+    def _is_still_there(self, printer: KnownPrinter, old: str) -> bool:
+        """Tell whether what answers at the address it is set up with may well be the printer."""
+        there = self._index.at(old)
+        is_open = printer.port is not None and self._contact(old, printer.port) == "open"
+        if there is None or not is_open or there.address in self._arrived:
+            return False
+        return difference(printer, there, None, "address") is None
 
     def _out_of_reach(self, address: str) -> str | None:
         """Say why this machine cannot print to an address; None where it can."""
@@ -312,39 +275,6 @@ class _Matcher:
     def _is_scanned(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
         return any(parsed in network for network in self._networks)
-
-
-def _settle(printer: KnownPrinter, found: Found) -> Device | None:
-    """Return the one device meant; None where several are and nothing tells them apart."""
-    devices, name = found.devices, (printer.dns_sd_name or "").lower()
-    identity: tuple[Callable[[Device], bool], ...] = (
-        lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
-        lambda device: bool(set(device.addresses) & set(printer.addresses)),
-        # Anybody may announce what is another's: who answers and what it says then tell more.
-        lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
-        lambda device: bool(name) and name in instance_names(device),
-        lambda device: (
-            not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
-        ),
-    )
-    likeness: tuple[Callable[[Device], bool], ...] = (
-        lambda device: any(each.contact == "open" for each in device.observations),
-        lambda device: has_model(device, printer.make_model),
-    )
-    # That it answers or is of the model makes no device the one that left its address.
-    for fits in identity if printer.addresses else (*identity, *likeness):
-        if len(devices) > 1:
-            devices = tuple(each for each in devices if fits(each)) or devices
-    return devices[0] if len(devices) == 1 else None
-
-
-def _address_left(printer: KnownPrinter, device: Device) -> str | None:
-    """Return the address a printer is set up with and has left; None if it has not.
-
-    A link-local IPv6 address stays with its device, whether or not anybody was seen there.
-    """
-    left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
-    return left[0] if left and not set(left) & set(device.addresses) else None
 
 
 def _own_address(printer: KnownPrinter, device: Device) -> str:

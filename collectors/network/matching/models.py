@@ -13,6 +13,8 @@ _ANY_MODEL = (
     "remoteprinter",
     "globalprint",
     "classdriver",
+    "9pin",
+    "24pin",
 )
 _DRIVER_WORDS = re.compile(
     r" - ipp| - cups|, driverless|, using|,? hpcups| foomatic| series| ufr ?ii| \(?kpdl"
@@ -41,8 +43,10 @@ def plain_model(model: str | None) -> str:
 
 def is_other_model(one: str | None, other: str | None) -> bool:
     """Tell whether two names are surely those of different models: of other makers, or of numbers
-    that no family has in common (``TSP100`` is the family of ``TSP143``)."""
-    if not (plain_model(one) and plain_model(other)) or is_same_model(one, other):
+    that no family has in common (``TSP100`` is the family of ``TSP143``). What has no number may
+    be a driver for many."""
+    plain = (plain_model(one), plain_model(other))
+    if is_same_plain_model(*plain) or not all(re.search(r"\d", each) for each in plain):
         return False
     texts = [_without_driver(each) for each in (one, other)]
     makers = [_maker(text) for text in texts]

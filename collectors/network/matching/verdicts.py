@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.devices import By, Device
+from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed, sentence, state_words
 from collectors.network.observations import KnownPrinter, PortObservation, QueueState
@@ -98,8 +98,8 @@ def difference(
             "it gives another UUID than the printer that was set up",
         ),
         (
-            _is_foreign(printer.mac_address, device.mac_addresses),
-            f"it has another MAC than {printer.mac_address}",
+            _has_other_mac(printer, device),
+            "it has another MAC than the printer that was set up",
         ),
         (
             _is_foreign(printer.serial, (s for each in printing for s in each.serials)),
@@ -109,11 +109,18 @@ def difference(
             bool(models)
             and not (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
             and all(is_other_model(printer.make_model, model) for model in models),
-            f"it is a {next(iter(models), '')}, not a {printer.make_model}",
+            f"it is of the model {next(iter(models), '')}, not {printer.make_model}",
         ),
     )
     said = next((said for is_so, said in differences if is_so), None)
     return f"{said}, so that it may be another device" if said else None
+
+
+def _has_other_mac(printer: KnownPrinter, device: Device) -> bool:
+    own = tuple(sure_macs(printer))
+    return bool(own and device.mac_addresses) and not any(
+        mac.endswith(own) for mac in device.mac_addresses
+    )
 
 
 def _is_foreign(own: str | None, given: Iterable[str]) -> bool:

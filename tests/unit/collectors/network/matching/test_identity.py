@@ -1,11 +1,13 @@
 import pytest
 
 from collectors.network.matching.identity import (
+    mac_in_address,
     mac_in_hostname,
     mac_in_uuid,
     mac_tail_in_hostname,
     normal_mac,
     normal_uuid,
+    real_serial,
 )
 
 
@@ -58,3 +60,28 @@ def test_the_last_bytes_in_default_host_names():
     assert mac_tail_in_hostname("EPSON123ABC") == "12:3a:bc"
     assert mac_tail_in_hostname("BRN001BA9123456") is None
     assert mac_tail_in_hostname("NPI123ABCD") is None
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "0", "00000000", "000001", "0.00", "12345678", "1234567890", "XXXX", "N/A"]
+)
+def test_what_firmware_fills_in_is_no_serial_number(text: str | None):
+    assert real_serial(text) is None
+
+
+@pytest.mark.parametrize("text", ["J5XX", "E78123", "2550121", "000C7Z123456", " S1 "])
+def test_other_serial_numbers_are_real(text: str):
+    assert real_serial(text) == text.strip()
+
+
+def test_placeholders_of_other_kinds():
+    assert normal_mac("00:00:00:00:00:00") is normal_mac("ff-ff-ff-ff-ff-ff") is None
+    assert normal_uuid("ffffffff-ffff-ffff-ffff-ffffffffffff") is None
+    assert normal_uuid("00000000-0000-1000-8000-000000000000") is not None
+
+
+def test_the_mac_that_an_ipv6_address_was_made_of():
+    assert mac_in_address("fe80::21b:a9ff:fe12:3456%eth0") == "00:1b:a9:12:34:56"
+    assert mac_in_address("fd00::21b:a9ff:fe12:3456") == "00:1b:a9:12:34:56"
+    for text in ("fe80::1", "192.168.1.50", "kitchen", None):
+        assert mac_in_address(text) is None

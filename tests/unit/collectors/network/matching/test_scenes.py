@@ -181,6 +181,25 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
     )
 
 
+def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
+    """Makers give one UUID to many devices; only a MAC is surely no other's."""
+    known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
+    hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
+    (told,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
+    assert (told.status, told.matched_endpoint) == ("unknown", None)
+    assert told.reason == (
+        "Ambiguous between 192.168.1.50, set up, and 192.168.1.61, which has its UUID"
+    )
+    bar = queue("socket://192.168.1.61", "bar")
+    opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
+    services = (service("192.168.1.61", "K", uuid=UUID),)
+    _, its = judged(known, bar, hosts=opened, services=services)
+    assert its.status == "reachable"
+    other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
+    (told,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other))
+    assert told.matched_endpoint == "192.168.1.61:631"
+
+
 @pytest.mark.parametrize(
     ("model", "other", "is_other"),
     [
@@ -194,6 +213,8 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
         ("Brother HL-L2350DW series, driverless", "Brother HL-L2375DW", False),
         ("Local Raw Printer", "Epson TM-T20II", False),
         ("Generic Text-Only Printer", "Epson TM-T20II", False),
+        ("HP LaserJet Series PCL 4/5", "Brother HL-L2350DW", False),
+        ("Epson 24-Pin Series", "EPSON LQ-590", False),
         ("HP Universal Printing PCL 6 (v7.0.1)", "Kyocera ECOSYS P2040dn", False),
         ("Canon Generic Plus UFR II", "Epson TM-T20II", False),
     ],
@@ -205,7 +226,15 @@ def test_a_printer_of_another_model_is_not_called_reachable(model: str, other: s
         services=(service("192.168.1.50", "X", ty=other),),
     )
     assert told.status == ("unknown" if is_other else "reachable"), told.reason
-    assert ("it is a" in (told.reason or "")) is is_other
+    assert ("it is of the model" in (told.reason or "")) is is_other
+
+
+@pytest.mark.parametrize(("mac", "status"), [("00:1b:a9:7f:e5:58", "reachable"), (MAC, "unknown")])
+def test_a_name_that_leads_to_another_mac_than_its_own_is_doubted(mac: str, status: str):
+    known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
+    (told,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
+    assert told.status == status
+    assert ("it has another MAC" in (told.reason or "")) is (status == "unknown")
 
 
 def test_what_has_the_address_now_is_named():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from collectors.contract import Printer
 from collectors.network.matching.match import match
 from collectors.shared.addresses import split_host_port
-from tests.unit.collectors.network.matching.venues import Device, Venue, venues
+from tests.unit.collectors.network.matching.venues import SHARED_UUID, Device, Venue, venues
 
 VENUES = 500
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
@@ -43,6 +43,16 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue):
                 assert shown is not None
                 is_its_own = held[address] == queue.device.number
                 assert is_its_own or venue.is_beyond_knowledge(queue, shown), (told.reason, queue)
+
+
+@settings(max_examples=100, deadline=None)
+@given(venues())
+def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue):
+    before = venue.before()
+    printers = match(before.known(), before.observed()).printers
+    for queue, told in zip(before.queues, printers, strict=True):
+        if queue.kind in ("raw", "ipp") or (queue.kind == "ipp-uuid" and queue.uuid != SHARED_UUID):
+            assert told.status == "reachable", told.reason
 
 
 def _shown(venue: Venue, told: Printer) -> Device | None:

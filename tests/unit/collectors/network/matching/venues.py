@@ -109,10 +109,18 @@ class Queue:
 
 @dataclass(frozen=True)
 class Venue:
-    """``devices`` are printers and strangers; the till's queues lead to the former."""
+    """``devices`` are printers and strangers; the till's queues lead to the former.
+
+    ``first`` are the devices as they were when the queues were set up: all that a memory may hold.
+    """
 
     devices: tuple[Device, ...]
     queues: tuple[Queue, ...]
+    first: tuple[Device, ...]
+
+    def before(self) -> "Venue":
+        """Return the venue as it was then."""
+        return Venue(self.first, self.queues, self.first)
 
     def known(self) -> list[KnownPrinter]:
         return [queue.known(number) for number, queue in enumerate(self.queues)]
@@ -205,7 +213,7 @@ def venues(draw: Callable[..., Any]) -> Venue:
     for device, place in zip(devices, places, strict=True):
         name = draw(st.sampled_from([device.name, device.name, *NAMES]))
         now.append(replace(device, address=place, name=name))
-    return Venue(tuple(now), tuple(queues))
+    return Venue(tuple(now), tuple(queues), tuple(devices))
 
 
 def _places(draw: Callable[..., Any], devices: list[Device], total: int) -> list[str | None]:

@@ -47,6 +47,17 @@ def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
     assert read_usb_printers(tmp_path) == (EPSON,)
 
 
+def test_reads_the_device_id_that_the_kernel_asked_for(tmp_path: Path):
+    interface = usb_device(tmp_path, "1-5", manufacturer="Star Micronics", serial="00000000")
+    (interface / "ieee1284_id").write_text("MFG:Star;CMD:STAR;MDL:TSP143 (STR_T-001);SN:77;\n")
+    (found,) = read_usb_printers(tmp_path) or ()
+    assert found.models[0] == "Star TSP143 (STR_T-001)"
+    assert found.serials == frozenset()
+    (interface / "ieee1284_id").write_text("MFG:Star;MDL:mC-Print3;SN:2550121;\n")
+    (found,) = read_usb_printers(tmp_path) or ()
+    assert found.serials == frozenset({"2550121"})
+
+
 def test_a_hostile_usb_name_is_cleaned(tmp_path: Path):
     usb_device(tmp_path, "1-3", manufacturer="\x1b[2J", product="P\x00\x07\u202e" * 500)
     (found,) = read_usb_printers(tmp_path) or ()

@@ -1,0 +1,108 @@
+"""Which device each printer of the machine is, if any, and by which evidence. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from collectors.network.matching.devices import (
+    NAMES,
+    By,
+    Device,
+    DeviceIndex,
+    Found,
+    evidence_of,
+    has_model,
+    instance_names,
+)
+from collectors.network.matching.identity import mac_in_uuid
+from collectors.network.matching.verdicts import difference
+from collectors.network.observations import KnownPrinter
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Where a printer was found: ``left`` is the address it is set up with and is not at any
+    more, ``rivals`` the devices between which nothing decides."""
+
+    by: By
+    device: Device | None = None
+    left: str | None = None
+    rivals: tuple[Device, ...] = ()
+
+
+def sight_all(
+    known: Sequence[KnownPrinter], index: DeviceIndex
+) -> tuple[tuple[KnownPrinter, Sighting | None], ...]:
+    """Look for every printer; None for those of which nothing was seen, or that are local."""
+    first = [(printer, _sight(index, printer)) for printer in known]
+    return tuple((p, _without_shared(index, p, at, first)) for p, at in first)
+
+
+def _sight(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Sighting | None:
+    if printer.transport != "network" or printer.backend is not None:
+        return None
+    found = index.find(printer, (*skip, "name"))
+    if found is None:
+        return None
+    device = _settle(printer, found)
+    if device is None:
+        return Sighting(found.by, rivals=found.devices)
+    left = _address_left(printer, device)
+    is_named = found.by in NAMES
+    if left is not None and (is_named or difference(printer, device, None, found.by)):
+        return _sight(index, printer, (*skip, found.by))
+    return Sighting(found.by, device, left)
+
+
+def _without_shared(
+    index: DeviceIndex,
+    printer: KnownPrinter,
+    at: Sighting | None,
+    all_of_them: Sequence[tuple[KnownPrinter, Sighting | None]],
+) -> Sighting | None:
+    """Sight again without evidence that another printer, at another address, has as well."""
+    skip: tuple[By, ...] = ()
+    while at is not None and at.left is not None:
+        own = set(evidence_of(printer, at.by))
+        if not any(
+            own & set(evidence_of(other, at.by))
+            and other.addresses
+            and not set(other.addresses) & set(printer.addresses)
+            for other, _ in all_of_them
+        ):
+            return at
+        skip = (*skip, at.by)
+        at = _sight(index, printer, skip)
+    return at
+
+
+def _settle(printer: KnownPrinter, found: Found) -> Device | None:
+    """Return the one device meant; None where several are and nothing tells them apart."""
+    devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    identity: tuple[Callable[[Device], bool], ...] = (
+        lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
+        lambda device: bool(set(device.addresses) & set(printer.addresses)),
+        lambda device: bool(name) and name in instance_names(device),
+        # Anybody may announce what is another's: who answers and what it says then tell more.
+        lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
+        lambda device: (
+            not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
+        ),
+    )
+    likeness: tuple[Callable[[Device], bool], ...] = (
+        lambda device: any(each.contact == "open" for each in device.observations),
+        lambda device: has_model(device, printer.make_model),
+    )
+    # That it answers or is of the model makes no device the one that left its address.
+    for fits in identity if printer.addresses else (*identity, *likeness):
+        if len(devices) > 1:
+            devices = tuple(each for each in devices if fits(each)) or devices
+    return devices[0] if len(devices) == 1 else None
+
+
+def _address_left(printer: KnownPrinter, device: Device) -> str | None:
+    """Return the address a printer is set up with and has left; None if it has not.
+
+    A link-local IPv6 address stays with its device, whether or not anybody was seen there.
+    """
+    left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
+    return left[0] if left and not set(left) & set(device.addresses) else None
