@@ -20,9 +20,9 @@ from collectors.network.matching.devices import (
     group_devices,
     service_names,
 )
+from collectors.network.matching.locate import Located, locate_printers
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
-from collectors.network.matching.sightings import Sighting, sight_all
 from collectors.network.matching.verdicts import (
     NeededPort,
     Status,
@@ -54,7 +54,7 @@ _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatches:
     """Judge every known printer by what the network showed, in the order given."""
     matcher = _Matcher(known, observed)
-    verdicts = [matcher.judge(printer, at) for printer, at in matcher.sightings]
+    verdicts = [matcher.judge(printer, at) for printer, at in matcher.located]
     printers = tuple(
         _printer(printer, verdict, matcher.hint(printer, verdict))
         for printer, verdict in zip(known, verdicts, strict=True)
@@ -73,13 +73,13 @@ class _Matcher:
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
         self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
-        self.sightings = sight_all(known, self._index)
-        seen = [at for _, at in self.sightings if at is not None]
+        self.located = locate_printers(known, self._index)
+        seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
         self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
         self._arrived = {
             at.device.address: (printer, at.by)
-            for printer, at in self.sightings
+            for printer, at in self.located
             if at is not None and at.device is not None and at.left is not None
         }
         self._arrived = {
@@ -88,7 +88,7 @@ class _Matcher:
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
         }
 
-    def judge(self, printer: KnownPrinter, at: Sighting | None) -> Verdict:
+    def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
             reason = f"not followed: CUPS prints to it by the backend {printer.backend}"
             return Verdict("unknown", sentence(reason, spooler_state(printer)), is_ambiguous=True)

@@ -19,7 +19,7 @@ from collectors.network.observations import KnownPrinter
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Located:
     """Where a printer was found: ``left`` is the address it is set up with and is not at any
     more, ``rivals`` the devices between which nothing decides."""
 
@@ -29,15 +29,15 @@ class Sighting:
     rivals: tuple[Device, ...] = ()
 
 
-def sight_all(
+def locate_printers(
     known: Sequence[KnownPrinter], index: DeviceIndex
-) -> tuple[tuple[KnownPrinter, Sighting | None], ...]:
+) -> tuple[tuple[KnownPrinter, Located | None], ...]:
     """Look for every printer; None for those of which nothing was seen, or that are local."""
-    first = [(printer, _sight(index, printer)) for printer in known]
+    first = [(printer, _locate(index, printer)) for printer in known]
     return tuple((p, _without_shared(index, p, at, first)) for p, at in first)
 
 
-def _sight(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Sighting | None:
+def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Located | None:
     if printer.transport != "network" or printer.backend is not None:
         return None
     found = index.find(printer, (*skip, "name"))
@@ -45,20 +45,20 @@ def _sight(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ())
         return None
     device = _settle(printer, found)
     if device is None:
-        return Sighting(found.by, rivals=found.devices)
+        return Located(found.by, rivals=found.devices)
     left = _address_left(printer, device)
     is_named = found.by in NAMES
     if left is not None and (is_named or difference(printer, device, None, found.by)):
-        return _sight(index, printer, (*skip, found.by))
-    return Sighting(found.by, device, left)
+        return _locate(index, printer, (*skip, found.by))
+    return Located(found.by, device, left)
 
 
 def _without_shared(
     index: DeviceIndex,
     printer: KnownPrinter,
-    at: Sighting | None,
-    all_of_them: Sequence[tuple[KnownPrinter, Sighting | None]],
-) -> Sighting | None:
+    at: Located | None,
+    all_of_them: Sequence[tuple[KnownPrinter, Located | None]],
+) -> Located | None:
     """Sight again without evidence that another printer, at another address, has as well."""
     skip: tuple[By, ...] = ()
     while at is not None and at.left is not None:
@@ -71,7 +71,7 @@ def _without_shared(
         ):
             return at
         skip = (*skip, at.by)
-        at = _sight(index, printer, skip)
+        at = _locate(index, printer, skip)
     return at
 
 
