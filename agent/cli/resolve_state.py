@@ -16,7 +16,7 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 
 @dataclass(frozen=True, slots=True)
-class StateHere:
+class ResolvedState:
     """``guessed_because``: why the directory is but the likely one; None if configured."""
 
     state: StateDirectory
@@ -34,7 +34,7 @@ class StateHere:
         require_visible(self.state.path)
 
 
-def resolve_state(config: Path | None) -> StateHere:
+def resolve_state(config: Path | None) -> ResolvedState:
     """Return it; root goes on as its owner.
 
     Raises StateError where others could change what is in it.
@@ -46,7 +46,7 @@ def resolve_state(config: Path | None) -> StateHere:
     return here
 
 
-def _named_by(config: Path | None) -> StateHere:
+def _named_by(config: Path | None) -> ResolvedState:
     """Return it. A wrong configuration is told on stderr: what the agent does is still asked."""
     try:
         loaded = load(LocalConfig, config)
@@ -56,10 +56,10 @@ def _named_by(config: Path | None) -> StateHere:
         if not isinstance(error, ConfigNotVisible):
             for problem in error.problems:
                 sys.stderr.write(f"venue-agent: {problem}\n")
-        return StateHere(StateDirectory(guessed_state_dir(config)), error)
+        return ResolvedState(StateDirectory(guessed_state_dir(config)), error)
     state = StateDirectory(loaded.state_dir)
     if loaded.path is None and loaded.config.service is None:
         from agent.config.missing import no_configuration  # rarely wanted
 
-        return StateHere(state, ConfigMissing((no_configuration(),)))
-    return StateHere(state)
+        return ResolvedState(state, ConfigMissing((no_configuration(),)))
+    return ResolvedState(state)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.adapters.service_manager.contract import Activity, ServiceManager, ServiceState
-from agent.adapters.service_manager.detect import service_manager_here
+from agent.adapters.service_manager.detect import detect_service_manager
 from agent.adapters.service_manager.first_config import Answers, write_first_config
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    manager = service_manager_here()
+    manager = detect_service_manager()
     if options.action == "status":
         return _status(manager, as_json=options.json)
     manager.require_rights()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
-from agent.cli.resolve_state import StateHere, resolve_state
+from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     return verdict
 
 
-def _from_outside(here: StateHere, options: argparse.Namespace) -> int:
+def _from_outside(here: ResolvedState, options: argparse.Namespace) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
     from agent.doctor.public_status import in_words, public_status  # rarely wanted
 
@@ -120,7 +120,7 @@ def _document(
 
 
 def _show_absent(
-    screen: Screen, here: StateHere, status: DaemonStatus | None, config: Path | None
+    screen: Screen, here: ResolvedState, status: DaemonStatus | None, config: Path | None
 ) -> None:
     screen.line(("not running", "bad"))
     if status is not None:
@@ -130,7 +130,7 @@ def _show_absent(
         screen.paragraph(f"→ {line}")
 
 
-def _what_to_do(here: StateHere, config: Path | None) -> Iterator[str]:
+def _what_to_do(here: ResolvedState, config: Path | None) -> Iterator[str]:
     """Say nothing that cannot work: without a right configuration no agent starts."""
     from agent.doctor.processes import other_agents  # where none runs only
     from agent.doctor.service_unit import read_unit

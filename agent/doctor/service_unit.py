@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.adapters.service_manager.commands import SystemCommands
 from agent.adapters.service_manager.contract import ServiceManagerError
-from agent.adapters.service_manager.detect import service_manager_here
+from agent.adapters.service_manager.detect import detect_service_manager
 from agent.errors import AgentError
 
 UNIT: Final = "venue-agent.service"
@@ -73,7 +73,7 @@ def parse_systemctl(text: str) -> UnitFacts | None:
 def _as_the_manager_says() -> UnitFacts | None:
     """Ask launchd or Windows in the words that all managers share."""
     try:
-        state = service_manager_here().state()
+        state = detect_service_manager().state()
     except AgentError:
         return None
     return UnitFacts(

@@ -9,7 +9,7 @@ from agent.adapters.service_manager.contract import ServiceManager, ServiceManag
 from agent.adapters.service_manager.program import agent_command
 
 
-def service_manager_here() -> ServiceManager:
+def detect_service_manager() -> ServiceManager:
     """Return it. Raises ServiceManagerError where there is none that this agent knows."""
     if sys.platform == "win32":
         from agent.adapters.service_manager.windows.api import (

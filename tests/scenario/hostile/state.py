@@ -232,7 +232,7 @@ def _be_the_verb(words: tuple[str, ...], world: World, said: Path, *, as_owner: 
             os.setuid(world.owner)
         quick = functools.partial(CollectorProcess, quick_collector)
         mock.patch.object(collect, "CollectorProcess", quick).start()
-        mock.patch.object(service, "service_manager_here", return_value=Manager(world)).start()
+        mock.patch.object(service, "detect_service_manager", return_value=Manager(world)).start()
         last = () if words[0] == "service" else ("--config", str(world.config))
         code = command_line.main([*words, *last])
     except SystemExit as error:
