@@ -1,0 +1,52 @@
+"""Which managed policies of the browser rule whether pages may reach local devices."""
+
+import json
+import plistlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from xml.parsers.expat import ExpatError
+
+from collectors.shared.sysfs import read_bytes
+
+POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
+"""How the names of these policies begin: …AllowedForUrls, …AccessBlockedForUrls and others."""
+
+_JSON_FOLDERS: Final = (
+    "etc/chromium/policies/managed",
+    "etc/chromium-browser/policies/managed",
+    "etc/opt/chrome/policies/managed",
+    "etc/opt/edge/policies/managed",
+)
+_PROPERTY_LISTS: Final = ("com.google.Chrome", "com.microsoft.Edge", "org.chromium.Chromium")
+_FILE_MAX_BYTES: Final = 1024 * 1024
+
+
+def read_policies(root: Path) -> tuple[str, ...]:
+    """The names, never the values, of what is set for any browser of this machine.
+
+    Raises OSError, and ValueError for a file that is no policy file: the browser ignores it too,
+    so what was meant to be set is not.
+    """
+    names = {str(name) for file in _files(root) for name in _parse(file)}
+    return tuple(sorted(name for name in names if name.startswith(POLICIES)))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder in _JSON_FOLDERS:
+        with suppress(FileNotFoundError):
+            yield from (path for path in (root / folder).iterdir() if path.suffix == ".json")
+    managed = root / "Library/Managed Preferences"
+    yield from (path for n in _PROPERTY_LISTS if (path := managed / f"{n}.plist").exists())
+
+
+def _parse(path: Path) -> dict[object, object]:
+    data = read_bytes(path, _FILE_MAX_BYTES)
+    try:
+        told = json.loads(data) if path.suffix == ".json" else plistlib.loads(data)
+    except (ValueError, RecursionError, ExpatError, plistlib.InvalidFileException):
+        told = None
+    if not isinstance(told, dict):
+        raise ValueError("a policy file of the browser cannot be read")
+    return told
