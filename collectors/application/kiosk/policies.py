@@ -1,11 +1,13 @@
 """Which managed policies of the browser rule whether pages may reach local devices."""
 
+import importlib
 import json
 import plistlib
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from xml.parsers.expat import ExpatError
 
 from collectors.shared.sysfs import read_bytes
@@ -20,6 +22,7 @@ _JSON_FOLDERS: Final = (
     "etc/opt/edge/policies/managed",
 )
 _PROPERTY_LISTS: Final = ("com.google.Chrome", "com.microsoft.Edge", "org.chromium.Chromium")
+_REGISTRY_KEYS: Final = (r"Google\Chrome", r"Microsoft\Edge", "Chromium")
 _FILE_MAX_BYTES: Final = 1024 * 1024
 
 
@@ -29,8 +32,23 @@ def read_policies(root: Path) -> tuple[str, ...]:
     Raises OSError, and ValueError for a file that is no policy file: the browser ignores it too,
     so what was meant to be set is not.
     """
-    names = {str(name) for file in _files(root) for name in _parse(file)}
-    return tuple(sorted(name for name in names if name.startswith(POLICIES)))
+    names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
+    return tuple(sorted({name for name in names if name.startswith(POLICIES)}))
+
+
+def names_in_registry() -> Iterator[str]:
+    """The policies of each browser on Windows: a list is a key of its own, others are values."""
+    winreg: Any = importlib.import_module("winreg")
+    for browser in _REGISTRY_KEYS:
+        path = rf"SOFTWARE\Policies\{browser}"
+        with suppress(FileNotFoundError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+            keys, values, _ = winreg.QueryInfoKey(key)
+            yield from (winreg.EnumKey(key, index) for index in range(keys))
+            yield from (winreg.EnumValue(key, index)[0] for index in range(values))
+
+
+def _names_in_files(root: Path) -> Iterator[str]:
+    return (str(name) for file in _files(root) for name in _parse(file))
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from collectors.application.kiosk.page_fields import PAGE_KEYS
 from collectors.application.source import Reading, available, not_applicable, source
 
 POLICIES: Final = "kiosk.localNetworkPolicies"
-POLICY_FILES: Final = "policy files"
+MANAGED: Final = "managed policies"
 NO_KIOSK: Final = "no kiosk browser is configured"
 
 
@@ -28,11 +28,11 @@ def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
     return read_page_state(url, deadline)
 
 
-@source("kiosk policies", POLICY_FILES, POLICIES)
+@source("kiosk policies", MANAGED, POLICIES)
 def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Reading:
-    """``root`` is where the policies of the machine's browsers are looked for."""
+    """``root`` is where the browsers' policy files are looked for; Windows has none."""
     if not url:
-        return Reading((not_applicable(POLICIES, POLICY_FILES, NO_KIOSK),))
+        return Reading((not_applicable(POLICIES, MANAGED, NO_KIOSK),))
     from collectors.application.kiosk.policies import read_policies
 
-    return Reading((available(POLICIES, POLICY_FILES, read_policies(root)),))
+    return Reading((available(POLICIES, MANAGED, read_policies(root)),))

@@ -1,5 +1,7 @@
 """The sources of a Windows machine."""
 
+from pathlib import Path
+
 from collectors.application.kiosk.source import (
     read_kiosk_browser,
     read_kiosk_page,
@@ -31,5 +33,5 @@ def windows_sources(job: ApplicationJob) -> tuple[Source[[]], ...]:
         devices.read_devices,
         read_kiosk_browser.bind(job.kiosk_debug_url),
         read_kiosk_page.bind(job.kiosk_debug_url),
-        read_kiosk_policies.unsupported("the agent does not read the browser's policies here"),
+        read_kiosk_policies.bind(job.kiosk_debug_url, Path("/")),
     )

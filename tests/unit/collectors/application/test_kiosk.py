@@ -5,10 +5,12 @@ import itertools
 import json
 import plistlib
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
@@ -23,6 +25,7 @@ from collectors.application.kiosk.address import parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import SHOWN
 from collectors.application.kiosk.page_fields import PAGE_KEYS
+from collectors.application.kiosk.policies import names_in_registry
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.source import (
     read_kiosk_browser,
@@ -364,6 +367,30 @@ def test_policies_for_the_local_network_are_named_without_their_values(tmp_path:
         "LoopbackNetworkBlockedForUrls",
     )
     assert "secret" not in repr(field)
+
+
+def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
+    """What is used of winreg: ``keys`` maps a path to the names of its keys and values."""
+
+    def open_key(_: int, path: str) -> contextlib.nullcontext[str]:
+        if path not in keys:
+            raise FileNotFoundError(path)
+        return contextlib.nullcontext(path)
+
+    return SimpleNamespace(
+        HKEY_LOCAL_MACHINE=1,
+        OpenKey=open_key,
+        QueryInfoKey=lambda path: (*map(len, keys[path]), 0),
+        EnumKey=lambda path, index: keys[path][0][index],
+        EnumValue=lambda path, index: (keys[path][1][index], "https://secret", 1),
+    )
+
+
+def test_policies_in_the_registry_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists, values = ["LocalNetworkAllowedForUrls"], ["LoopbackNetworkFlag", "HomepageLocation"]
+    registry = played_registry({r"SOFTWARE\Policies\Microsoft\Edge": (lists, values)})
+    monkeypatch.setitem(sys.modules, "winreg", registry)
+    assert list(names_in_registry()) == [*lists, *values]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
