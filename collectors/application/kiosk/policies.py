@@ -48,7 +48,9 @@ def names_in_registry() -> Iterator[str]:
 
 
 def _names_in_files(root: Path) -> Iterator[str]:
-    return (str(name) for file in _files(root) for name in _parse(file))
+    for path in _files(root):
+        data = read_bytes(path, _FILE_MAX_BYTES)
+        yield from map(str, parse_policies(data, is_json=path.suffix == ".json"))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -59,12 +61,12 @@ def _files(root: Path) -> Iterator[Path]:
     yield from (path for n in _PROPERTY_LISTS if (path := managed / f"{n}.plist").exists())
 
 
-def _parse(path: Path) -> dict[object, object]:
-    data = read_bytes(path, _FILE_MAX_BYTES)
+def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
+    """Read a JSON file of policies, or a property list. Raises ValueError for anything else."""
     try:
-        told = json.loads(data) if path.suffix == ".json" else plistlib.loads(data)
-    except (ValueError, RecursionError, ExpatError, plistlib.InvalidFileException):
-        told = None
+        told = json.loads(data) if is_json else plistlib.loads(data)
+    except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):
+        told = None  # plistlib itself trips over some broken lists
     if not isinstance(told, dict):
         raise ValueError("a policy file of the browser cannot be read")
     return told

@@ -8,14 +8,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collectors.application.collector import snapshot
-from collectors.application.kiosk.page_fields import PAGE_KEYS
-from collectors.application.kiosk.policies import names_in_registry
+from collectors.application.kiosk.page_fields import PAGE_KEYS, of_page
+from collectors.application.kiosk.policies import names_in_registry, parse_policies
 from collectors.application.kiosk.source import read_kiosk_page, read_kiosk_policies
 from collectors.contract import Field
 from tests.fakes.devtools import PAGE_ADDRESS, answer_with, devtools_port
 from tests.unit.collectors.application.fixtures import RecordingRun
+from tests.unit.collectors.application.linux.test_disks import json_values
 
 WORKING: dict[str, object] = {
     "kiosk.drawing": True,
@@ -180,3 +183,18 @@ def test_a_policy_file_that_is_none_says_so(tmp_path: Path, text: str) -> None:
         "collection-failed",
         "a policy file of the browser cannot be read",
     )
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()), st.booleans())
+def test_any_policy_file_is_read_or_refused(data: bytes, is_json: bool) -> None:
+    with contextlib.suppress(ValueError):
+        assert isinstance(parse_policies(data, is_json=is_json), dict)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["id", "url", "unreachableUrl"]), json_values),
+    st.dictionaries(st.sampled_from(PAGE_KEYS), json_values).map(json.dumps) | st.text(),
+)
+def test_any_page_is_told_in_every_key_or_refused(frame: dict[str, object], answer: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert sorted(field.key for field in of_page(frame, answer).fields) == sorted(PAGE_KEYS)
