@@ -51,6 +51,9 @@ SETTINGS: Final = (
     "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/selinux/config",
     "/etc/cups/client.conf", "/etc/cups/lpoptions", "/etc/smart_drivedb.h",
     "/var/lib/smartmontools",
+    # which policies of the kiosk's browser are set
+    "/etc/chromium/policies", "/etc/chromium-browser/policies", "/etc/opt/chrome/policies",
+    "/etc/opt/edge/policies",
     # what waits for a restart, and since when the clock is right
     "/run/reboot-required", "/run/reboot-required.pkgs", "/run/systemd/timesync",
     "/run/udev/data", "/run/utmp",

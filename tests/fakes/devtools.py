@@ -25,12 +25,12 @@ Treat = Callable[[socket.socket, bytes], bool]
 """Takes over a connection after its first bytes; False hands it on to the usual treatment."""
 
 
-def answer_with(value: object) -> Answer:
-    """The usual answers, with ``value`` as what the page evaluates to."""
+def answer_with(value: object, **frame: str) -> Answer:
+    """The usual answers, with ``value`` as what the page evaluates to, and more of its frame."""
 
     def answer(method: str, _: dict[str, Any]) -> dict[str, Any] | None:
         if method == "Page.getFrameTree":
-            return {"frameTree": {"frame": {"id": "F1", "url": PAGE_ADDRESS}}}
+            return {"frameTree": {"frame": {"id": "F1", "url": PAGE_ADDRESS, **frame}}}
         if method == "Page.createIsolatedWorld":
             return {"executionContextId": 7}
         return {"result": {"type": "string", "value": value}}
@@ -50,12 +50,18 @@ def page_target(page_id: str) -> dict[str, str]:
 
 
 class DevToolsPort:
-    """``pages`` maps the id of each open page to its answers. ``asked`` records each command."""
+    """``pages`` maps the id of each open page to its answers; ``event`` comes before each.
 
-    def __init__(self, pages: dict[str, Answer], treat: Treat | None = None) -> None:
+    ``asked`` records each command.
+    """
+
+    def __init__(
+        self, pages: dict[str, Answer], treat: Treat | None = None, event: str = "Page.noise"
+    ) -> None:
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self._pages = pages
         self._treat = treat
+        self._event = event
         self._server = socket.create_server(("127.0.0.1", 0))
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -117,7 +123,7 @@ class DevToolsPort:
     def _command(self, protocol: ServerProtocol, page_id: str, data: bytes) -> None:
         message = json.loads(data)
         self.asked.append((page_id, message["method"], message["params"]))
-        protocol.send_text(json.dumps({"method": "Page.noise", "params": {}}).encode())
+        protocol.send_text(json.dumps({"method": self._event, "params": {}}).encode())
         result = self._pages[page_id](message["method"], message["params"])
         if result is not None:
             protocol.send_text(json.dumps({"id": message["id"], "result": result}).encode())
@@ -130,8 +136,10 @@ class DevToolsPort:
 
 
 @contextlib.contextmanager
-def devtools_port(pages: dict[str, Answer], treat: Treat | None = None) -> Iterator[DevToolsPort]:
-    port = DevToolsPort(pages, treat)
+def devtools_port(
+    pages: dict[str, Answer], treat: Treat | None = None, event: str = "Page.noise"
+) -> Iterator[DevToolsPort]:
+    port = DevToolsPort(pages, treat, event)
     thread = threading.Thread(target=port.serve)
     thread.start()
     try:

@@ -2,7 +2,8 @@
 
 Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
 can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
-what the collector found, and what the page said of itself just before and after.
+what the collector found, what the page said of itself just before and after, and what the
+collector found of each `scene` that was then made of the page.
 """
 
 import contextlib
@@ -20,7 +21,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.collector import snapshot
-from collectors.application.kiosk.source import read_kiosk_browser
+from collectors.application.deadline import Deadline
+from collectors.application.kiosk.address import parse_debug_url
+from collectors.application.kiosk.session import PageSession
+from collectors.application.kiosk.source import read_kiosk_browser, read_kiosk_page
+from collectors.application.kiosk.targets import read_page_ids
 from collectors.contract import ApplicationFacts
 from tests.unit.collectors.application.fixtures import RecordingRun
 
@@ -106,12 +111,48 @@ def main() -> int:
             before = reports.get_nowait()
         facts = collect(f"http://127.0.0.1:{debug_port}")
         after = next_report(reports)
-    sys.stdout.write(json.dumps({"facts": asdict(facts), "before": before, "after": after}))
+        scenes = dict(play(debug_port, f"http://127.0.0.1:{port}"))
+    told = {"facts": asdict(facts), "before": before, "after": after, "scenes": scenes}
+    sys.stdout.write(json.dumps(told))
     return 0
 
 
 def collect(url: str) -> ApplicationFacts:
-    return snapshot([read_kiosk_browser.bind(url)], 5, RecordingRun())
+    return snapshot([read_kiosk_browser.bind(url), read_kiosk_page.bind(url)], 5, RecordingRun())
+
+
+def play(debug_port: int, page: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Bring the page into each state; yield its name and what is found then."""
+    url = f"http://127.0.0.1:{debug_port}"
+    busy = "setTimeout(() => { for (const end = Date.now() + 4000; Date.now() < end; ); })"
+
+    def tell(method: str, **params: object) -> None:
+        address, deadline = parse_debug_url(url), Deadline.after(10)
+        with PageSession(address, read_page_ids(address, deadline)[0], deadline) as session:
+            session.command(method, **params)
+
+    def found(**awaited: bool) -> dict[str, Any]:
+        """The fields once those ``awaited`` are so, or at the end of the time for that."""
+        deadline = Deadline.after(10)
+        while True:
+            fields = {f.key: asdict(f) for f in collect(url).fields}
+            came = all(fields[f"kiosk.{key}"]["value"] is awaited[key] for key in awaited)
+            if came or not deadline.remaining_s():
+                return fields
+
+    tell("Page.navigate", url=f"{page}/white")
+    yield "white", found(painted=False)
+    tell("Page.navigate", url=f"{page}/closed")
+    yield "error page", found(errorPage=True, painted=True)
+    tell("Page.navigate", url=page)
+    yield "after the error page", found(errorPage=False, painted=True)
+    tell("Runtime.evaluate", expression=busy)
+    yield "busy", found(responding=False)
+    yield "after it was busy", found(responding=True)
+    tell("Page.navigate", url="chrome://crash")
+    yield "crashed", found(crashed=True)
+    tell("Page.navigate", url=page)
+    yield "after the crash", found(painted=True)
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
@@ -128,7 +169,10 @@ def page_server() -> Iterator[tuple[int, "queue.Queue[dict[str, Any]]"]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._reply(PAGE.encode())
+            if self.path == "/closed":
+                self.close_connection = True
+                return
+            self._reply(b"<!doctype html>" if self.path == "/white" else PAGE.encode())
 
         def do_POST(self) -> None:
             reports.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))

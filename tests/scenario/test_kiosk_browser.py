@@ -74,6 +74,52 @@ def test_nothing_of_the_pages_content_or_address_is_told(stage: dict[str, Any]) 
         assert planted not in told
 
 
+WELL: dict[str, object] = {
+    "kiosk.crashed": False,
+    "kiosk.responding": True,
+    "kiosk.errorPage": False,
+    "kiosk.drawing": True,
+    "kiosk.painted": True,
+}
+PERMISSIONS = ("kiosk.localNetworkPermission", "kiosk.loopbackPermission")
+
+
+def state_in(fields: dict[str, Any]) -> dict[str, object]:
+    """What is told of the page, without its permissions, which older browsers do not offer."""
+    return {k: f["value"] for k, f in fields.items() if k in WELL and f["status"] == "available"}
+
+
+def test_a_page_that_works_is_told_so(stage: dict[str, Any]) -> None:
+    fields = {field["key"]: field for field in stage["facts"]["fields"]}
+    assert state_in(fields) == WELL
+    for key in PERMISSIONS:
+        assert fields[key]["status"] == "unsupported" or fields[key]["value"] == "prompt"
+
+
+@pytest.mark.parametrize(
+    ("scene", "expected"),
+    [
+        ("white", {**WELL, "kiosk.painted": False}),
+        ("error page", {**WELL, "kiosk.errorPage": True}),
+        ("after the error page", WELL),
+        ("busy", {"kiosk.crashed": False, "kiosk.responding": False}),
+        ("after it was busy", WELL),
+        ("crashed", {"kiosk.crashed": True, "kiosk.responding": False}),
+        ("after the crash", WELL),
+    ],
+)
+def test_what_befalls_the_page_is_told(
+    stage: dict[str, Any], scene: str, expected: dict[str, object]
+) -> None:
+    assert state_in(stage["scenes"][scene]) == expected
+
+
+def test_an_error_page_tells_no_permission_and_no_address(stage: dict[str, Any]) -> None:
+    fields = stage["scenes"]["error page"]
+    assert {fields[key]["status"] for key in PERMISSIONS} == {"not-applicable"}
+    assert "127.0.0.1" not in json.dumps(stage["scenes"])
+
+
 def test_it_takes_no_second(stage: dict[str, Any]) -> None:
     assert stage["facts"]["duration_ms"] < 2500
     assert stage["facts"]["failures"] == []

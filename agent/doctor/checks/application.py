@@ -62,7 +62,8 @@ def kiosk(context: Context) -> Finding:
     except OSError as error:
         return fail(
             f"the kiosk browser does not answer on {place} ({error.strerror or error})",
-            f"start it with --remote-debugging-port={port}, or correct application.kiosk_debug_url",
+            f"start it with --remote-debugging-port={port} and a --user-data-dir of its own (newer "
+            "Chrome ignores the port without it), or correct application.kiosk_debug_url",
         )
     if name is None:
         return fail(

@@ -59,11 +59,12 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "NotSupportedError": ("unsupported", "the browser does not support it"),
     "TypeError": ("unsupported", "the browser does not offer it"),
     "TimeoutError": ("collection-failed", "the browser did not settle it in time"),
+    "PageHidden": ("not-applicable", "the page is not on the screen"),
 }
 
 
-def parse_values(text: str) -> tuple[Field, ...]:
-    """All 34 fields from the JSON text the expression returned.
+def parse_values(text: str, read_from: Mapping[str, str] = READ_FROM) -> tuple[Field, ...]:
+    """A field for each key of ``read_from`` from the JSON text the expression returned.
 
     Raises ValueError when it is no JSON object; what is odd inside costs only its own key.
     """
@@ -74,11 +75,12 @@ def parse_values(text: str) -> tuple[Field, ...]:
     if not isinstance(told, dict):
         raise ValueError("the page's answer is not an object")
     is_secure = told.get("browser.secureContext") != {"value": False}
-    return tuple(_field(key, told.get(key), is_secure=is_secure) for key in BROWSER_KEYS)
+    return tuple(
+        _field(key, source, told.get(key), is_secure=is_secure) for key, source in read_from.items()
+    )
 
 
-def _field(key: str, entry: object, *, is_secure: bool) -> Field:
-    source = READ_FROM[key]
+def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
     if not isinstance(entry, dict):
         return failed(key, source, "the page did not tell it")
     if "error" in entry:

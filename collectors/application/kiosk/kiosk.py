@@ -1,6 +1,7 @@
 """Reads the browser fields from the page the kiosk shows: no prompt, no click, no content."""
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from collectors.application.deadline import Deadline
@@ -8,6 +9,7 @@ from collectors.application.kiosk.address import DebugAddress, parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import SHOWN, VALUES
 from collectors.application.kiosk.session import PageSession
+from collectors.application.kiosk.source import NO_KIOSK
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
 
@@ -18,11 +20,26 @@ LOOK_S: Final = 0.4
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
     """The 34 fields. Raises Unreadable with what stood in the way."""
+
+    def ask(page: PageSession) -> Reading:
+        return Reading(parse_values(evaluate(page, main_frame(page), VALUES)))
+
+    return of_shown_page(url, deadline, BROWSER_KEYS, ask)
+
+
+def of_shown_page(
+    url: str, deadline: Deadline, keys: Iterable[str], ask: Callable[[PageSession], Reading]
+) -> Reading:
+    """What ``ask`` reads from the page on the screen; without a kiosk, ``keys`` do not apply.
+
+    Raises Unreadable with what stood in the way.
+    """
     if not url:
-        reason = "no kiosk browser is configured"
-        return Reading(all_absent(BROWSER_KEYS, SOURCE, "not-applicable", reason))
+        return Reading(all_absent(keys, SOURCE, "not-applicable", NO_KIOSK))
     try:
-        return _read(parse_debug_url(url), deadline)
+        address = parse_debug_url(url)
+        with PageSession(address, _page_on_screen(address, deadline), deadline) as page:
+            return ask(page)
     except ConnectionRefusedError:
         raise Unreadable("collection-failed", "no kiosk browser listens there") from None
     except TimeoutError:
@@ -31,13 +48,11 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
         raise Unreadable("collection-failed", str(error)) from None
 
 
-def _read(address: DebugAddress, deadline: Deadline) -> Reading:
+def _page_on_screen(address: DebugAddress, deadline: Deadline) -> str:
     page_ids = read_page_ids(address, deadline)
     if not page_ids:
         raise ValueError("the kiosk browser has no page open")
-    page_id = page_ids[0] if len(page_ids) == 1 else _shown(address, page_ids, deadline)
-    with PageSession(address, page_id, deadline) as page:
-        return Reading(parse_values(_evaluate(page, VALUES)))
+    return page_ids[0] if len(page_ids) == 1 else _shown(address, page_ids, deadline)
 
 
 def _shown(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
@@ -53,16 +68,15 @@ def _shown(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline)
 def _rank(address: DebugAddress, page_id: str, deadline: Deadline) -> tuple[bool, bool]:
     try:
         with PageSession(address, page_id, deadline) as page:
-            visible, focused = json.loads(_evaluate(page, SHOWN))
+            visible, focused = json.loads(evaluate(page, main_frame(page), SHOWN))
     except (OSError, ValueError, TypeError):
         return (False, False)
     return (visible is True, focused is True)
 
 
-def _evaluate(page: PageSession, expression: str) -> str:
-    """Evaluate in a world of our own in the page's main frame; the answer is a JSON text."""
-    frame_id = _main_frame(page.command("Page.getFrameTree"))
-    world = page.command("Page.createIsolatedWorld", frameId=frame_id, worldName="venue-agent")
+def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) -> str:
+    """Evaluate in a world of our own in ``frame``; the answer is a JSON text."""
+    world = page.command("Page.createIsolatedWorld", frameId=frame["id"], worldName="venue-agent")
     answer = page.command(
         "Runtime.evaluate",
         expression=expression,
@@ -80,10 +94,10 @@ def _evaluate(page: PageSession, expression: str) -> str:
     return value
 
 
-def _main_frame(tree: dict[str, object]) -> str:
-    node = tree.get("frameTree")
+def main_frame(page: PageSession) -> dict[str, object]:
+    """The page's main frame (Page.Frame of the protocol), which has an id."""
+    node = page.command("Page.getFrameTree").get("frameTree")
     frame = node.get("frame") if isinstance(node, dict) else None
-    frame_id = frame.get("id") if isinstance(frame, dict) else None
-    if not isinstance(frame_id, str):
+    if not isinstance(frame, dict) or not isinstance(frame.get("id"), str):
         raise ValueError("the browser did not name the page's frame")
-    return frame_id
+    return frame

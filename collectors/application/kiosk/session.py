@@ -1,7 +1,8 @@
 """A session with one page: commands of the Chrome DevTools Protocol over a WebSocket.
 
 The socket is read here, under one deadline; websockets' I/O-free protocol does the framing
-(RFC 6455). Events of the browser are ignored; size and number of messages are bounded.
+(RFC 6455). Of the browser's events only the page's crash is noted; size and number of messages
+are bounded.
 """
 
 import json
@@ -36,6 +37,7 @@ class PageSession:
         self._frames: list[Frame] = []
         self._received = 0
         self._last_id = 0
+        self.has_crashed = False
         self._socket = socket.create_connection(
             (address.host, address.port), timeout=deadline.require_s()
         )
@@ -60,6 +62,10 @@ class PageSession:
     ) -> None:
         self._socket.close()
 
+    def hurry(self, seconds: float) -> None:
+        """Wait for all that follows ``seconds`` at most."""
+        self._deadline = self._deadline.sooner(seconds)
+
     def command(self, method: str, **params: Any) -> dict[str, Any]:
         """Send one command and return its result."""
         self._last_id += 1
@@ -67,9 +73,11 @@ class PageSession:
         self._protocol.send_text(json.dumps(message).encode())
         self._flush()
         while True:
-            answer = parse_answer(self._message(), self._last_id)
+            data = self._message()
+            answer = parse_answer(data, self._last_id)
             if answer is not None:
                 return answer
+            self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
     def _message(self) -> bytes:
         """The next whole text message."""

@@ -1,8 +1,16 @@
-"""The browser fields as a source, without what only a machine with a kiosk needs."""
+"""What is told of the kiosk, as sources, without what only a machine with a kiosk needs."""
+
+from pathlib import Path
+from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS
-from collectors.application.source import Reading, source
+from collectors.application.kiosk.page_fields import PAGE_KEYS
+from collectors.application.source import Reading, available, not_applicable, source
+
+POLICIES: Final = "kiosk.localNetworkPolicies"
+MANAGED: Final = "managed policies"
+NO_KIOSK: Final = "no kiosk browser is configured"
 
 
 @source("kiosk", "kiosk browser", *BROWSER_KEYS, in_browser=True)
@@ -11,3 +19,20 @@ def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
     from collectors.application.kiosk.kiosk import read_kiosk
 
     return read_kiosk(url, deadline)
+
+
+@source("kiosk page", "kiosk browser", *PAGE_KEYS)
+def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
+    from collectors.application.kiosk.page_state import read_page_state
+
+    return read_page_state(url, deadline)
+
+
+@source("kiosk policies", MANAGED, POLICIES)
+def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Reading:
+    """``root`` is where the browsers' policy files are looked for; Windows has none."""
+    if not url:
+        return Reading((not_applicable(POLICIES, MANAGED, NO_KIOSK),))
+    from collectors.application.kiosk.policies import read_policies
+
+    return Reading((available(POLICIES, MANAGED, read_policies(root)),))

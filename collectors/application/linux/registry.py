@@ -3,7 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-from collectors.application.kiosk.source import read_kiosk_browser
+from collectors.application.kiosk.source import (
+    read_kiosk_browser,
+    read_kiosk_page,
+    read_kiosk_policies,
+)
 from collectors.application.linux import (
     bluetooth,
     displays,
@@ -61,4 +65,6 @@ def linux_sources(
         usb.read_usb.bind(root),
         bluetooth.read_bluetooth.bind(),
         read_kiosk_browser.bind(job.kiosk_debug_url),
+        read_kiosk_page.bind(job.kiosk_debug_url),
+        read_kiosk_policies.bind(job.kiosk_debug_url, root),
     )

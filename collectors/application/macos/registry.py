@@ -1,6 +1,12 @@
 """The sources of a Mac."""
 
-from collectors.application.kiosk.source import read_kiosk_browser
+from pathlib import Path
+
+from collectors.application.kiosk.source import (
+    read_kiosk_browser,
+    read_kiosk_page,
+    read_kiosk_policies,
+)
 from collectors.application.linux.hardware import read_temperatures
 from collectors.application.linux.pressure import read_pressure
 from collectors.application.macos import readers
@@ -41,4 +47,6 @@ def macos_sources(job: ApplicationJob) -> tuple[Source[[]], ...]:
         readers.read_usb.bind(),
         readers.read_bluetooth.bind(),
         read_kiosk_browser.bind(job.kiosk_debug_url),
+        read_kiosk_page.bind(job.kiosk_debug_url),
+        read_kiosk_policies.bind(job.kiosk_debug_url, Path("/")),
     )

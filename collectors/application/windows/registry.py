@@ -1,6 +1,12 @@
 """The sources of a Windows machine."""
 
-from collectors.application.kiosk.source import read_kiosk_browser
+from pathlib import Path
+
+from collectors.application.kiosk.source import (
+    read_kiosk_browser,
+    read_kiosk_page,
+    read_kiosk_policies,
+)
 from collectors.application.linux.hardware import read_temperatures
 from collectors.application.linux.pressure import read_pressure
 from collectors.application.readers import disk_space, processes, resources, service_probe
@@ -26,4 +32,6 @@ def windows_sources(job: ApplicationJob) -> tuple[Source[[]], ...]:
         processes.read_processes.bind(job.watch_processes),
         devices.read_devices,
         read_kiosk_browser.bind(job.kiosk_debug_url),
+        read_kiosk_page.bind(job.kiosk_debug_url),
+        read_kiosk_policies.bind(job.kiosk_debug_url, Path("/")),
     )

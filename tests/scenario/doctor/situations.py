@@ -459,7 +459,7 @@ async def a_device_that_the_reference_service_revoked(world: World) -> Outcomes:
 # ------------------------------------------------------------------------------ applications
 
 
-@situation("kiosk", says="does not answer", fix="--remote-debugging-port=9")
+@situation("kiosk", says="does not answer", fix="--remote-debugging-port=9 and a --user-data-dir")
 async def a_dead_kiosk_port(world: World) -> Outcomes:
     world.sections["application"] = 'kiosk_debug_url = "http://127.0.0.1:9"'
     return await world.doctor()

@@ -37,7 +37,7 @@ SNAPSHOT_KEYS = [
     if not source.in_browser
 ]
 DOCUMENTED = re.findall(
-    r"`((?:os|hardware|display|memory|cpu|disk|network|process|service|printqueue|peripherals)"
+    r"`((?:os|hardware|display|memory|cpu|disk|network|process|service|printqueue|peripherals|kiosk)"
     r"\.[^`]+)`",
     (ROOT / "docs/application-fields.md").read_text(),
 )

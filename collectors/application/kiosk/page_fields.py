@@ -1,0 +1,61 @@
+"""The fields on whether the kiosk's page works, made from what became of the question to it.
+
+Of the page's address only is kept whether it is the browser's error page, of its content nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from collectors.application.kiosk.browser_fields import parse_values
+from collectors.application.source import Reading, absent, available
+from collectors.contract import Field, FieldStatus
+
+READ_FROM: Final[Mapping[str, str]] = {
+    "kiosk.crashed": "Inspector.targetCrashed",
+    "kiosk.responding": "Runtime.evaluate",
+    "kiosk.errorPage": "Page.getFrameTree",
+    "kiosk.drawing": "requestAnimationFrame",
+    "kiosk.painted": "first-contentful-paint",
+    "kiosk.localNetworkPermission": "navigator.permissions.query",
+    "kiosk.loopbackPermission": "navigator.permissions.query",
+}
+"""Each key and where the browser (the first three) or its page has it."""
+
+PAGE_KEYS: Final = tuple(READ_FROM)
+
+_TOLD_BY_PAGE: Final = {key: READ_FROM[key] for key in PAGE_KEYS[3:]}
+_PERMISSIONS: Final = PAGE_KEYS[5:]
+
+
+def of_crashed_page() -> Reading:
+    known = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
+    return _with_rest(known, "not-applicable", "the page has crashed")
+
+
+def of_silent_page() -> Reading:
+    known = (_flag("kiosk.crashed", False), _flag("kiosk.responding", False))
+    return _with_rest(known, "collection-failed", "the page did not answer in time")
+
+
+def of_page(frame: Mapping[str, object], answer: str) -> Reading:
+    """``frame`` is the page's main one (Page.Frame). Raises ValueError like `parse_values`."""
+    is_error = "unreachableUrl" in frame or str(frame.get("url", "")).startswith("chrome-error:")
+    # An error page has no origin, and so not the permissions of the page that it stands for.
+    untrue = _PERMISSIONS if is_error else ()
+    known = (
+        _flag("kiosk.crashed", False),
+        _flag("kiosk.responding", True),
+        _flag("kiosk.errorPage", is_error),
+        *(field for field in parse_values(answer, _TOLD_BY_PAGE) if field.key not in untrue),
+    )
+    return _with_rest(known, "not-applicable", "an error page is shown")
+
+
+def _flag(key: str, value: bool) -> Field:
+    return available(key, READ_FROM[key], value)
+
+
+def _with_rest(known: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
+    keys = {field.key for field in known}
+    rest = ((key, where) for key, where in READ_FROM.items() if key not in keys)
+    return Reading((*known, *(absent(key, where, status, reason) for key, where in rest)))

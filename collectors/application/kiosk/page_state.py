@@ -1,0 +1,40 @@
+"""Looks whether the kiosk's page works: crashed, answering, drawing, let at its printers."""
+
+from functools import partial
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.kiosk.expression import STATE
+from collectors.application.kiosk.kiosk import evaluate, main_frame, of_shown_page
+from collectors.application.kiosk.page_fields import (
+    PAGE_KEYS,
+    of_crashed_page,
+    of_page,
+    of_silent_page,
+)
+from collectors.application.kiosk.session import PageSession
+from collectors.application.source import Reading
+
+ANSWER_S: Final = 1.2
+"""A page that has not answered by then does not respond."""
+
+
+def read_page_state(url: str, deadline: Deadline) -> Reading:
+    """The state of the page on the screen. Raises Unreadable when no browser answers."""
+    return of_shown_page(url, deadline, PAGE_KEYS, partial(_read, deadline))
+
+
+def _read(deadline: Deadline, page: PageSession) -> Reading:
+    # The browser answers this itself, also for a page whose process is busy or gone.
+    page.command("Inspector.enable")
+    if page.has_crashed:
+        return of_crashed_page()
+    has_time = deadline.remaining_s() >= ANSWER_S
+    page.hurry(ANSWER_S)
+    try:
+        frame = main_frame(page)
+        return of_page(frame, evaluate(page, frame, STATE))
+    except TimeoutError:
+        if has_time:
+            return of_silent_page()
+        raise

@@ -1,0 +1,72 @@
+"""Which managed policies of the browser rule whether pages may reach local devices."""
+
+import importlib
+import json
+import plistlib
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from xml.parsers.expat import ExpatError
+
+from collectors.shared.sysfs import read_bytes
+
+POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
+"""How the names of these policies begin: …AllowedForUrls, …AccessBlockedForUrls and others."""
+
+_JSON_FOLDERS: Final = (
+    "etc/chromium/policies/managed",
+    "etc/chromium-browser/policies/managed",
+    "etc/opt/chrome/policies/managed",
+    "etc/opt/edge/policies/managed",
+)
+_PROPERTY_LISTS: Final = ("com.google.Chrome", "com.microsoft.Edge", "org.chromium.Chromium")
+_REGISTRY_KEYS: Final = (r"Google\Chrome", r"Microsoft\Edge", "Chromium")
+_FILE_MAX_BYTES: Final = 1024 * 1024
+
+
+def read_policies(root: Path) -> tuple[str, ...]:
+    """The names, never the values, of what is set for any browser of this machine.
+
+    Raises OSError, and ValueError for a file that is no policy file: the browser ignores it too,
+    so what was meant to be set is not.
+    """
+    names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
+    return tuple(sorted({name for name in names if name.startswith(POLICIES)}))
+
+
+def names_in_registry() -> Iterator[str]:
+    """The policies of each browser on Windows: a list is a key of its own, others are values."""
+    winreg: Any = importlib.import_module("winreg")
+    for browser in _REGISTRY_KEYS:
+        path = rf"SOFTWARE\Policies\{browser}"
+        with suppress(FileNotFoundError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+            keys, values, _ = winreg.QueryInfoKey(key)
+            yield from (winreg.EnumKey(key, index) for index in range(keys))
+            yield from (winreg.EnumValue(key, index)[0] for index in range(values))
+
+
+def _names_in_files(root: Path) -> Iterator[str]:
+    for path in _files(root):
+        data = read_bytes(path, _FILE_MAX_BYTES)
+        yield from map(str, parse_policies(data, is_json=path.suffix == ".json"))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder in _JSON_FOLDERS:
+        with suppress(FileNotFoundError):
+            yield from (path for path in (root / folder).iterdir() if path.suffix == ".json")
+    managed = root / "Library/Managed Preferences"
+    yield from (path for n in _PROPERTY_LISTS if (path := managed / f"{n}.plist").exists())
+
+
+def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
+    """Read a JSON file of policies, or a property list. Raises ValueError for anything else."""
+    try:
+        told = json.loads(data) if is_json else plistlib.loads(data)
+    except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):
+        told = None  # plistlib itself trips over some broken lists
+    if not isinstance(told, dict):
+        raise ValueError("a policy file of the browser cannot be read")
+    return told

@@ -1,0 +1,200 @@
+"""Whether the kiosk's page works, and which policies rule what it may reach."""
+
+import contextlib
+import json
+import plistlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.collector import snapshot
+from collectors.application.kiosk.page_fields import PAGE_KEYS, of_page
+from collectors.application.kiosk.policies import names_in_registry, parse_policies
+from collectors.application.kiosk.source import read_kiosk_page, read_kiosk_policies
+from collectors.contract import Field
+from tests.fakes.devtools import PAGE_ADDRESS, answer_with, devtools_port
+from tests.unit.collectors.application.fixtures import RecordingRun
+from tests.unit.collectors.application.linux.test_disks import json_values
+
+WORKING: dict[str, object] = {
+    "kiosk.drawing": True,
+    "kiosk.painted": True,
+    "kiosk.localNetworkPermission": "granted",
+    "kiosk.loopbackPermission": "prompt",
+}
+
+
+def told_by_page(**changed: object) -> str:
+    entries = {key: {"value": value} for key, value in WORKING.items()}
+    return json.dumps(entries | {f"kiosk.{key}": entry for key, entry in changed.items()})
+
+
+def state_of(url: str, max_duration_s: float = 5) -> dict[str, Field]:
+    facts = snapshot([read_kiosk_page.bind(url)], max_duration_s, RecordingRun())
+    assert not facts.browser_fields
+    assert "secret" not in repr(facts)
+    assert sorted(field.key for field in facts.fields) == sorted(PAGE_KEYS)
+    return {field.key: field for field in facts.fields}
+
+
+def values_of(state: dict[str, Field]) -> dict[str, object]:
+    return {key: field.value for key, field in state.items() if field.status == "available"}
+
+
+def test_a_page_that_works() -> None:
+    with devtools_port({"A": answer_with(told_by_page())}) as port:
+        state = state_of(port.url)
+    well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
+    assert values_of(state) == {**WORKING, **well}
+    assert port.asked[0][1] == "Inspector.enable"
+
+
+def test_a_white_page_that_draws_nothing() -> None:
+    white = told_by_page(drawing={"value": False}, painted={"value": False})
+    with devtools_port({"A": answer_with(white)}) as port:
+        state = state_of(port.url)
+    assert (state["kiosk.drawing"].value, state["kiosk.painted"].value) == (False, False)
+    assert state["kiosk.responding"].value is True
+
+
+@pytest.mark.parametrize(
+    "frame", [{"url": "chrome-error://chromewebdata/"}, {"unreachableUrl": PAGE_ADDRESS}]
+)
+def test_an_error_page_has_not_the_permissions_of_the_page(frame: dict[str, str]) -> None:
+    with devtools_port({"A": answer_with(told_by_page(), **frame)}) as port:
+        state = state_of(port.url)
+    assert state["kiosk.errorPage"].value is True
+    for key in ("kiosk.localNetworkPermission", "kiosk.loopbackPermission"):
+        assert state[key].status == "not-applicable"
+        assert state[key].reason == "an error page is shown"
+
+
+def test_a_crashed_page_is_not_asked() -> None:
+    event = "Inspector.targetCrashed"
+    with devtools_port({"A": answer_with(told_by_page())}, event=event) as port:
+        state = state_of(port.url)
+    assert values_of(state) == {"kiosk.crashed": True, "kiosk.responding": False}
+    assert state["kiosk.drawing"].reason == "the page has crashed"
+    assert [method for _, method, _ in port.asked] == ["Inspector.enable"]
+
+
+def only_the_browser_answers(method: str, _: dict[str, object]) -> dict[str, object] | None:
+    return {} if method == "Inspector.enable" else None
+
+
+def test_a_page_that_does_not_respond_has_not_crashed() -> None:
+    with devtools_port({"A": only_the_browser_answers}) as port:
+        state = state_of(port.url)
+    assert values_of(state) == {"kiosk.crashed": False, "kiosk.responding": False}
+    assert state["kiosk.errorPage"].reason == "the page did not answer in time"
+
+
+def test_a_page_given_too_little_time_is_not_called_silent() -> None:
+    with devtools_port({"A": only_the_browser_answers}) as port:
+        state = state_of(port.url, 1.0)
+    assert {field.status for field in state.values()} == {"collection-failed"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "status"),
+    [
+        ({"error": "TypeError"}, "unsupported"),
+        ({"error": "PageHidden"}, "not-applicable"),
+        ({"error": "TimeoutError"}, "collection-failed"),
+    ],
+)
+def test_what_the_page_cannot_tell_of_its_state_says_why(entry: object, status: str) -> None:
+    with devtools_port({"A": answer_with(told_by_page(drawing=entry))}) as port:
+        assert state_of(port.url)["kiosk.drawing"].status == status
+
+
+def test_without_a_kiosk_its_state_and_policies_do_not_apply(tmp_path: Path) -> None:
+    for field in (*state_of("").values(), policies("", tmp_path)):
+        assert (field.status, field.reason) == ("not-applicable", "no kiosk browser is configured")
+
+
+def policies(url: str, root: Path) -> Field:
+    (field,) = snapshot([read_kiosk_policies.bind(url, root)], 5, RecordingRun()).fields
+    return field
+
+
+def write_policies(root: Path, name: str, text: str) -> None:
+    folder = root / "etc/opt/chrome/policies/managed"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_no_policy_is_set(tmp_path: Path) -> None:
+    assert policies("http://127.0.0.1:9", tmp_path).value == ()
+    write_policies(tmp_path, "other.json", '{"HomepageLocation": "https://till.example/secret"}')
+    assert policies("http://127.0.0.1:9", tmp_path).value == ()
+
+
+def test_policies_for_the_local_network_are_named_without_their_values(tmp_path: Path) -> None:
+    write_policies(tmp_path, "a.json", '{"LocalNetworkAllowedForUrls": ["https://secret"]}')
+    write_policies(tmp_path, "b.json", '{"LoopbackNetworkBlockedForUrls": ["*"], "Other": 1}')
+    write_policies(tmp_path, "c.json.bak", "no policy")
+    lists = tmp_path / "Library/Managed Preferences"
+    lists.mkdir(parents=True)
+    mac = {"LocalNetworkAccessAllowedForUrls": ["https://secret"]}
+    (lists / "com.google.Chrome.plist").write_bytes(plistlib.dumps(mac))
+    field = policies("http://127.0.0.1:9", tmp_path)
+    assert field.value == (
+        "LocalNetworkAccessAllowedForUrls",
+        "LocalNetworkAllowedForUrls",
+        "LoopbackNetworkBlockedForUrls",
+    )
+    assert "secret" not in repr(field)
+
+
+def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
+    """What is used of winreg: ``keys`` maps a path to the names of its keys and values."""
+
+    def open_key(_: int, path: str) -> contextlib.nullcontext[str]:
+        if path not in keys:
+            raise FileNotFoundError(path)
+        return contextlib.nullcontext(path)
+
+    return SimpleNamespace(
+        HKEY_LOCAL_MACHINE=1,
+        OpenKey=open_key,
+        QueryInfoKey=lambda path: (*map(len, keys[path]), 0),
+        EnumKey=lambda path, index: keys[path][0][index],
+        EnumValue=lambda path, index: (keys[path][1][index], "https://secret", 1),
+    )
+
+
+def test_policies_in_the_registry_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists, values = ["LocalNetworkAllowedForUrls"], ["LoopbackNetworkFlag", "HomepageLocation"]
+    registry = played_registry({r"SOFTWARE\Policies\Microsoft\Edge": (lists, values)})
+    monkeypatch.setitem(sys.modules, "winreg", registry)
+    assert list(names_in_registry()) == [*lists, *values]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
+def test_a_policy_file_that_is_none_says_so(tmp_path: Path, text: str) -> None:
+    write_policies(tmp_path, "a.json", text)
+    field = policies("http://127.0.0.1:9", tmp_path)
+    assert (field.status, field.reason) == (
+        "collection-failed",
+        "a policy file of the browser cannot be read",
+    )
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()), st.booleans())
+def test_any_policy_file_is_read_or_refused(data: bytes, is_json: bool) -> None:
+    with contextlib.suppress(ValueError):
+        assert isinstance(parse_policies(data, is_json=is_json), dict)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["id", "url", "unreachableUrl"]), json_values),
+    st.dictionaries(st.sampled_from(PAGE_KEYS), json_values).map(json.dumps) | st.text(),
+)
+def test_any_page_is_told_in_every_key_or_refused(frame: dict[str, object], answer: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert sorted(field.key for field in of_page(frame, answer).fields) == sorted(PAGE_KEYS)
