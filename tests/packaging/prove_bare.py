@@ -42,10 +42,12 @@ HOME: Final = "/home/somebody"
 BOTH: Final = "set -e; make demo; make test {arguments}"
 # Long, and the same on every machine: the short form leaves them to the checks beside it.
 ANYWHERE: Final = (
-    "absence", "bounds", "crash", "hostile", "hostile_process", "misbehaving_service",
-    "planted_secrets", "power_loss", "soak", "strict_service",
+    "test_absence.py", "test_bounds.py", "test_strict_service.py", "crash",
+    "hostile/test_hostile.py", "hostile/test_hostile_process.py",
+    "hostile/test_misbehaving_service.py", "security/test_planted_secrets.py",
 )  # fmt: skip
-SHORT: Final = " ".join(f"--ignore=tests/scenario/test_{name}.py" for name in ANYWHERE)
+SCENARIOS: Final = ROOT / "tests/scenario"
+SHORT: Final = " ".join(f"--ignore=tests/scenario/{name}" for name in ANYWHERE)
 # What the hands decide: the tests that need something of the machine.
 SHORTEST: Final = "-m needs"
 WITHIN_S: Final = 1800

@@ -12,6 +12,7 @@ import pytest
 
 from agent import __version__
 from agent.cli.main import VERBS
+from tests.packaging import prove_bare
 from tests.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
@@ -135,3 +136,9 @@ def test_the_package_says_in_one_line_where_the_demo_is() -> None:
     usage, error = done.stderr.splitlines()
     assert usage.startswith("usage: ")
     assert error.endswith("; the demo is `venue-control demo` now")
+
+
+def test_what_the_short_form_of_a_bare_machine_leaves_out_exists() -> None:
+    assert [
+        name for name in prove_bare.ANYWHERE if not (prove_bare.SCENARIOS / name).exists()
+    ] == []
