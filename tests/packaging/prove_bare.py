@@ -46,7 +46,6 @@ ANYWHERE: Final = (
     "hostile/test_hostile.py", "hostile/test_hostile_process.py",
     "hostile/test_misbehaving_service.py", "security/test_planted_secrets.py",
 )  # fmt: skip
-SCENARIOS: Final = ROOT / "tests/scenario"
 SHORT: Final = " ".join(f"--ignore=tests/scenario/{name}" for name in ANYWHERE)
 # What the hands decide: the tests that need something of the machine.
 SHORTEST: Final = "-m needs"
