@@ -142,7 +142,7 @@ def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
 @contextlib.contextmanager
 def started(*words: str) -> Iterator[int]:
     """Start a process with ``words`` in its command line; yield its id once it runs."""
-    command = (sys.executable, "-c", "import sys; print(); sys.stdin.read()", *words)
+    command = (sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *words)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
