@@ -9,6 +9,8 @@ from collectors.application.source import absent, failed, unsupported
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
+NO_KIOSK: Final = "no kiosk browser is configured"
+
 TEXT_MAX: Final = 256
 LIST_MAX: Final = 32
 INTEGER_MAX: Final = 2**53 - 1

@@ -6,10 +6,9 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.address import DebugAddress, parse_debug_url
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
+from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
 from collectors.application.kiosk.expression import SHOWN, VALUES
 from collectors.application.kiosk.session import PageSession
-from collectors.application.kiosk.source import NO_KIOSK
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
 

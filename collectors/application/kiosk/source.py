@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS
+from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK
 from collectors.application.kiosk.page_fields import PAGE_KEYS
 from collectors.application.source import Reading, available, not_applicable, source
 
 POLICIES: Final = "kiosk.localNetworkPolicies"
 MANAGED: Final = "managed policies"
-NO_KIOSK: Final = "no kiosk browser is configured"
 
 
 @source("kiosk", "kiosk browser", *BROWSER_KEYS, in_browser=True)
