@@ -315,6 +315,12 @@ async def _end(process: Process, within_s: float) -> None:
     except TimeoutError:
         # Up to Python 3.13 it waits for whoever holds the pipes, too (cpython, gh-119710).
         _leave_alone(process)
+    if process.stdin is not None:
+        # A child that ended before it read its job broke the pipe. Its end says so; unasked for,
+        # asyncio of some Pythons prints a traceback.
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(within_s):
+                await process.stdin.wait_closed()
 
 
 def _leave_alone(process: Process) -> None:

@@ -1,6 +1,7 @@
 """Children of every temper: what they told counts, and they are gone afterwards."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -149,6 +150,18 @@ async def ask_soon(behaviour: str) -> Collected:
     """Run a child and ask it for what it has as soon as it has told of a step."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
+
+
+async def test_a_child_that_reads_no_job_leaves_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    job = NetworkJob(
+        ports=(), max_hosts=1, max_services=1, max_duration_s=5, exclude=("10.0.0.1",) * 50_000
+    )
+    with pytest.raises(CollectorError):
+        await run("crash_at_once", job)
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_a_child_that_is_asked_tells_what_it_has() -> None:
