@@ -214,7 +214,9 @@ def copy_of_the_tree(place: Path) -> Path:
 def prove(bare: Bare, hands: Hands, tree: Path, log: Path, *, is_short: bool) -> bool:
     """Run both commands in a container; print how they went."""
     run("chown", "--recursive", f"{hands.user_id}:{hands.user_id}", tree)
-    # In a home of its own: root keeps no state where another user could exchange it.
+    # In a home of its own: root keeps no state where another user could exchange it. An environment
+    # knows the place it was made for.
+    shutil.rmtree(tree / ".venv", ignore_errors=True)
     place = f"{HOME if hands.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
