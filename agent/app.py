@@ -119,9 +119,9 @@ class App:
         self.binding_state = BindingState(record_file, device.record, base_url=service.base_url)
         self._database = Database(state)
         self._journal = Journal(self._database, state)
-        self._database.on_row_set_aside = self._note_row_set_aside
+        self._database.on_row_quarantined = self._note_row_quarantined
         self._outbox = Outbox(self._database)
-        self._outbox.set_unreadable_aside()
+        self._outbox.quarantine_unreadable()
         self._ledger = Ledger(self._database, self._journal, self._outbox)
         if device.is_clone:
             self.health.set("device-cloned", "the machine id differs from the stored one")
@@ -135,7 +135,7 @@ class App:
             where = self._runtime.state.quarantine_path
             self.health.set("place-changed", f"{unsent} unsent reports, kept in {where}")
 
-    def _note_row_set_aside(self) -> None:
+    def _note_row_quarantined(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
         where = self._runtime.state.quarantine_path
         self.health.set("state-quarantined", f"{rows} rows so far, see {where}")

@@ -53,7 +53,7 @@ _KNOWN: Final = frozenset(
 )  # fmt: skip
 _NOT_INSTALLED: Final = "No module named collectors"
 
-_MOMENTS: Final = {
+_FAILPOINTS: Final = {
     "progress": Failpoint.CHILD_PROGRESS,
     "checkpoint": Failpoint.CHILD_CHECKPOINT,
     "result": Failpoint.CHILD_RESULT,
@@ -236,10 +236,10 @@ class _EventReader:
         return b""
 
     def _take(self, event: Event) -> None:
-        moment = _MOMENTS[event.event]
-        failpoints.before(moment)
+        failpoint = _FAILPOINTS[event.event]
+        failpoints.before(failpoint)
         self._keep(event)
-        failpoints.after(moment)
+        failpoints.after(failpoint)
 
     def _keep(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -1,8 +1,8 @@
 """The moments at which dying would matter: each write, each call, each word from the child.
 
 Production code only says that it passes one; nothing listens. The crash tests listen in a process
-of their own and kill it there, for every moment, so that a new one is tested as soon as it exists:
-a transaction, a call or an event cannot be written without naming its moment.
+of their own and kill it at each, so that a new one is tested as soon as it exists:
+a transaction, a call or an event cannot be written without naming its failpoint.
 """
 
 from collections.abc import Callable
@@ -43,10 +43,10 @@ class Failpoint(StrEnum):
 
 
 Listener = Callable[[Failpoint, bool], None]
-"""Called with the moment, and whether it is over (False: it is about to happen)."""
+"""Called with the failpoint, and whether it is over (False: it is about to happen)."""
 
 
-def _nobody(moment: Failpoint, is_over: bool) -> None:
+def _nobody(failpoint: Failpoint, is_over: bool) -> None:
     """Listen to nothing."""
 
 
@@ -54,16 +54,16 @@ _listener: Listener = _nobody
 
 
 def listen(listener: Listener) -> None:
-    """Have ``listener`` called at every moment of this process. For the crash tests."""
+    """Have ``listener`` called at every failpoint of this process. For the crash tests."""
     global _listener  # noqa: PLW0603 - one process, one listener, set before anything runs
     _listener = listener
 
 
-def before(moment: Failpoint) -> None:
-    """Say that ``moment`` is about to happen."""
-    _listener(moment, False)
+def before(failpoint: Failpoint) -> None:
+    """Say that ``failpoint`` is about to happen."""
+    _listener(failpoint, False)
 
 
-def after(moment: Failpoint) -> None:
-    """Say that ``moment`` has happened."""
-    _listener(moment, True)
+def after(failpoint: Failpoint) -> None:
+    """Say that ``failpoint`` has happened."""
+    _listener(failpoint, True)

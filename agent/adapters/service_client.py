@@ -122,19 +122,19 @@ class ServiceClient:
 
     @contextlib.asynccontextmanager
     async def commands(
-        self, *, stream: bool, patience_s: float | None = None
+        self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
         """Ask for commands; yields once the service has begun to answer.
 
         Frames arrive until the answer ends; iterating raises ServiceError when it breaks.
-        ``patience_s`` is how long the answer may take to begin, where that is not as for any
+        ``answer_within_s`` is how long the answer may take to begin, where that is not as for any
         other call: a service may hold the question until it has a command.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
             failpoints.before(Failpoint.COMMANDS_OPENED)
             with as_unavailable():
-                async with asyncio.timeout(patience_s or self._timeout_s):
+                async with asyncio.timeout(answer_within_s or self._timeout_s):
                     response = await stack.enter_async_context(
                         self._client.stream(
                             "POST",
@@ -154,13 +154,13 @@ class ServiceClient:
             else:
                 yield CommandStream(False, self._single(response))
 
-    async def _ask(self, moment: Failpoint, request: Message, reply: type[Reply]) -> Reply:
-        return _read(reply, await self._post(moment, encode(request)))
+    async def _ask(self, failpoint: Failpoint, request: Message, reply: type[Reply]) -> Reply:
+        return _read(reply, await self._post(failpoint, encode(request)))
 
-    async def _post(self, moment: Failpoint, body: bytes) -> bytes:
-        failpoints.before(moment)
-        answer = await self._exchange(_PATHS[moment], body)
-        failpoints.after(moment)
+    async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
+        failpoints.before(failpoint)
+        answer = await self._exchange(_PATHS[failpoint], body)
+        failpoints.after(failpoint)
         return answer
 
     async def _exchange(self, path: str, body: bytes) -> bytes:

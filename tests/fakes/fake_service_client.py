@@ -121,9 +121,9 @@ class FakeServiceClient:
 
     @contextlib.asynccontextmanager
     async def commands(
-        self, *, stream: bool, patience_s: float | None = None
+        self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
-        self.patience.append(patience_s)
+        self.patience.append(answer_within_s)
         answer = await self._answer("onCommands", stream, lambda: CommandStream(False, at_once()))
         self.open_streams += 1
         try:

@@ -29,7 +29,9 @@ from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virt
 from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_agent
 
 DAY_S = 86_400.0
-CALLS = {moment for moment in Failpoint if moment.endswith("-called")} | {Failpoint.COMMANDS_OPENED}
+CALLS = {failpoint for failpoint in Failpoint if failpoint.endswith("-called")} | {
+    Failpoint.COMMANDS_OPENED
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +63,15 @@ def counted_calls() -> Iterator[list[Failpoint]]:
     """Collect each call that is tried, whether or not anybody answers."""
     calls: list[Failpoint] = []
 
-    def listener(moment: Failpoint, is_over: bool) -> None:
-        if moment in CALLS and not is_over:
-            calls.append(moment)
+    def listener(failpoint: Failpoint, is_over: bool) -> None:
+        if failpoint in CALLS and not is_over:
+            calls.append(failpoint)
 
     failpoints.listen(listener)
     try:
         yield calls
     finally:
-        failpoints.listen(lambda moment, is_over: None)
+        failpoints.listen(lambda failpoint, is_over: None)
 
 
 OUTAGES = int(os.environ.get("OUTAGES", "24"))
@@ -174,7 +176,9 @@ async def _nobody_answers(path: str, body: bytes) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def _nobody_streams(*, stream: bool, patience_s: float | None = None) -> AsyncIterator[None]:
+async def _nobody_streams(
+    *, stream: bool, answer_within_s: float | None = None
+) -> AsyncIterator[None]:
     raise ServiceUnavailable("connection-refused", "nobody is there")
     yield
 

@@ -77,7 +77,7 @@ class Database:
         self._path = state.path / NAME
         self._busy_timeout_s = busy_timeout_s
         self._state = state
-        self.on_row_set_aside: Callable[[], None] = lambda: None
+        self.on_row_quarantined: Callable[[], None] = lambda: None
         """Called after a row that could not be read was put into the quarantine."""
         self.was_quarantined = False
         try:
@@ -127,9 +127,9 @@ class Database:
             )
 
     @contextlib.contextmanager
-    def transaction(self, moment: Failpoint) -> Iterator[sqlite3.Connection]:
+    def transaction(self, failpoint: Failpoint) -> Iterator[sqlite3.Connection]:
         """Commit what the body did, all of it or nothing."""
-        failpoints.before(moment)
+        failpoints.before(failpoint)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
@@ -139,7 +139,7 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        failpoints.after(moment)
+        failpoints.after(failpoint)
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         """Read outside a transaction."""
@@ -149,12 +149,12 @@ class Database:
         self, table: Literal["requests", "outbox"], key: str, row: sqlite3.Row
     ) -> None:
         """Keep a row that cannot be read in the quarantine; ``key`` names its column of ids."""
-        wreck = json.dumps(dict(row), default=repr).encode()
-        self._state.quarantine(f"{_ROW_NAMES[table]}-row.json", wreck)
+        content = json.dumps(dict(row), default=repr).encode()
+        self._state.quarantine(f"{_ROW_NAMES[table]}-row.json", content)
         with self.transaction(Failpoint.ROW_SET_ASIDE) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
         self.count("rows_quarantined")
-        self.on_row_set_aside()
+        self.on_row_quarantined()
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a lasting counter."""

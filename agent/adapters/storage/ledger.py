@@ -56,10 +56,15 @@ class Ledger:
         return leaving
 
     def _close(
-        self, item: Item, event: Event, moment: Failpoint, now: datetime, detail: str | None = None
+        self,
+        item: Item,
+        event: Event,
+        failpoint: Failpoint,
+        now: datetime,
+        detail: str | None = None,
     ) -> None:
         entry = None if item.request_id is None else self.journal.get(item.request_id)
-        with self._database.transaction(moment) as connection:
+        with self._database.transaction(failpoint) as connection:
             if entry is not None and entry.state not in FINAL:
                 self.journal.move_within(
                     connection, entry, event, now, outcome=item.outcome, detail=detail

@@ -64,7 +64,7 @@ class Outbox:
             ),
         )
 
-    def set_unreadable_aside(self) -> None:
+    def quarantine_unreadable(self) -> None:
         """Put every row that cannot be read into the quarantine."""
         for row in self._database.query("SELECT report_id FROM outbox"):
             self._get(row["report_id"])

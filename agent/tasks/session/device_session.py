@@ -186,8 +186,8 @@ class DeviceSession:
         def ask() -> Awaitable[CommandStream]:
             # While the service answers others, a silent one may be holding a long poll; after an
             # outage silence is the outage, and everybody waits behind this call.
-            patience_s = LONG_POLL_S if self.is_reachable else None
-            answer = self._client.commands(stream=stream, patience_s=patience_s)
+            answer_within_s = LONG_POLL_S if self.is_reachable else None
+            answer = self._client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)
 
         return await self._breaker.once("onCommands as a stream" if stream else "onCommands", ask)

@@ -59,7 +59,7 @@ def _without_shared(
     at: Located | None,
     all_of_them: Sequence[tuple[KnownPrinter, Located | None]],
 ) -> Located | None:
-    """Sight again without evidence that another printer, at another address, has as well."""
+    """Locate again without evidence that another printer, at another address, has as well."""
     skip: tuple[By, ...] = ()
     while at is not None and at.left is not None:
         own = set(evidence_of(printer, at.by))

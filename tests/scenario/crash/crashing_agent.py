@@ -1,6 +1,6 @@
 """`python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG`: an agent that dies on cue.
 
-PLAN is ``moment:before|after:n`` (the n-th time that moment comes) or ``never``. Every moment that
+PLAN is ``failpoint:before|after:n`` (the n-th time it is passed) or ``never``. Every moment that
 is passed is appended to TRACE, one a line, before the agent goes on. Reports are made by a child
 that is quick and always tells the same (tests/fakes/collectors/quick.py).
 """
@@ -20,16 +20,16 @@ from tests.fakes.collectors.command import command_of
 NEVER = "never"
 
 
-def point(moment: Failpoint, is_over: bool) -> str:
-    return f"{moment}:{'after' if is_over else 'before'}"
+def point(failpoint: Failpoint, is_over: bool) -> str:
+    return f"{failpoint}:{'after' if is_over else 'before'}"
 
 
 def _die_at(plan: str, trace: int) -> failpoints.Listener:
     where, _, number = plan.rpartition(":")
     seen: Counter[str] = Counter()
 
-    def listener(moment: Failpoint, is_over: bool) -> None:
-        name = point(moment, is_over)
+    def listener(failpoint: Failpoint, is_over: bool) -> None:
+        name = point(failpoint, is_over)
         seen[name] += 1
         os.write(trace, f"{name}\n".encode())
         if plan != NEVER and name == where and seen[name] == int(number):

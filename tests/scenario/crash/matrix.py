@@ -190,10 +190,10 @@ async def until_ended(agent: AgentProcess, home: Path, request_id: str) -> str:
     return str(state)
 
 
-async def _until_passed(agent: AgentProcess, trace: Path, moment: Failpoint) -> None:
-    """Wait until the agent has passed ``moment`` in this life."""
+async def _until_passed(agent: AgentProcess, trace: Path, failpoint: Failpoint) -> None:
+    """Wait until the agent has passed ``failpoint`` in this life."""
     async with asyncio.timeout(WITHIN_S):
-        while not trace.exists() or f"{moment}:after" not in _trace(trace):
+        while not trace.exists() or f"{failpoint}:after" not in _trace(trace):
             assert agent.process.returncode is None, agent.log
             await asyncio.sleep(0.02)
 

@@ -73,7 +73,7 @@ async def _record(home: Path) -> Recording:
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 
-            def listener(moment: Failpoint, is_over: bool) -> None:
+            def listener(failpoint: Failpoint, is_over: bool) -> None:
                 wal = state / f"{NAME}-wal"
                 if not is_over or not wal.exists():
                     return
@@ -97,7 +97,7 @@ async def _record(home: Path) -> Recording:
                     await service.until(lambda r=request_id: service.report_for(r) is not None)
                 await asyncio.sleep(5)
             finally:
-                failpoints.listen(lambda moment, is_over: None)
+                failpoints.listen(lambda failpoint, is_over: None)
             recording.wal = (state / f"{NAME}-wal").read_bytes()
             recording.binding_id = service.binding_id
             recording.device = dict(service.device or {})

@@ -249,14 +249,14 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     outbox: Outbox, ledger: Ledger, database: Database, state: StateDirectory
 ) -> None:
     told: list[int] = []
-    database.on_row_set_aside = lambda: told.append(1)
+    database.on_row_quarantined = lambda: told.append(1)
     for number in (1, 2, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
         connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
 
-    outbox.set_unreadable_aside()
+    outbox.quarantine_unreadable()
 
     item = outbox.oldest()
     assert item is not None
