@@ -7,9 +7,9 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from collectors.contract import Printer
+from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.devices import (
     BY,
     IDENTITIES,
@@ -20,6 +20,7 @@ from collectors.network.matching.devices import (
     group_devices,
     service_names,
 )
+from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
@@ -63,7 +64,8 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
+    learned = tuple(matcher.learn(zip(known, verdicts, strict=True)))
+    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()}, learned)
 
 
 class _Matcher:
@@ -103,6 +105,15 @@ class _Matcher:
         if at.left is not None:
             return self._moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
+
+    def learn(self, judged: Iterable[tuple[KnownPrinter, Verdict]]) -> Iterator[LearnedPrinter]:
+        """Yield what the printers are that can be reached over the network."""
+        found = (
+            (printer, verdict.device, verdict.endpoint[0])
+            for printer, verdict in judged
+            if verdict.status == "reachable" and verdict.device and verdict.endpoint
+        )
+        return learn(found, self._index.devices)
 
     def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
         """Point at what a printer that was not found may be; never at what another queue holds."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed, sentence, state_words
@@ -113,7 +114,31 @@ def difference(
         ),
     )
     said = next((said for is_so, said in differences if is_so), None)
-    return f"{said}, so that it may be another device" if said else None
+    said = f"{said}, so that it may be another device" if said else None
+    return _unlike_learned(printer.learned, device) or said
+
+
+def _unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
+    """Say that a device shows another identity than the printer had when it last answered."""
+    if learned is None:
+        return None
+    pairs = (
+        ("MAC", learned.mac_address, device.mac_addresses),
+        ("serial number", learned.serial, [s for e in device.observations for s in e.serials]),
+        ("UUID", learned.uuid, [u for e in device.observations for u in e.uuids]),
+    )
+    for mark, own, given in pairs:
+        if own and given and own not in given:
+            who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
+            when = f" on {day}" if (day := learned.seen_at[:10]) else ""
+            return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+    return None
+
+
+def _name_of(device: Device) -> str | None:
+    models = (model for each in device.observations for model in each.models)
+    labels = (label for each in device.observations for label in each.labels)
+    return next(iter((*models, *labels, *device.hostnames)), None)
 
 
 def _has_other_mac(printer: KnownPrinter, device: Device) -> bool:
@@ -132,9 +157,7 @@ def what_is_there(device: Device) -> str | None:
     """Name a device that shows no port for printing, so that it may have taken the address."""
     if any(each.port in PRINT_PORTS for each in device.observations):
         return None
-    models = [model for each in device.observations for model in each.models]
-    labels = [label for each in device.observations for label in each.labels]
-    name = next(iter((*models, *labels, *device.hostnames)), None)
+    name = _name_of(device)
     return f"what answers there is {name}: has another device taken the address?" if name else None
 
 

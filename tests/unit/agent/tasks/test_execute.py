@@ -14,6 +14,7 @@ import pytest
 
 from agent.adapters.collector_process import Collected
 from agent.adapters.failpoints import Failpoint
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
@@ -78,6 +79,7 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
         return Collection(
             collectors=collectors,  # type: ignore[arg-type]
             maker=maker,
+            memory=PrinterMemory(home.state),
             health=home.health,
             clock=home.clock,
             on_activity=said.append,

@@ -5,6 +5,7 @@ import re
 from hypothesis import given, settings
 
 from collectors.contract import Printer
+from collectors.network.matching.learned import with_learned
 from collectors.network.matching.match import match
 from collectors.shared.addresses import split_host_port
 from tests.unit.collectors.network.matching.venues import SHARED_UUID, Device, Venue, venues
@@ -25,6 +26,46 @@ def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
         truth = venue.current(queue)
         if shown.number != truth.number:
             assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
+
+
+@settings(max_examples=VENUES, deadline=None)
+@given(venues())
+def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
+    known, before = venue.known(), venue.before()
+    learned = {
+        each.id: each
+        for each in match(known, before.observed()).learned
+        if each.mac_address
+        in (None, before.queues[int(each.id.removeprefix("cups:q"))].device.mac_address)
+    }
+    known = list(with_learned(known, tuple(learned.values())))
+    printers = match(known, venue.observed()).printers
+    for queue, told in zip(venue.queues, printers, strict=True):
+        shown = _shown(venue, told)
+        truth = venue.current(queue)
+        if shown is None or shown.number == truth.number:
+            continue
+        assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
+        is_learned = told.id in learned and learned[told.id].mac_address is not None
+        assert not (is_learned and venue.could_be_known(queue, shown)), (told.reason, queue)
+
+
+@settings(max_examples=100, deadline=None)
+@given(venues())
+def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
+    before = venue.before()
+    known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
+    printers = match(known, venue.observed()).printers
+    for queue, printer, told in zip(venue.queues, known, printers, strict=True):
+        truth = venue.current(queue)
+        if queue.kind not in ("raw", "ipp") or not truth.is_mac_seen or truth.address is None:
+            continue
+        assert printer.learned is not None
+        assert printer.learned.mac_address == truth.mac_address
+        if truth.address == queue.address:
+            assert told.status == "reachable", told.reason
+        else:
+            assert (told.reason or "").startswith(f"Moved to {truth.address}"), told.reason
 
 
 @settings(max_examples=VENUES, deadline=None)
