@@ -55,8 +55,11 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
         elsewhere = _locate(index, printer, (*skip, found.by))
     if left is not None and (is_named or is_other):
         return elsewhere
-    is_known_again = elsewhere is not None and elsewhere.by in IDENTITIES
-    return elsewhere if is_known_again else Located(found.by, device, left)
+    if elsewhere is not None and elsewhere.by in IDENTITIES:
+        return elsewhere
+    learned_mac = printer.learned.mac_address if printer.learned else None
+    is_same_mac = left is not None and learned_mac in device.mac_addresses
+    return Located("MAC" if is_same_mac else found.by, device, left)
 
 
 def _without_shared(
