@@ -213,7 +213,8 @@ class NetworkFacts:
 
     ``limitations`` say what was not tried or was cut, with the number; ``truncated`` that a
     bound of the job was met; ``cancelled`` that somebody stopped it. ``learned`` is of the printers
-    that were reachable, and is in no report.
+    that were reachable, ``replaced`` has the ids of those at whose address another device answers
+    now: both are in no report.
     """
 
     scope: Literal["local-network", "device"]
@@ -225,6 +226,7 @@ class NetworkFacts:
     endpoints: tuple[Endpoint, ...] = ()
     printers: tuple[Printer, ...] | None = None
     learned: tuple[LearnedPrinter, ...] = ()
+    replaced: tuple[str, ...] = ()
     interfaces_source: SourceState = field(default_factory=SourceState)
     mdns_source: SourceState = field(default_factory=SourceState)
     scan_source: SourceState = field(default_factory=SourceState)

@@ -14,19 +14,23 @@ TEXT_MAX: Final = 1024
 KEPT: Final = timedelta(days=180)
 """A printer that was not seen for so long tells nothing any more."""
 
+REPLACED_AFTER: Final = timedelta(days=7)
+"""After so long, another device at the printer's address is the one that replaced it."""
+
 Learned = tuple[LearnedPrinter, ...]
 
 
 def still_known(learned: Learned, now: datetime) -> Learned:
     """Leave out what is too old, and what was not written by this agent."""
-    return tuple(each for each in learned if _is_recent(each, now))[:PRINTERS_MAX]
+    return tuple(each for each in learned if _is_seen_within(KEPT, each, now))[:PRINTERS_MAX]
 
 
-def updated(known: Learned, facts: NetworkFacts) -> Learned:
+def updated(known: Learned, facts: NetworkFacts, now: datetime) -> Learned:
     """Return what is known after a report: of a printer that was not seen what was known before.
 
     A printer that is gone from the machine is forgotten. Where none is left of those that one
-    spooler had, it may only have been stopped.
+    spooler had, it may only have been stopped. One that was replaced is forgotten, once it was not
+    seen for a week.
     """
     if facts.cancelled:
         return known
@@ -36,7 +40,12 @@ def updated(known: Learned, facts: NetworkFacts) -> Learned:
         for each in (redacted(each, redact) for each in facts.learned)
         if _is_short(each)
     }
-    kept = {id_: each for id_, each in before.items() if _is_there(id_, facts)}
+    kept = {
+        id_: each
+        for id_, each in before.items()
+        if _is_there(id_, facts)
+        and (id_ not in facts.replaced or _is_seen_within(REPLACED_AFTER, each, now))
+    }
     return tuple((kept | new).values())[-PRINTERS_MAX:]
 
 
@@ -68,8 +77,8 @@ def _texts(learned: LearnedPrinter) -> Iterable[str]:
     return filter(None, (getattr(learned, each.name) for each in fields(learned)))
 
 
-def _is_recent(learned: LearnedPrinter, now: datetime) -> bool:
+def _is_seen_within(period: timedelta, learned: LearnedPrinter, now: datetime) -> bool:
     try:
-        return now - datetime.fromisoformat(learned.seen_at) < KEPT
+        return now - datetime.fromisoformat(learned.seen_at) < period
     except (ValueError, TypeError):
         return False

@@ -86,7 +86,7 @@ class Collection:
     def _remember(self, job: Job, facts: Facts, *, is_lost: bool) -> None:
         """Keep what a whole collection has learned of the printers."""
         if isinstance(job, NetworkJob) and isinstance(facts, NetworkFacts):
-            learned = updated(job.learned, facts)
+            learned = updated(job.learned, facts, self._clock.now())
             if is_lost or learned != job.learned:
                 self._memory.write(learned)
 

@@ -34,6 +34,7 @@ from collectors.network.matching.verdicts import (
     missing_queue,
     printer_state,
     spooler_state,
+    unlike_learned,
     what_is_there,
     what_was_missing,
 )
@@ -65,7 +66,9 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
     learned = tuple(matcher.learn(zip(known, verdicts, strict=True)))
-    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()}, learned)
+    replaced = tuple(p.id for p, v in zip(known, verdicts, strict=True) if v.is_taken)
+    matched = {key: tuple(found) for key, found in ids.items()}
+    return PrinterMatches(printers, matched, learned, replaced)
 
 
 class _Matcher:
@@ -198,7 +201,9 @@ class _Matcher:
             status = "unreachable" if status == "unreachable" else "unknown"
             if needed.outcome == "open":
                 reason, other = f"{address} answers on port {port}, but {other}", None
-            return Verdict(status, sentence(reason, other, spooler_state(printer)))
+            is_taken = status == "unknown" and unlike_learned(printer.learned, device) is not None
+            said = sentence(reason, other, spooler_state(printer))
+            return Verdict(status, said, is_taken=is_taken and needed.outcome == "open")
         if missing := missing_queue(printer, seen):
             where = join_host_port(address, port)
             status, reason = "unreachable", f"{where} answers, but {missing}"

@@ -19,7 +19,8 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged; ``marked`` are the endpoints that are this printer."""
+    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``is_taken``
+    tells that another device than the one it was takes connections at its address."""
 
     status: Status
     reason: str
@@ -27,6 +28,7 @@ class Verdict:
     marked: tuple[tuple[str, int], ...] = ()
     device: Device | None = None
     is_ambiguous: bool = False
+    is_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,10 @@ def difference(
     )
     said = next((said for is_so, said in differences if is_so), None)
     said = f"{said}, so that it may be another device" if said else None
-    return _unlike_learned(printer.learned, device) or said
+    return unlike_learned(printer.learned, device) or said
 
 
-def _unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
+def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
     """Say that a device shows another identity than the printer had when it last answered."""
     if learned is None:
         return None

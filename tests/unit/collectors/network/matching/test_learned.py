@@ -71,12 +71,18 @@ def test_a_printer_that_dhcp_has_moved_is_named_by_mac():
 
 
 def test_it_is_reachable_again_once_it_is_back():
-    (kitchen,) = second(FIRST, FIRST, KITCHEN)
-    assert kitchen.status == "reachable"
+    known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
+    matches = match(known, FIRST)
+    assert matches.printers[0].status == "reachable"
+    assert matches.replaced == ()
 
 
 def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
-    (kitchen,) = second(FIRST, seen(("192.168.1.50", STRANGER_MAC)), KITCHEN)
+    stranger = seen(("192.168.1.50", STRANGER_MAC))
+    known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
+    matches = match(known, stranger)
+    (kitchen,) = matches.printers
+    assert (matches.learned, matches.replaced) == ((), (KITCHEN.id,))
     assert kitchen.status == "unknown"
     assert kitchen.matched_endpoint is None
     assert f"another device answers there: MAC {STRANGER_MAC}" in (kitchen.reason or "")
