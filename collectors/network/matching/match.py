@@ -8,6 +8,7 @@ that another queue holds.
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.devices import (
@@ -127,6 +128,8 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
+        if renamed := self._renamed(printer, is_free):
+            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
         if named := self._of_its_name(printer, is_free):
             return f"a device of its name was seen at {named}: it may be the same printer"
         same: dict[str, None] = {}
@@ -137,6 +140,17 @@ class _Matcher:
         if same:
             return f"the same model was seen at {listed(tuple(same))}"
         return None if plain_model(printer.make_model) else self._only_other(is_free)
+
+    def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Return where the device is that had the name a printer is set up with."""
+        if printer.learned is None or printer.addresses:
+            return None
+        learned = replace(printer, addresses=(printer.learned.address,))
+        found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+            return None
+        return device.address
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])

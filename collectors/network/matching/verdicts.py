@@ -121,7 +121,8 @@ def difference(
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Say that a device shows another identity than the printer had when it last answered."""
+    """Say that a device shows another identity than the printer had when it last answered, and
+    none that is the same: on Wi-Fi a printer has another MAC than on a cable."""
     if learned is None:
         return None
     pairs = (
@@ -129,12 +130,13 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
         ("serial number", learned.serial, [s for e in device.observations for s in e.serials]),
         ("UUID", learned.uuid, [u for e in device.observations for u in e.uuids]),
     )
-    for mark, own, given in pairs:
-        if own and given and own not in given:
-            who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
-            when = f" on {day}" if (day := learned.seen_at[:10]) else ""
-            return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
-    return None
+    told = [(mark, own, given) for mark, own, given in pairs if own and given]
+    if not told or any(own in given for _, own, given in told):
+        return None
+    mark, own, given = told[0]
+    who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
+    when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
+    return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
 
 
 def _name_of(device: Device) -> str | None:

@@ -110,6 +110,17 @@ def test_where_no_mac_is_seen_a_serial_number_or_uuid_does(serial: str | None):
     assert f"Moved to 192.168.1.77:9100 (same {by})" in (kitchen.reason or "")
 
 
+def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
+    first = seen(
+        ("192.168.1.50", KITCHEN_MAC), evidence=(told := answer("192.168.1.50", "X3B7001"),)
+    )
+    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
+    (kitchen,) = second(first, wifi, KITCHEN)
+    assert "Moved to 192.168.1.77:9100 (same serial number)" in (kitchen.reason or "")
+    (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(told,)), KITCHEN)
+    assert kitchen.status == "reachable"
+
+
 def test_what_two_devices_have_is_no_identity():
     places = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
     both = tuple(answer(address, "SN77777B") for address, _ in places)
@@ -132,7 +143,11 @@ def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
     (told,) = second(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
     assert told.status == "unknown"
     assert "another device answers there" in (told.reason or "")
-    (told,) = second(first, announced("Bar", "192.168.1.50", KITCHEN_MAC), named)
+    (told,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
+    assert told.reason == (
+        "No device announces the name Kitchen by mDNS; the device that had it when it last answered"
+        " is at 192.168.1.77: was it renamed?"
+    )
     assert told.status == "unreachable"
     (told,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
     assert told.status == "reachable"

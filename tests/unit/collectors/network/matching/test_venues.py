@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 
 from collectors.contract import Printer
@@ -68,10 +69,14 @@ def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
             assert (told.reason or "").startswith(f"Moved to {truth.address}"), told.reason
 
 
+@pytest.mark.parametrize("remembers", [False, True])
 @settings(max_examples=VENUES, deadline=None)
-@given(venues())
-def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue):
-    printers = match(venue.known(), venue.observed()).printers
+@given(venue=venues())
+def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: bool):
+    known = venue.known()
+    if remembers:
+        known = list(with_learned(known, match(known, venue.before().observed()).learned))
+    printers = match(known, venue.observed()).printers
     held = {
         queue.address: queue.device.number
         for queue in venue.queues
