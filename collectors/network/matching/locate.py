@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from collectors.network.matching.devices import (
+    IDENTITIES,
     NAMES,
     By,
     Device,
@@ -48,9 +49,17 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
         return Located(found.by, rivals=found.devices)
     left = _address_left(printer, device)
     is_named = found.by in NAMES
-    if left is not None and (is_named or difference(printer, device, None, found.by)):
-        return _locate(index, printer, (*skip, found.by))
-    return Located(found.by, device, left)
+    is_other = difference(printer, device, None, found.by) is not None
+    elsewhere = None
+    if is_other or (is_named and left is not None):
+        elsewhere = _locate(index, printer, (*skip, found.by))
+    if left is not None and (is_named or is_other):
+        return elsewhere
+    if elsewhere is not None and elsewhere.by in IDENTITIES:
+        return elsewhere
+    learned_mac = printer.learned.mac_address if printer.learned else None
+    is_same_mac = left is not None and learned_mac in device.mac_addresses
+    return Located("MAC" if is_same_mac else found.by, device, left)
 
 
 def _without_shared(
@@ -78,8 +87,10 @@ def _without_shared(
 def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     """Return the one device meant; None where several are and nothing tells them apart."""
     devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
+        lambda device: learned_mac in device.mac_addresses,
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         lambda device: bool(name) and name in instance_names(device),
         # Anybody may announce what is another's: who answers and what it says then tell more.
