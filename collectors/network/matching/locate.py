@@ -68,14 +68,12 @@ def _without_shared(
 ) -> Located | None:
     """Locate again without evidence that another printer, at another address, has as well."""
     skip: tuple[By, ...] = ()
-    while at is not None and at.left is not None:
-        own = set(evidence_of(printer, at.by))
-        if not any(
-            own & set(evidence_of(other, at.by))
-            and other.addresses
-            and not set(other.addresses) & set(printer.addresses)
-            for other, _ in all_of_them
-        ):
+    while at is not None and at.device is not None and at.left is not None:
+        own = index.evidence(printer, at.by, at.device)
+        for other, _ in all_of_them:
+            if other.addresses and not set(other.addresses) & set(printer.addresses):
+                own -= set(evidence_of(other, at.by))
+        if own:
             return at
         skip = (*skip, at.by)
         at = _locate(index, printer, skip)
