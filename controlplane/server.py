@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
             sys.stdout.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._core.notifications.close()
+        self._core.feeds.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -62,6 +62,15 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def allow_many_connections() -> None:
+    """Raise the bound of open files to what the system permits: each stream is one."""
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{join_host_port(host, port)}"
@@ -73,6 +82,7 @@ def serve(database_url: str, listener: socket.socket, settings: Settings, log_le
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    allow_many_connections()
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)

@@ -1,4 +1,4 @@
-"""The device proves its key, is bound, asks what it is, and says that it lives.
+"""The device proves its key, is bound, and asks what it is.
 
 A binding is kept when the same instance enrols again with the same device key at the same
 location; otherwise (revoked, moved, other key) the old one ends and a new one begins.
@@ -16,8 +16,6 @@ from agent.wire.device_operations import (
     EmptyRequest,
     EnrollmentRecord,
     EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
 )
 from controlplane.http.errors import (
     Refusal,
@@ -93,19 +91,6 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
         query = query.where(Device.location_id.in_(context.caller.locations))
     device = context.session.scalars(query).first()
     return None if device is None else enrollment_record(device)
-
-
-def heartbeat(context: RequestContext, body: HeartbeatRequest) -> HeartbeatReply:
-    """Note that the device lives.
-
-    A device that was given a new API key is from then on the new key's: its commands would
-    otherwise wait at the old one, which it no longer asks with.
-    """
-    device = context.bound_device(body.binding_id)
-    device.last_seen_at = max(context.now, device.last_seen_at)
-    device.foreground = body.foreground
-    device.key_id = context.caller.key_id
-    return HeartbeatReply(last_seen_at=device.last_seen_at)
 
 
 def _refuse_controls(body: ChallengeRequest) -> None:

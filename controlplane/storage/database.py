@@ -42,9 +42,14 @@ class DatabaseVersionError(Exception):
 class Database:
     """An open database with this version's tables. ``url`` is SQLAlchemy's, or a file's path."""
 
+    postgresql: URL | None = None
+    """Where to listen for what other processes tell; None where they cannot."""
+
     def __init__(self, url: str, *, connections: int = 8) -> None:
         parsed = parse_url(url)
         self._is_sqlite = parsed.get_backend_name() == "sqlite"
+        if parsed.get_backend_name() == "postgresql":
+            self.postgresql = parsed
         if self._is_sqlite:
             if not parsed.database or parsed.database == ":memory:":
                 raise ArgumentError("an SQLite database needs the path of a file")

@@ -71,8 +71,8 @@ class Bare:
 class Situation:
     """Who runs it on what kind of machine.
 
-    ``options`` are of systemd-nspawn(1); ``without`` is what tests/prerequisites.py calls the things
-    that cannot be had there.
+    ``options`` are of systemd-nspawn(1); ``without`` is what tests/prerequisites.py calls what
+    cannot be had there.
     """
 
     name: str

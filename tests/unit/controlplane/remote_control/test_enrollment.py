@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from agent.wire import routes
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
+from controlplane.accounts import key_store
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -193,8 +194,11 @@ async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> No
     assert (response.status_code, response.json()["code"]) == (404, "binding_not_found")
 
 
-async def test_commands_follow_a_device_to_its_new_api_key(service: RunningService) -> None:
+async def test_commands_follow_a_silent_device_to_its_new_api_key(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
+    service.clock.advance(service.core.settings.online_window_s + 1)
     await device.asked_for()
     old, device.api_key = device.api_key, service.make_key()
     assert await device.commands() == []
@@ -202,6 +206,50 @@ async def test_commands_follow_a_device_to_its_new_api_key(service: RunningServi
     assert len(await device.commands()) == 1
     device.api_key = old
     assert await device.commands() == []
+
+
+async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningService) -> None:
+    device = await service.device(service.make_key()).enrolled()
+    await device.asked_for()
+    revoke(service, device.api_key)
+    device.api_key = service.make_key()
+    await device.heartbeat()
+    assert len(await device.commands()) == 1
+
+
+async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    seen = (await device.heartbeat()).json()["lastSeenAt"]
+    service.clock.advance(60)
+    owner, device.api_key = device.api_key, service.make_key()
+    answered = await device.heartbeat()
+    assert (answered.status_code, answered.json()["lastSeenAt"]) == (200, seen)
+    assert await device.commands() == []
+    device.api_key = owner
+    assert len(await device.commands()) == 1
+    # It goes on trying: its own key is silent from now on, if it was the device that moved.
+    service.clock.advance(service.core.settings.online_window_s)
+    device.api_key = service.make_key()
+    await device.heartbeat()
+    assert len(await device.commands()) == 1
+
+
+async def test_heartbeats_of_a_moment_are_each_answered(service: RunningService) -> None:
+    """In one transaction: those that live, one twice, a revoked, an unknown, a foreign one."""
+    alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
+    await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)
+    unknown.binding_id = str(uuid.uuid4())
+    foreign.api_key = service.make_key(organization_id="org-0002")
+    service.clock.advance(60)
+    calls = (alive, twice, twice, revoked, unknown, foreign)
+    answers = await asyncio.gather(*(each.heartbeat(foreground=True) for each in calls))
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
+    assert answers[3].json()["code"] == "binding_revoked"
+    for each in (alive, twice):
+        told = (await each.detail())["device"]
+        assert told["foreground"]
+        assert told["lastSeenAt"] == answers[0].json()["lastSeenAt"]
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])
@@ -219,3 +267,8 @@ async def test_control_characters_are_no_names(service: RunningService) -> None:
     assert set(response.json()["errors"]) == {
         "locationId", "legacyInstallId", "appVersion", "capabilities",
     }  # fmt: skip
+
+
+def revoke(service: RunningService, api_key: str) -> None:
+    key_id, now = service.caller(api_key).key_id, service.clock()
+    service.database.write(lambda session: key_store.revoke_key(session, key_id, now))
