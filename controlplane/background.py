@@ -30,7 +30,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
         if core.postgresql is not None:
-            hearing = listen(core.postgresql, core.feeds.notify)
+            hearing = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(hearing, name="notifications"))
         if core.settings.tracker_url is not None:
             client = await stack.enter_async_context(tracker_client(core.settings))

@@ -1,6 +1,7 @@
 """What every endpoint shares: the database in worker threads, the limits, the keys, the streams."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,8 @@ class Core:
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
         self.postgresql = database.postgresql
+        self.name = secrets.token_hex(8)
+        """Tells this service from others on the same database."""
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 

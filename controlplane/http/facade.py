@@ -41,7 +41,7 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
             context = RequestContext(session, caller, now, core.settings)
             reply = operation.run(context, parsed)
-            publish(session, context.woken)
+            publish(session, context.woken, core.name)
             return reply, context
 
         return database.write(work) if operation.writes else database.read(work)

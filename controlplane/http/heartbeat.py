@@ -62,7 +62,7 @@ class HeartbeatEndpoint:
 
         def work(session: Session) -> Beaten:
             beaten = note_heartbeats(session, beats, now, settings)
-            publish(session, beaten.woken)
+            publish(session, beaten.woken, self._core.name)
             return beaten
 
         beaten = await self._core.write(work)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from controlplane.storage.database import Database
 from tests.bench.fleet.fleet import Member, populate
-from tests.bench.fleet.postgresql import postgresql
+from tests.postgresql import postgresql
 
 
 @contextlib.contextmanager

@@ -84,7 +84,15 @@ class RunningService:
 async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
     """Run the service on ``database``, emptied. Opening one anew would cost more than the test."""
     database.write(_empty)
-    clock = FakeClock()
+    async with beside(database, settings, FakeClock()) as service:
+        yield service
+
+
+@asynccontextmanager
+async def beside(
+    database: Database, settings: Settings, clock: FakeClock
+) -> AsyncIterator[RunningService]:
+    """Run a service on a database as it is, for example another's."""
     core = Core(database, settings, clock)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
