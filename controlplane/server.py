@@ -1,9 +1,11 @@
 """The service as a process: uvicorn around the application, on loopback unless told otherwise."""
 
+import asyncio
 import gc
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -14,6 +16,7 @@ from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 BACKLOG = 512
@@ -23,18 +26,24 @@ again and again while it becomes objects, which costs more than to read it."""
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
+    """Says when it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
 
-    def __init__(self, config: uvicorn.Config, core: Core, address: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, core: Core, on_listening: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._core = core
-        self._address = address
+        self._on_listening = on_listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            sys.stdout.write(f"listening on {self._address}\n")
-            sys.stdout.flush()
+            self._on_listening()
+        if (sentinel := parent_sentinel()) is not None:
+            asyncio.get_running_loop().add_reader(sentinel, self._stop)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._core.feeds.close()
@@ -76,8 +85,20 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{join_host_port(host, port)}"
 
 
-def serve(database_url: str, listener: socket.socket, settings: Settings, log_level: str) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def announce(listener: socket.socket) -> None:
+    """Print where the service listens: who started it waits for this line."""
+    sys.stdout.write(f"listening on {url_of(listener)}\n")
+    sys.stdout.flush()
+
+
+def serve(
+    database_url: str,
+    settings: Settings,
+    log_level: str,
+    listener: socket.socket,
+    on_listening: Callable[[], None],
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended."""
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
@@ -97,6 +118,6 @@ def serve(database_url: str, listener: socket.socket, settings: Settings, log_le
             lifespan="on",
         )
         gc.set_threshold(COLLECT_AFTER)
-        Server(config, core, url_of(listener)).run(sockets=[listener])
+        Server(config, core, on_listening).run(sockets=[listener])
     finally:
         database.close()

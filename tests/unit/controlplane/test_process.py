@@ -57,11 +57,21 @@ def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def start(database: str) -> Process:
+def start(database: str, *options: str) -> Process:
     made = run("keys", "create", "--write", "--database", database)
     assert made.returncode == 0, made.stderr
     popen = subprocess.Popen(
-        [sys.executable, "-m", "controlplane", "serve", "--port", "0", "--database", database],
+        [
+            sys.executable,
+            "-m",
+            "controlplane",
+            "serve",
+            "--port",
+            "0",
+            "--database",
+            database,
+            *options,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
