@@ -117,7 +117,14 @@ def _repeat(context: RequestContext, asked: Challenge, signature: str) -> Enroll
 
 
 def _bind(context: RequestContext, asked: Challenge) -> Device:
-    query = select(Device).where(Device.instance_id == asked.instance_id).with_for_update()
+    query = (
+        select(Device)
+        .where(
+            Device.organization_id == asked.organization_id,
+            Device.instance_id == asked.instance_id,
+        )
+        .with_for_update()
+    )
     device = context.session.scalars(query).first()
     if device is None:
         device = _new_device(context, asked)
@@ -134,22 +141,24 @@ def _bind(context: RequestContext, asked: Challenge) -> Device:
 
 
 def _needs_new_binding(device: Device, asked: Challenge) -> bool:
-    place = (device.organization_id, device.location_id)
     return (
         device.revoked_at is not None
-        or place != (asked.organization_id, asked.location_id)
+        or device.location_id != asked.location_id
         or device.public_key != asked.public_key
     )
 
 
 def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
-    """Who cannot see the device as it is bound now has to hold its key to move it."""
-    is_visible = (
-        device.organization_id == context.caller.organization_id
-        and context.caller.may_visit(device.location_id)
-    )
-    if not is_visible and device.public_key != asked.public_key:
+    """Only who holds the device's key may bind it anew, until it is revoked."""
+    if device.public_key == asked.public_key:
+        return
+    if not context.caller.may_visit(device.location_id):
         raise foreign_location()
+    if device.revoked_at is None:
+        raise conflict(
+            "device_key_mismatch",
+            "the instance is bound with another device key; revoke it to let this one enroll",
+        )
 
 
 def _new_device(context: RequestContext, asked: Challenge) -> Device:

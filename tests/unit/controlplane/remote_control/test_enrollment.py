@@ -122,10 +122,16 @@ async def test_the_same_device_keeps_its_binding(service: RunningService) -> Non
     assert again.json()["appVersion"] == "2.0"
 
 
-async def test_another_device_key_makes_a_new_binding(service: RunningService) -> None:
+async def test_another_device_key_is_refused_until_the_device_is_revoked(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.asked_for()
     device.private_key = Ed25519PrivateKey.generate()
+    refused = await device.enroll()
+    assert (refused.status_code, refused.json()["code"]) == (409, "device_key_mismatch")
+    assert (await device.heartbeat()).status_code == 200
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
     again = await device.enroll()
     assert again.json()["bindingId"] != device.binding_id
     assert await device.status_of(request) == "expired"
@@ -153,10 +159,32 @@ async def test_who_cannot_see_a_device_must_hold_its_key(service: RunningService
     device.api_key = service.make_key(locations=["loc-0002"])
     moved = await device.enroll(locationId="loc-0002")
     assert moved.status_code == 200
-    device.api_key = service.make_key(organization_id="org-0002")
+    device.api_key = service.make_key(locations=["loc-0001"])
     device.private_key = Ed25519PrivateKey.generate()
     stolen = await device.enroll()
     assert (stolen.status_code, stolen.json()["code"]) == (403, "foreign_location")
+
+
+async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
+    service: RunningService,
+) -> None:
+    owner = await service.device().enrolled()
+    stranger = service.device(service.make_key(organization_id="org-0002"))
+    stranger.instance_id = owner.instance_id
+    for path in (routes.CREATE_REQUEST, routes.REVOKE, routes.DEVICE_DETAIL):
+        answer = await stranger.call(path, instanceId=owner.instance_id, **kind_for(path))
+        assert (answer.status_code, answer.json()["code"]) == (404, "device_not_found")
+    # Who takes the id first has it in an organization of its own, and in no other.
+    await stranger.enrolled()
+    assert stranger.binding_id != owner.binding_id
+    assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
+    asked = await stranger.asked_for()
+    assert asked not in [command["requestId"] for command in await owner.commands()]
+    assert asked not in [request["id"] for request in (await owner.detail())["requests"]]
+
+
+def kind_for(path: str) -> dict[str, str]:
+    return {"kind": "network"} if path == routes.CREATE_REQUEST else {}
 
 
 async def test_current_is_the_newest_binding_of_the_key(service: RunningService) -> None:
