@@ -106,7 +106,10 @@ def browser_group(payload: ApplicationPayload) -> Group:
 
 
 def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
-    """Return what is missing, by status and reason, what broke first."""
+    """Return what is missing, by status and reason, what broke first.
+
+    What this machine has not, or cannot tell, has the tone "muted" and comes last.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for prefix, field in _all_fields(payload):
         if field.status != "available":

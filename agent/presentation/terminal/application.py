@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from agent.presentation.application_rows import (
     Group,
@@ -60,11 +61,14 @@ def _group(group: Group) -> Iterator[RenderableType]:
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     rows = absence_rows(payload)
-    if not rows:
-        return
-    yield title("Not available", sum(row.count for row in rows))
-    absences = table(("Status", 18), ("Why, and which facts", None))
-    for row in rows:
-        facts = (words(line, "dim") for line in row.facts)
-        absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
-    yield absences
+    missed = [row for row in rows if row.tone != "muted"]
+    if missed:
+        yield title("Could not be read", sum(row.count for row in missed))
+        absences = table(("Status", 17), ("Why, and which facts", None))
+        for row in missed:
+            facts = (words(line, "dim") for line in row.facts)
+            absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
+        yield absences
+    if count := sum(row.count for row in rows if row.tone == "muted"):
+        folded = f"{count} facts are not for this machine; --json says why of each."
+        yield Text.assemble("\n", words(folded, "dim"))

@@ -23,6 +23,7 @@ def test_things_of_a_group_have_their_section() -> None:
     assert [(row.label, row.value) for row in root.rows] == [
         ("Size", "58.4 GiB"),
         ("Free", "488.6 MiB"),
+        ("Used", "99.2 %"),
         ("Read only", "no"),
     ]
 
@@ -30,7 +31,7 @@ def test_things_of_a_group_have_their_section() -> None:
 def test_a_thing_with_one_fact_is_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     own, kitchen = groups["Print queues"].sections
-    assert (own.rows[0].label, own.rows[0].value) == ("bar: jobs waiting", "0")
+    assert (own.rows[-1].label, own.rows[-1].value) == ("bar: waiting jobs", "0")
     assert kitchen.title == "kitchen"
 
 
@@ -67,9 +68,9 @@ def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
     rows = absence_rows(payload.model_copy(update={"snapshot": snapshot}))
     assert rows[0].status == "failed"
     assert rows[0].facts == ("disk./mnt/share.sizeBytes",)
-    assert rows[-1].facts == ("hardware: batteryPercent, batteryCharging",)
+    assert rows[-1].facts == ("hardware: batteryFraction, batteryCharging",)
     assert rows[-1].count == 2
-    assert "wlan0 interface.ssid" in [fact for row in rows for fact in row.facts]
+    assert "wlan0 interface.wifiSsid" in [fact for row in rows for fact in row.facts]
 
 
 def test_interfaces_peripherals_and_browser() -> None:
