@@ -45,18 +45,17 @@ def _group(group: Group) -> Iterator[RenderableType]:
     if not group.sections:
         return
     yield title(group.title)
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_column(width=26, overflow="fold")
-    facts.add_column(overflow="fold")
     for section in group.sections:
         if section.title:
-            facts.add_row(words(section.title, "bold"), words(""))
-        indent = "  " if section.title else ""
+            yield words(section.title, "bold")
+        facts = Table.grid(padding=(0, 2, 0, 0))
+        facts.add_column(width=26, overflow="fold")
+        facts.add_column(overflow="fold")
         for row in section.rows:
             label = words(row.label, "dim")
-            label.pad_left(len(indent))
+            label.pad_left(2 if section.title else 0)
             facts.add_row(label, words(row.value))
-    yield facts
+        yield facts
 
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:

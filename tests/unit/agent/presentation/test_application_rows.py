@@ -31,7 +31,7 @@ def test_things_of_a_group_have_their_section() -> None:
 def test_a_thing_with_one_fact_is_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     own, kitchen = groups["Print queues"].sections
-    assert (own.rows[-1].label, own.rows[-1].value) == ("bar: waiting jobs", "0")
+    assert (own.rows[-1].label, own.rows[-1].value) == ("bar: jobs waiting", "0")
     assert kitchen.title == "kitchen"
 
 
@@ -77,11 +77,11 @@ def test_interfaces_peripherals_and_browser() -> None:
     payload = application_snapshot()
     assert [s.title for s in interface_group(payload).sections] == ["eth0", "wlan0"]
     assert [s.title for s in peripheral_group(payload).sections] == [
-        "usb-1-1 (usb)",
-        "bt-0 (bluetooth)",
+        "TM-T20III (usb-1-1)",
+        "Card reader (bt-0)",
     ]
     (browser,) = browser_group(payload).sections
-    assert ("Approximate memory", "8 GiB") in [(row.label, row.value) for row in browser.rows]
+    assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 
 def test_a_cut_snapshot_says_so() -> None:
