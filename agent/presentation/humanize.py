@@ -63,6 +63,11 @@ def milliseconds_in_words(milliseconds: float) -> str:
     return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"
 
 
+def percent(fraction: float) -> str:
+    """Return a share in whole hundredths: ``92 %``."""
+    return f"{_number(fraction * 100, 0)} %"
+
+
 def moment(text: str) -> datetime | None:
     """Read an ISO 8601 date-time; one without an offset is UTC. None when it is not one."""
     try:

@@ -43,6 +43,7 @@ LABELS: Final[Mapping[str, str]] = {
     "network.service.connectMilliseconds": "Connecting took",
     "network.service.tlsTrusted": "Certificate trusted",
     "network.service.tlsIssuer": "Certificate issued by",
+    "network.service.tlsIssuedAt": "Certificate valid since",
     "network.service.tlsExpiresAt": "Certificate valid until",
     "process.watched": "Watched programs",
     "process.count": "Processes",

@@ -11,11 +11,12 @@ from agent.presentation.humanize import (
     milliseconds_in_words,
     moment,
     moment_in_words,
+    percent,
     seconds_in_words,
 )
 
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
-CERTIFICATE_DAYS: Final = 14
+CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
 WIFI_WEAK_DBM: Final = -75
 SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001
@@ -120,8 +121,18 @@ def _expired(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 def _expiring(facts: SnapshotFacts) -> Iterator[Sighting]:
     left = _valid_for(facts)
-    if left is not None and timedelta() < left < timedelta(days=CERTIFICATE_DAYS):
+    if left is not None and timedelta() < left < _renewed_before(facts):
         yield {"time": seconds_in_words(left.total_seconds(), units=1)}
+
+
+def _renewed_before(facts: SnapshotFacts) -> timedelta:
+    """Return when a certificate is renewed at the latest; one for six days has days left only."""
+    starts = moment(facts.machine.text("network.service.tlsIssuedAt"))
+    ends = moment(facts.machine.text("network.service.tlsExpiresAt"))
+    least = timedelta(days=CERTIFICATE_DAYS)
+    return (
+        least if starts is None or ends is None else min(least, CERTIFICATE_LIFE * (ends - starts))
+    )
 
 
 def _untrusted(facts: SnapshotFacts) -> Iterator[Sighting]:
@@ -228,8 +239,9 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     Rule(
         "certificate-expiring",
         "warning",
-        "network.service.tlsExpiresAt",
-        f"less than {CERTIFICATE_DAYS} days after the snapshot was taken",
+        "network.service.tlsExpiresAt, network.service.tlsIssuedAt",
+        f"less than {CERTIFICATE_DAYS} days left when the snapshot was taken, and less than"
+        f" {percent(CERTIFICATE_LIFE)} of its life",
         "The service's certificate expires in {time}.",
         "have it renewed; whoever runs the service knows how",
         _expiring,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from agent.presentation.findings.connectivity import CONNECTIVITY_RULES
+from agent.presentation.findings.disks import DISK_RULES
 from agent.presentation.findings.kiosk import KIOSK_RULES
 from agent.presentation.findings.machine import MACHINE_RULES
 from agent.presentation.findings.network_rules import NETWORK_RULES
@@ -17,6 +18,7 @@ APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     *PROGRAM_RULES,
     *KIOSK_RULES,
     *CONNECTIVITY_RULES,
+    *DISK_RULES,
     *MACHINE_RULES,
 )
 """In the order in which findings of one severity are listed."""

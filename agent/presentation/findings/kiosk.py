@@ -5,7 +5,7 @@ from typing import Final
 
 from agent.presentation.findings.rule import HERE, Rule, Sighting
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import bytes_in_words
+from agent.presentation.humanize import bytes_in_words, percent
 
 HEAP_USED: Final = 0.75
 STORAGE_USED: Final = 0.9
@@ -171,7 +171,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk-leaking",
         "warning",
         "browser.heapUsedBytes, browser.heapLimitBytes",
-        f"at least {HEAP_USED:.0%} of the limit",
+        f"at least {percent(HEAP_USED)} of the limit",
         "The kiosk's page uses {used} of the {limit} of memory that it may use.",
         "reload it when the venue is closed; if it grows again, tell whoever makes the page",
         _leaking,
@@ -180,7 +180,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk-storage-full",
         "warning",
         "browser.originUsageBytes, browser.originQuotaBytes",
-        f"at least {STORAGE_USED:.0%} of the quota",
+        f"at least {percent(STORAGE_USED)} of the quota",
         "The kiosk's page has stored {used} of the {limit} that it may store.",
         "free space on the disk, or clear the site's data",
         _storage_full,

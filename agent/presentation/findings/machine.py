@@ -1,18 +1,19 @@
-"""The rules on the machine itself: disks, memory, processor, clock, restarts, heat and power."""
+"""The rules on the machine itself: memory, processor, clock, restarts, heat and power."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from agent.presentation.findings.rule import HERE, Rule, Sighting
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import bytes_in_words, milliseconds_in_words, seconds_in_words
+from agent.presentation.humanize import (
+    bytes_in_words,
+    milliseconds_in_words,
+    percent,
+    seconds_in_words,
+)
 
 _GIB: Final = 1024**3
 
-DISK_FULL, DISK_FULL_FREE = 0.97, 2 * _GIB
-DISK_FILLING, DISK_FILLING_FREE = 0.90, 10 * _GIB
-WORN: Final = 0.9
-STALLED_BY_DISK: Final = 0.4
 MEMORY_USED, MEMORY_FREE = 0.92, 1 * _GIB
 SWAP_USED, SWAP_MEMORY_USED = 0.8, 0.8
 STALLED_BY_MEMORY: Final = 0.1
@@ -24,9 +25,6 @@ HOT_CELSIUS: Final = 85
 BATTERY_LOW, DEVICE_BATTERY_LOW = 0.2, 0.15
 
 _DAY_S: Final = 86400
-_MADE_READ_ONLY: Final = frozenset({"apfs", "overlay", "composefs", "erofs", "squashfs"})
-"""File systems under ``/`` that are sealed on purpose: macOS and image-based systems."""
-_WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - names to look for
 _UNCLEAN: Final = {
     "kernel-crash": "a crash of the system's kernel",
     "watchdog": "a hang, which its watchdog ended",
@@ -37,96 +35,17 @@ _UNCLEAN: Final = {
 }
 
 
-def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Sighting]:
-    """Yield the disks that programs can write to and that are used and free beyond the two."""
-    disk = facts.machine
-    for mount in disk.names("disk", "usedFraction"):
-        used_there = disk.number(f"disk.{mount}.usedFraction")
-        free_there = disk.number(f"disk.{mount}.freeBytes")
-        if used_there is None or free_there is None or disk.flag(f"disk.{mount}.readOnly"):
-            continue
-        if used_there >= used and free_there < free:
-            size = disk.number(f"disk.{mount}.sizeBytes")
-            of = "" if size is None else f" of {bytes_in_words(size)}"
-            yield {"mount": mount, "free": bytes_in_words(free_there) + of}
-
-
-def _full(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _disks(facts, DISK_FULL, DISK_FULL_FREE)
-
-
-def _filling(facts: SnapshotFacts) -> Iterator[Sighting]:
-    full = {seen["mount"] for seen in _full(facts)}
-    return (
-        seen for seen in _disks(facts, DISK_FILLING, DISK_FILLING_FREE) if seen["mount"] not in full
-    )
-
-
-def _read_only(facts: SnapshotFacts) -> Iterator[Sighting]:
-    for mount in facts.machine.names("disk", "readOnly"):
-        kind = facts.machine.text(f"disk.{mount}.fileSystem")
-        if facts.machine.flag(f"disk.{mount}.readOnly") and _is_written_to(mount, kind):
-            yield {"mount": mount}
-
-
-def _is_written_to(mount: str, file_system: str) -> bool:
-    if mount == "/":
-        return file_system not in _MADE_READ_ONLY
-    return mount.startswith(_WRITTEN_TO) or mount[:3].upper() == "C:\\"
-
-
-def _silent(facts: SnapshotFacts) -> Iterator[Sighting]:
-    for mount in facts.machine.names("disk", "sizeBytes"):
-        why = facts.machine.why_failed(f"disk.{mount}.sizeBytes")
-        if why is not None:
-            yield {"mount": mount, "why": why}
-
-
-def _drives(facts: SnapshotFacts, health: str) -> Iterator[Sighting]:
-    for name in facts.machine.names("disk.drive", "health"):
-        if facts.machine.text(f"disk.drive.{name}.health") == health:
-            yield {"drive": _drive(facts, name)}
-
-
-def _failing(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _drives(facts, "failing")
-
-
-def _doubtful(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _drives(facts, "warning")
-
-
-def _worn(facts: SnapshotFacts) -> Iterator[Sighting]:
-    for name in facts.machine.names("disk.drive", "lifeUsedFraction"):
-        used = facts.machine.number(f"disk.drive.{name}.lifeUsedFraction")
-        if used is not None and used >= WORN:
-            yield {"drive": _drive(facts, name), "used": f"{used:.0%}"}
-
-
-def _drive(facts: SnapshotFacts, name: str) -> str:
-    model = facts.machine.text(f"disk.drive.{name}.model")
-    return f"{name} ({model})" if model else name
-
-
-def _stalled(facts: SnapshotFacts, key: str, share: float) -> Iterator[Sighting]:
-    stalled = facts.machine.number(key)
-    if stalled is not None and stalled >= share:
-        yield {"share": f"{stalled:.0%}"}
-
-
-def _stalled_by_disk(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _stalled(facts, "disk.stalledFraction", STALLED_BY_DISK)
-
-
 def _stalled_by_memory(facts: SnapshotFacts) -> Iterator[Sighting]:
-    return _stalled(facts, "memory.stalledFraction", STALLED_BY_MEMORY)
+    stalled = facts.machine.number("memory.stalledFraction")
+    if stalled is not None and stalled >= STALLED_BY_MEMORY:
+        yield {"share": percent(stalled)}
 
 
 def _memory_full(facts: SnapshotFacts) -> Iterator[Sighting]:
     used = facts.machine.number("memory.usedFraction")
     free = facts.machine.number("memory.availableBytes")
     if used is not None and free is not None and used >= MEMORY_USED and free < MEMORY_FREE:
-        yield {"used": f"{used:.0%}", "free": bytes_in_words(free)}
+        yield {"used": percent(used), "free": bytes_in_words(free)}
 
 
 def _swapping(facts: SnapshotFacts) -> Iterator[Sighting]:
@@ -189,62 +108,25 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Sighting]:
     level = facts.machine.number("hardware.batteryFraction")
     is_on_battery = facts.machine.text("hardware.powerSource") == "battery"
     if level is not None and is_on_battery and level <= BATTERY_LOW:
-        yield {"level": f"{level:.0%}"}
+        yield {"level": percent(level)}
 
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Sighting]:
     for name, device in facts.peripherals:
         level = device.number("bluetooth.batteryFraction")
         if level is not None and level <= DEVICE_BATTERY_LOW:
-            yield {"device": device.text("bluetooth.name") or name, "level": f"{level:.0%}"}
+            yield {
+                "device": device.text("bluetooth.name") or name,
+                "level": percent(level),
+            }
 
-
-_MAKE_ROOM: Final = "delete or move what is not needed: old logs, downloads, backups"
 
 MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
-    Rule(
-        "disk-full",
-        "problem",
-        "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
-        f"{DISK_FULL:.0%} used and less than {bytes_in_words(DISK_FULL_FREE)} free,"
-        " unless read-only",
-        "The disk {mount} is full: {free} free.",
-        f"{_MAKE_ROOM}; until then programs may fail to save",
-        _full,
-    ),
-    Rule(
-        "disk-read-only",
-        "problem",
-        "disk.<mount>.readOnly",
-        "read-only where programs write: / (unless sealed by its system), /home, /opt, /srv,"
-        " /tmp, /var, C:",
-        "The disk {mount} is read-only: nothing can be saved on it.",
-        "restart the machine and have the disk checked: after errors the system stops writing",
-        _read_only,
-    ),
-    Rule(
-        "disk-silent",
-        "problem",
-        "disk.<mount>.sizeBytes",
-        "its size could not be read",
-        "The disk {mount} cannot be read: {why}.",
-        "where it is of another machine, see that this runs and is reached; else check the disk",
-        _silent,
-    ),
-    Rule(
-        "drive-failing",
-        "problem",
-        "disk.drive.<name>.health",
-        "failing",
-        "The drive {drive} is failing, by its own diagnosis (SMART).",
-        "back its data up today and replace it",
-        _failing,
-    ),
     Rule(
         "memory-stalls",
         "problem",
         "memory.stalledFraction",
-        f"at least {STALLED_BY_MEMORY:.0%} of the last minute",
+        f"at least {percent(STALLED_BY_MEMORY)} of the last minute",
         "Programs waited for memory during {share} of the last minute.",
         "close programs that are not needed or restart the one that has grown; fit more memory",
         _stalled_by_memory,
@@ -253,53 +135,16 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "battery-low",
         "problem",
         "hardware.batteryFraction, hardware.powerSource",
-        f"at most {BATTERY_LOW:.0%}, not plugged in",
+        f"at most {percent(BATTERY_LOW)}, not plugged in",
         "The machine runs on its battery, which is at {level}.",
         "plug it in; where it is plugged in, check the power supply",
         _battery_low,
     ),
     Rule(
-        "disk-nearly-full",
-        "warning",
-        "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
-        f"{DISK_FILLING:.0%} used and less than {bytes_in_words(DISK_FILLING_FREE)} free,"
-        " unless read-only",
-        "The disk {mount} is nearly full: {free} free.",
-        _MAKE_ROOM,
-        _filling,
-    ),
-    Rule(
-        "drive-doubtful",
-        "warning",
-        "disk.drive.<name>.health",
-        "warning",
-        "The drive {drive} warns of its own state.",
-        "back its data up and plan to replace it",
-        _doubtful,
-    ),
-    Rule(
-        "drive-worn",
-        "warning",
-        "disk.drive.<name>.lifeUsedFraction",
-        f"at least {WORN:.0%}",
-        "The drive {drive} is worn: {used} of its life is used.",
-        "plan to replace it; a worn memory card becomes read-only or loses data",
-        _worn,
-    ),
-    Rule(
-        "disk-slow",
-        "warning",
-        "disk.stalledFraction",
-        f"at least {STALLED_BY_DISK:.0%} of the last minute",
-        "Programs waited for a disk during {share} of the last minute.",
-        "look for a backup or an update that runs now; if it lasts, check the drive",
-        _stalled_by_disk,
-    ),
-    Rule(
         "memory-nearly-full",
         "warning",
         "memory.usedFraction, memory.availableBytes",
-        f"{MEMORY_USED:.0%} used and less than {bytes_in_words(MEMORY_FREE)} available",
+        f"{percent(MEMORY_USED)} used and less than {bytes_in_words(MEMORY_FREE)} available",
         "The memory is nearly full: {used} used, {free} available.",
         "close programs that are not needed or restart the one that has grown; fit more memory",
         _memory_full,
@@ -308,7 +153,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "swap-nearly-full",
         "warning",
         "memory.swapUsedBytes, memory.swapTotalBytes, memory.usedFraction",
-        f"{SWAP_USED:.0%} of the swap space and {SWAP_MEMORY_USED:.0%} of the memory used",
+        f"{percent(SWAP_USED)} of it and {percent(SWAP_MEMORY_USED)} of the memory used",
         "The swap space is nearly full: {swapped} of {total} used.",
         "restart the program that has grown, else the system will end one; fit more memory",
         _swapping,
@@ -317,7 +162,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "processor-busy",
         "warning",
         "cpu.load15, hardware.logicalCores, cpu.useFraction",
-        f"load over 15 minutes at least {LOAD_PER_CORE} a core, and {CPU_USED:.0%} used now",
+        f"load over 15 minutes at least {LOAD_PER_CORE} a core, and {percent(CPU_USED)} used now",
         "The processor has been overloaded for 15 minutes: load {load} on {cores} cores.",
         "look for the program that uses it (top, Activity Monitor) and restart it",
         _busy,
@@ -364,7 +209,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "device-battery-low",
         "warning",
         "bluetooth.batteryFraction",
-        f"at most {DEVICE_BATTERY_LOW:.0%}",
+        f"at most {percent(DEVICE_BATTERY_LOW)}",
         "The battery of {device} is at {level}.",
         "charge it or change its battery",
         _device_battery_low,

@@ -20,8 +20,8 @@ from agent.wire.payloads.network import (
 
 GATEWAY_SLOW_MS: Final = 100
 
-_SAYS: Final = re.compile(r"\bthe (?:printer|spooler) says: ([^;]+)")
-_HARMLESS: Final = ("low on ", "asked to ", "holds new jobs", "output tray nearly")
+_SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) says: ([^;]+)")
+_HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
 _STOPPED: Final = ("the printer says that it is stopped", "its queue is stopped on this machine")
 
 
@@ -62,7 +62,7 @@ def _complaints(reason: str) -> Iterator[str]:
     """Yield what a reason quotes of a printer that somebody has to see to."""
     for quoted in dict.fromkeys(_SAYS.findall(reason)):
         for each in re.split(r", | and ", quoted):
-            if not each.startswith(_HARMLESS):
+            if not _HARMLESS.match(each):
                 yield each
     if any(stopped in reason for stopped in _STOPPED):
         yield "stopped"

@@ -5,7 +5,7 @@ from typing import Final
 
 from agent.presentation.findings.rule import Rule, Sighting
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import bytes_in_words, seconds_in_words
+from agent.presentation.humanize import bytes_in_words, percent, seconds_in_words
 
 RESTARTS, RESTARTS_A_DAY = 5, 2
 MEMORY_SHARE: Final = 0.5
@@ -228,7 +228,7 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "program-grown",
         "warning",
         "process.<name>.memoryBytes, memory.totalBytes",
-        f"at least {MEMORY_SHARE:.0%} of the memory",
+        f"at least {percent(MEMORY_SHARE)} of the memory",
         "The program {program} uses {memory} of memory.",
         "restart it when the venue is closed; if it grows again, tell its maker",
         _grown,
