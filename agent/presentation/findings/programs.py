@@ -265,7 +265,7 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "note",
         "agent.lastExit",
         "anything but a clean stop",
-        "The agent did not stop by itself the last time: {how}.",
+        "The last run of the agent did not end well: {how}.",
         "run `venue-agent doctor`; if it happens again, send its bundle to support",
         _agent_died,
     ),

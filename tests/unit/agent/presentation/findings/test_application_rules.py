@@ -295,7 +295,7 @@ CASES = (
         "agent-died",
         {"agent.lastExit": "killed for lack of memory"},
         {"agent.lastExit": "stopped cleanly"},
-        "The agent did not stop by itself the last time: killed for lack of memory.",
+        "The last run of the agent did not end well: killed for lack of memory.",
     ),
     Case(
         "no-network",
