@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from agent.presentation.findings.findings import findings_of
 from collectors.contract import ApplicationFacts
+from tests.lab.namespaces import entering
 from tests.lab.peers import Peer, PeerLan, peer_lan
+from tests.lab.test_tap_lan import payload_of
 from tests.paths import ROOT
 from tests.unit.agent.presentation.findings.judged import judged_facts
 
-pytestmark = [pytest.mark.lab, pytest.mark.exclusive, pytest.mark.needs("peers")]
+pytestmark = [pytest.mark.lab, pytest.mark.exclusive]
 
 
 def printed(lan: PeerLan, machine: Peer, spooler: Path, *command: str) -> None:
@@ -44,6 +47,7 @@ def collected(
     return TypeAdapter(ApplicationFacts).validate_python(facts)
 
 
+@pytest.mark.needs("peers")
 def test_what_is_wrong_with_a_real_machine_is_found() -> None:
     with tempfile.TemporaryDirectory(prefix="findings-") as path, peer_lan(Path(path)) as lan:
         directory = Path(path)
@@ -72,3 +76,16 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
     )
     assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in found["disk-full"]
     assert "no-network" not in found
+
+
+@pytest.mark.needs("network-namespace")
+def test_a_machine_on_no_network_is_called_so() -> None:
+    job = {"ports": [80], "max_hosts": 9, "max_services": 9, "max_duration_s": 9}
+    done = subprocess.run(
+        (*entering(), sys.executable, "-m", "collectors", "network"),
+        input=json.dumps(job).encode() + b"\n",
+        cwd=ROOT, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    facts = json.loads(done.stdout.splitlines()[-1])["facts"]
+    (finding,) = findings_of(payload_of(facts, job))
+    assert finding.code == "no-network"

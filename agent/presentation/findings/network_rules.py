@@ -20,6 +20,8 @@ from agent.wire.payloads.network import (
 
 GATEWAY_SLOW_MS: Final = 100
 
+_NO_ROUTE: Final = "this machine has no default route"
+"""What the collector says where there is no gateway, and not why it could not be read."""
 _SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) says: ([^;]+)")
 _HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
 _STOPPED: Final = ("the printer says that it is stopped", "its queue is stopped on this machine")
@@ -68,12 +70,18 @@ def _complaints(reason: str) -> Iterator[str]:
         yield "stopped"
 
 
-def _looked(payload: NetworkPayload) -> NetworkMap | None:
-    """Return the map of a network that was looked at to the end."""
+def _read(payload: NetworkPayload) -> NetworkMap | None:
+    """Return the map of a machine whose interfaces were read."""
     found = payload.network_map
-    if found is None or payload.scope != "local-network" or found.state != "completed":
+    return found if found is not None and found.sources.interfaces.state == "succeeded" else None
+
+
+def _scanned(payload: NetworkPayload) -> NetworkMap | None:
+    """Return the map of a network that was scanned to the end."""
+    found = _read(payload)
+    if found is None or payload.scope != "local-network":
         return None
-    return found if found.sources.interfaces.state == "succeeded" else None
+    return found if found.sources.scan.state == "succeeded" else None
 
 
 def _in_use(found: NetworkMap) -> tuple[MapInterface, ...]:
@@ -82,12 +90,12 @@ def _in_use(found: NetworkMap) -> tuple[MapInterface, ...]:
 
 
 def _disconnected(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = _looked(payload)
+    found = _read(payload)
     return HERE if found is not None and not _in_use(found) else ()
 
 
 def _without_dhcp(payload: NetworkPayload) -> Iterator[Sighting]:
-    found = _looked(payload)
+    found = _read(payload)
     for link in found.interfaces if found is not None else ():
         addresses = [known.address for known in link.addresses]
         own = next(filter(is_self_assigned, addresses), None)
@@ -96,39 +104,32 @@ def _without_dhcp(payload: NetworkPayload) -> Iterator[Sighting]:
 
 
 def _without_gateway(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = _looked(payload)
-    if found is None or payload.unavailable.gateway is not None or not _in_use(found):
+    found = _read(payload)
+    is_read = payload.unavailable.gateway in {None, _NO_ROUTE}
+    if found is None or not is_read or not _in_use(found):
         return ()
     return () if any(link.gateways for link in found.interfaces) else HERE
 
 
-def _gateways(payload: NetworkPayload) -> Iterator[MapHost]:
-    found = _looked(payload)
-    return (h for h in (found.hosts if found is not None else ()) if "gateway" in h.sources)
+def _gateways(found: NetworkMap | None) -> tuple[MapHost, ...]:
+    return () if found is None else tuple(h for h in found.hosts if "gateway" in h.sources)
 
 
 def _gateway_silent(payload: NetworkPayload) -> Iterator[Sighting]:
-    if not _was_scanned(payload):
-        return
-    for host in _gateways(payload):
+    for host in _gateways(_scanned(payload)):
         if host.reachability != "reachable" and host.mac_address is None:
             yield {"gateway": host.address}
 
 
 def _gateway_slow(payload: NetworkPayload) -> Iterator[Sighting]:
-    for host in _gateways(payload):
+    for host in _gateways(payload.network_map):
         if host.latency_ms is not None and host.latency_ms >= GATEWAY_SLOW_MS:
             yield {"gateway": host.address, "time": milliseconds_in_words(host.latency_ms)}
 
 
-def _was_scanned(payload: NetworkPayload) -> bool:
-    found = payload.network_map
-    return found is not None and found.sources.scan.state == "succeeded"
-
-
 def _alone(payload: NetworkPayload) -> tuple[Sighting, ...]:
-    found = _looked(payload)
-    if found is None or not _was_scanned(payload) or not any(_gateways(payload)):
+    found = _scanned(payload)
+    if found is None or not _gateways(found):
         return ()
     others = (h for h in found.hosts if not {"gateway", "local"} & set(h.sources))
     return () if any(others) else HERE
