@@ -15,10 +15,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from agent.presentation.findings.findings import findings_of
+from agent.wire.codec import decode
+from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import ApplicationFacts
 from tests.lab.namespaces import entering
 from tests.lab.peers import Peer, PeerLan, peer_lan
-from tests.lab.test_tap_lan import payload_of
 from tests.paths import ROOT
 from tests.unit.agent.presentation.findings.judged import judged_facts
 
@@ -80,12 +81,9 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
 
 @pytest.mark.needs("network-namespace")
 def test_a_machine_on_no_network_is_called_so() -> None:
-    job = {"ports": [80], "max_hosts": 9, "max_services": 9, "max_duration_s": 9}
+    collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
     done = subprocess.run(
-        (*entering(), sys.executable, "-m", "collectors", "network"),
-        input=json.dumps(job).encode() + b"\n",
-        cwd=ROOT, capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
-    facts = json.loads(done.stdout.splitlines()[-1])["facts"]
-    (finding,) = findings_of(payload_of(facts, job))
+        (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    (finding,) = findings_of(decode(done.stdout, NetworkPayload))
     assert finding.code == "no-network"
