@@ -135,6 +135,7 @@ def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
     del hosts[plan.agent_address]
     assert hosts == {**plan.macs(), behind.address: None}
     assert any("proxy ARP" in text for text in run.facts["limitations"])
+    assert [finding.code for finding in findings_of(payload_of(run.facts, JOB))] == ["proxy-arp"]
     check_harmless(result)
 
 

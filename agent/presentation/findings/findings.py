@@ -6,8 +6,9 @@ from typing import Final
 from agent.presentation.findings.connectivity import CONNECTIVITY_RULES
 from agent.presentation.findings.disks import DISK_RULES
 from agent.presentation.findings.kiosk import KIOSK_RULES
+from agent.presentation.findings.local_network import LOCAL_NETWORK_RULES
 from agent.presentation.findings.machine import MACHINE_RULES
-from agent.presentation.findings.network_rules import NETWORK_RULES
+from agent.presentation.findings.printers import PRINTER_RULES
 from agent.presentation.findings.programs import PROGRAM_RULES
 from agent.presentation.findings.rule import Facts, Finding, Rule, Severity, found_by
 from agent.presentation.findings.snapshot_facts import SnapshotFacts, facts_of
@@ -21,7 +22,8 @@ APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     *DISK_RULES,
     *MACHINE_RULES,
 )
-"""In the order in which findings of one severity are listed."""
+NETWORK_RULES: Final = (*PRINTER_RULES, *LOCAL_NETWORK_RULES)
+"""Both in the order in which findings of one severity are listed."""
 
 _ORDER: Final[tuple[Severity, ...]] = ("problem", "warning", "note")
 

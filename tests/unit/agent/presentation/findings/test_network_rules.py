@@ -37,6 +37,11 @@ def with_mac(known: MapHost, mac: str) -> MapHost:
     return known.model_copy(update={"mac_address": mac})
 
 
+PROXY = (
+    "02:bb:00:00:00:01 answers ARP for 212 addresses (proxy ARP): of these only those are listed"
+)
+
+
 class Case(NamedTuple):
     code: str
     seen: NetworkPayload
@@ -117,6 +122,18 @@ CASES = (
         "Nothing answers on this network but the gateway.",
     ),
     Case(
+        "nothing-but-gateway",
+        with_map(hosts=(SELF, SILENT)),
+        with_map(hosts=(SELF, SILENT, TILL)),
+        "Nothing answers on this network at all.",
+    ),
+    Case(
+        "gateway-silent",
+        with_map(hosts=(SELF, SILENT, TILL)),
+        with_map(hosts=(SELF, SILENT.model_copy(update={"interface_name": "tun0"}), TILL)),
+        "The gateway 192.168.1.1 does not answer: there is no way out of this network.",
+    ),
+    Case(
         "no-gateway",
         with_map(interfaces=(link("eth0", "192.168.1.20", gateways=()),)),
         with_map(interfaces=(link("eth0", "192.168.1.20", gateways=()),)).model_copy(
@@ -135,6 +152,18 @@ CASES = (
         with_map(sources=NO_SCAN),
         with_map(sources=NO_SCAN.model_copy(update={"scan": SourceSucceeded()})),
         "Scanning the network failed: no permission.",
+    ),
+    Case(
+        "proxy-arp",
+        healthy_network().model_copy(update={"limitations": (PROXY,)}),
+        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY}",)}),
+        "The device 02:bb:00:00:00:01 answers for 212 addresses.",
+    ),
+    Case(
+        "report-cut",
+        with_map(truncated=True),
+        with_map(truncated=False),
+        "There is more on the network than the report holds.",
     ),
     Case(
         "report-unfinished",

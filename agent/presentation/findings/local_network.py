@@ -1,4 +1,4 @@
-"""The rules on a network report: printers first, then what keeps the venue's devices apart."""
+"""The rules on the network of a network report: whether there is one, and who answers there."""
 
 import re
 from collections import Counter
@@ -8,13 +8,11 @@ from typing import Final
 from agent.presentation.findings.connectivity import is_routable, is_self_assigned
 from agent.presentation.findings.rule import HERE, Rule, Sighting
 from agent.presentation.humanize import milliseconds_in_words
-from agent.presentation.printer_status import StatusWord, status_of
 from agent.wire.payloads.network import (
     MapHost,
     MapInterface,
     NetworkMap,
     NetworkPayload,
-    Printer,
     SourceFailed,
 )
 
@@ -22,52 +20,7 @@ GATEWAY_SLOW_MS: Final = 100
 
 _NO_ROUTE: Final = "this machine has no default route"
 """What the collector says where there is no gateway, and not why it could not be read."""
-_SAYS: Final = re.compile(r"\b[Tt]he (?:printer|spooler) says: ([^;]+)")
-_HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
-_STOPPED: Final = ("the printer says that it is stopped", "its queue is stopped on this machine")
-
-
-def _with_status(payload: NetworkPayload, status: StatusWord) -> Iterator[Printer]:
-    return (printer for printer in payload.printers or () if status_of(printer) == status)
-
-
-def _words_of(printer: Printer) -> dict[str, str]:
-    name = printer.name or printer.id
-    at = f"at {printer.address}" if printer.address else ""
-    return {"printer": name if "printer" in name.casefold() else f"The printer {name}", "at": at}
-
-
-def _unreachable(payload: NetworkPayload) -> Iterator[Sighting]:
-    return map(_words_of, _with_status(payload, "unreachable"))
-
-
-def _moved(payload: NetworkPayload) -> Iterator[Sighting]:
-    for printer in _with_status(payload, "moved"):
-        places = {"old": printer.address or "", "new": printer.matched_endpoint or ""}
-        yield {**_words_of(printer), **places}
-
-
-def _unjudged(payload: NetworkPayload) -> Iterator[Sighting]:
-    # Whether one at a cable, or paired, is there, many systems do not tell.
-    network = (p for p in _with_status(payload, "unknown") if p.transport == "network")
-    return map(_words_of, network)
-
-
-def _complaining(payload: NetworkPayload) -> Iterator[Sighting]:
-    for printer in payload.printers or ():
-        says = ", ".join(_complaints(printer.reason or ""))
-        if says:
-            yield {**_words_of(printer), "says": says}
-
-
-def _complaints(reason: str) -> Iterator[str]:
-    """Yield what a reason quotes of a printer that somebody has to see to."""
-    for quoted in dict.fromkeys(_SAYS.findall(reason)):
-        for each in re.split(r", | and ", quoted):
-            if not _HARMLESS.match(each):
-                yield each
-    if any(stopped in reason for stopped in _STOPPED):
-        yield "stopped"
+_PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
 def _read(payload: NetworkPayload) -> NetworkMap | None:
@@ -116,9 +69,23 @@ def _gateways(found: NetworkMap | None) -> tuple[MapHost, ...]:
 
 
 def _gateway_silent(payload: NetworkPayload) -> Iterator[Sighting]:
-    for host in _gateways(_scanned(payload)):
-        if host.reachability != "reachable" and host.mac_address is None:
-            yield {"gateway": host.address}
+    """Yield the gateways that are silent where others of their link are not.
+
+    That others are seen tells that the link was looked at, and that MAC addresses can be read.
+    """
+    found = _scanned(payload)
+    for gateway in _gateways(found):
+        link = (
+            (h for h in found.hosts if h.interface_name == gateway.interface_name) if found else ()
+        )
+        if not _was_seen(gateway) and any(_was_seen(h) and h.mac_address for h in link):
+            yield {"gateway": gateway.address}
+
+
+def _was_seen(host: MapHost) -> bool:
+    return "local" not in host.sources and (
+        host.reachability == "reachable" or host.mac_address is not None
+    )
 
 
 def _gateway_slow(payload: NetworkPayload) -> Iterator[Sighting]:
@@ -127,12 +94,13 @@ def _gateway_slow(payload: NetworkPayload) -> Iterator[Sighting]:
             yield {"gateway": host.address, "time": milliseconds_in_words(host.latency_ms)}
 
 
-def _alone(payload: NetworkPayload) -> tuple[Sighting, ...]:
+def _alone(payload: NetworkPayload) -> Iterator[Sighting]:
     found = _scanned(payload)
-    if found is None or not _gateways(found):
-        return ()
-    others = (h for h in found.hosts if not {"gateway", "local"} & set(h.sources))
-    return () if any(others) else HERE
+    gateways = _gateways(found)
+    if found is None or not gateways:
+        return
+    if all("local" in host.sources or host in gateways for host in found.hosts):
+        yield {"but": "but the gateway" if any(map(_was_seen, gateways)) else "at all"}
 
 
 def _same_address(payload: NetworkPayload) -> Iterator[Sighting]:
@@ -172,30 +140,23 @@ def _failed_sources(payload: NetworkPayload) -> Iterator[Sighting]:
             yield {"what": what, "why": source.reason}
 
 
+def _proxies(payload: NetworkPayload) -> Iterator[Sighting]:
+    for line in payload.limitations:
+        if match := _PROXY_ARP.match(line):
+            yield {"mac": match[1], "count": match[2]}
+
+
+def _cut(payload: NetworkPayload) -> tuple[Sighting, ...]:
+    found = payload.network_map
+    return HERE if found is not None and found.truncated else ()
+
+
 def _unfinished(payload: NetworkPayload) -> tuple[Sighting, ...]:
     found = payload.network_map
     return HERE if found is not None and found.state != "completed" else ()
 
 
-NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
-    Rule(
-        "printer-moved",
-        "problem",
-        "printers[].status, matchedEndpoint",
-        "unreachable, and found at another address",
-        "{printer} has moved from {old} to {new}.",
-        "set it up with the new address, or have the router give it a fixed one",
-        _moved,
-    ),
-    Rule(
-        "printer-unreachable",
-        "problem",
-        "printers[].status",
-        "unreachable, and found nowhere else",
-        "{printer} {at} is not reachable.",
-        "see that it is on and connected; the reason stands under Printers",
-        _unreachable,
-    ),
+LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     Rule(
         "no-network",
         "problem",
@@ -218,7 +179,7 @@ NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "gateway-silent",
         "problem",
         "networkMap.hosts[] that are gateways",
-        "no answer and no MAC address, though the scan succeeded",
+        "no answer and no MAC address, though others of its link have one",
         "The gateway {gateway} does not answer: there is no way out of this network.",
         "see that the router is on and that this machine is set up for its network",
         _gateway_silent,
@@ -233,20 +194,11 @@ NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         _same_address,
     ),
     Rule(
-        "printer-needs-attention",
-        "warning",
-        "printers[].reason",
-        "quotes the printer or its queue as stopped, out of paper or toner, jammed, open, …",
-        "{printer} needs attention: {says}.",
-        "go to the printer: its panel says what it needs; then resume its queue",
-        _complaining,
-    ),
-    Rule(
         "nothing-but-gateway",
         "warning",
         "networkMap.hosts[]",
-        "the scan succeeded, and nothing was found but this machine and the gateway",
-        "Nothing answers on this network but the gateway.",
+        "the scan succeeded, and nothing was found but this machine and its gateway",
+        "Nothing answers on this network {but}.",
         "see whether this is a guest network, or one that keeps its devices apart (client"
         " isolation, VLAN)",
         _alone,
@@ -288,12 +240,21 @@ NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         _unfinished,
     ),
     Rule(
-        "printer-not-judged",
+        "proxy-arp",
         "note",
-        "printers[].status, transport",
-        "unknown, of a printer on the network",
-        "{printer} {at} could not be judged.",
-        "the reason stands under Printers",
-        _unjudged,
+        "limitations[]",
+        "say that one MAC address answers ARP for many (proxy ARP)",
+        "The device {mac} answers for {count} addresses.",
+        "see whether it is an access point that keeps its clients apart: they are not seen then",
+        _proxies,
+    ),
+    Rule(
+        "report-cut",
+        "note",
+        "networkMap.truncated",
+        "true",
+        "There is more on the network than the report holds.",
+        "raise `network.max_hosts` or `network.max_services`; the limitations say which was met",
+        _cut,
     ),
 )
