@@ -34,7 +34,7 @@ def build_app(core: Core) -> Starlette:
         finally:
             core.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[
             *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
             Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
@@ -46,6 +46,9 @@ def build_app(core: Core) -> Starlette:
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
+    # A path is served or it is not: a redirect would go where the caller's Host header says.
+    app.router.redirect_slashes = False
+    return app
 
 
 async def _healthz(_request: Request) -> Response:

@@ -65,6 +65,8 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
 
 def _report_of(body: SubmitResultRequest) -> ReportPayload | None:
     """Return the report as a model of its kind, or None."""
+    if body.failure_reason is not None and body.outcome == "completed":
+        raise invalid_field("failureReason", "is given, but the outcome is completed")
     if body.report is None:
         if body.outcome != "failed":
             raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
@@ -85,7 +87,8 @@ def _finish_request(
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    request.finished_at = context.now
+    # A late result of an expired request changes how it ended, and not when.
+    request.finished_at = request.finished_at or context.now
     request.updated_at = context.now
     return request
 
