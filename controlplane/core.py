@@ -14,7 +14,7 @@ from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
-from controlplane.http.rate_limit import RateLimit
+from controlplane.http.fairness import Fairness
 from controlplane.remote_control.command_feeds import CommandFeeds
 from controlplane.remote_control.delivery import waiting_by_key
 from controlplane.settings import Settings
@@ -31,7 +31,7 @@ class Core:
         self.clock = clock
         self.feeds = CommandFeeds(self._waiting)
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
-        self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
+        self.fairness = Fairness(settings, time.monotonic)
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""

@@ -86,9 +86,6 @@ class CommandFeeds:
             if not streams:
                 del self._streams[key_id]
 
-    def count_of(self, key_id: UUID) -> int:
-        return len(self._streams.get(key_id, ()))
-
     @property
     def keys(self) -> tuple[UUID, ...]:
         """The keys that have a stream open."""

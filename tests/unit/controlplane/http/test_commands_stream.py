@@ -167,7 +167,7 @@ class TestQuickLooks:
             assert await stream.has_ended()
 
     async def test_streams_are_bounded(self, service: RunningService) -> None:
-        async with opened(service, service.write_key):
+        with service.core.fairness.stream(service.caller(service.write_key)):
             refused = await service.post(routes.ON_COMMANDS, accept="text/event-stream")
             assert refused.status_code == 503
             polled = await service.post(routes.ON_COMMANDS, accept="application/json")
