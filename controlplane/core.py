@@ -35,6 +35,7 @@ class Core:
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
+        self.large_bodies = asyncio.Semaphore(1)
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 

@@ -23,9 +23,10 @@ class Settings:
     keep_alive_s: float = 15
     look_s: float = 2.5
     key_cached_s: float = 5
+    refusal_delay_s: float = 1
     calls_at_once: int = 64
     processing_share: float = 0.05
-    processing_burst_s: float = 2
+    processing_burst_s: float = 1
     organization_rate_per_s: float = 2000
     organization_burst: int = 10_000
     streams_max: int = 16_384

@@ -42,7 +42,7 @@ def build_app(core: Core) -> Starlette:
             *console_routes(core),
             Route("/healthz", _healthz),
         ],
-        middleware=[Middleware(Guard, clock=core.clock)],
+        middleware=[Middleware(Guard, clock=core.clock, delay_s=core.settings.refusal_delay_s)],
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )

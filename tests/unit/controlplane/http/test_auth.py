@@ -188,7 +188,7 @@ class TestSmallBodies:
 class TestRate:
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0.1, burst=2)
+        return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
 
     async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
         responses = [await service.post(routes.LIST_DEVICES) for _ in range(3)]
@@ -212,7 +212,7 @@ class BrokenDatabase(Database):
 
 
 async def call_broken(error: Exception) -> httpx2.Response:
-    core = Core(BrokenDatabase(error), Settings(), FakeClock())
+    core = Core(BrokenDatabase(error), Settings(refusal_delay_s=0), FakeClock())
     try:
         transport = httpx2.ASGITransport(app=build_app(core))
         async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:

@@ -134,7 +134,9 @@ class TestQuickLooks:
 
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1)
+        return Settings(
+            rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1, refusal_delay_s=0
+        )
 
     @pytest.fixture(autouse=True)
     async def looks(self, service: RunningService) -> AsyncIterator[None]:
