@@ -6,7 +6,8 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no tracker.
+    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no
+    tracker, ``keep_reports_s`` None for ever.
 
     What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
     streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds
@@ -36,6 +37,7 @@ class Settings:
     page_size: int = 20
     worker_threads: int = 8
     sweep_interval_s: float = 30
+    keep_reports_s: float | None = None
     tracker_url: str | None = None
     tracker_attempts_max: int = 5
     tracker_timeout_s: float = 10

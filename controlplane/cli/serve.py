@@ -66,6 +66,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         body_limit_bytes=options.body_limit,
         rate_per_s=options.rate,
         burst=options.burst,
+        keep_reports_s=options.keep_reports,
         organization_rate_per_s=options.rate * ORGANIZATION_KEYS,
         organization_burst=options.burst * ORGANIZATION_KEYS,
         tracker_url=tracker,
