@@ -22,10 +22,8 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.presentation.headline import application_headline, network_headline
-from agent.presentation.host_evidence import KIND_IN_WORDS
+from agent.presentation.hosts.rows import by_interest, host_rows
 from agent.presentation.network_rows import (
-    endpoint_rows,
-    host_rows,
     interface_rows,
     limitation_lines,
     printer_rows,
@@ -57,8 +55,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
         "headline": network_headline(payload),
         "printers": printer_rows(payload),
         "diagram": network_diagram(payload),
-        "endpoints": endpoint_rows(payload),
-        "hosts": host_rows(payload),
+        "hosts": by_interest(host_rows(payload)),
         "interfaces": interface_rows(payload),
         "sources": source_rows(payload),
         "limitations": limitation_lines(payload),
@@ -89,7 +86,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["style_sheet"] = Markup(_style_sheet())  # noqa: S704 - our own file
-    environment.globals["kind_words"] = KIND_IN_WORDS
     environment.globals["style_hash"] = style_hash()
     return environment
 

@@ -1,0 +1,241 @@
+"""The hosts of a network report, one row each: what a person would call it, and what it is.
+
+Every string in a row is plain text: bounded names, services in words.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role
+from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of
+from agent.presentation.hosts.services import is_port_name, services_in_words
+from agent.presentation.humanize import milliseconds_in_words
+from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.wire.addresses import split_host_port
+from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload, Printer
+
+FIRST_MAX: Final = 40
+"""Hosts that are shown before the rest."""
+
+FEW: Final = 12
+"""So many hosts are all shown."""
+
+PRINTERS_NAMED_MAX: Final = 3
+"""Printers that are named in a sentence."""
+
+_TECHNICAL: Final = re.compile(
+    r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
+)
+"""Made of a MAC or UUID rather than given by a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """``printers`` names those matched to it, or set up at its address without a match.
+
+    ``name`` is what people call it, else ``hostname``; ``maker`` is by its MAC address.
+    """
+
+    address: str
+    name: str
+    hostname: str
+    kind: HostKind
+    model: str
+    maker: str
+    mac_address: str
+    interface: str
+    latency: str
+    is_reachable: bool
+    services: tuple[str, ...]
+    printers: tuple[str, ...]
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """Return its kind, model and maker, as far as they are known and say more than another."""
+        kind = "" if self.kind == "unknown" else KIND_IN_WORDS[self.kind]
+        first = self.maker.casefold().split()
+        is_said = any(word in self.model.casefold().split() for word in first)
+        return tuple(filter(None, (kind, self.model, "" if is_said else self.maker)))
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Return its addresses, and the name in the network where it is called otherwise."""
+        is_said = _letters(self.hostname) == _letters(self.name)
+        facts = (self.address, "" if is_said else self.hostname, self.mac_address, self.latency)
+        return tuple(filter(None, facts))
+
+    @property
+    def known_maker(self) -> str:
+        return "" if self.maker == RANDOM_ADDRESS else self.maker
+
+    @property
+    def is_recognisable(self) -> bool:
+        """Tell whether name, model or maker would tell a person which device it is."""
+        is_named = bool(self.printers or (self.name and not _TECHNICAL.search(self.name)))
+        return is_named or bool(self.model or self.known_maker)
+
+
+def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
+    """Return the hosts of the map in its order, then those that only endpoints tell of."""
+    endpoints: dict[str, list[Endpoint]] = {}
+    for endpoint in payload.endpoints:
+        endpoints.setdefault(endpoint.address, []).append(endpoint)
+    hosts = payload.network_map.hosts if payload.network_map else ()
+    links = payload.network_map.interfaces if payload.network_map else ()
+    matched, expected = _matched_printers(payload), _expected_printers(payload)
+    gateways = {gateway for link in links for gateway in link.gateways}
+    mapped = {host.address for host in hosts}
+    unmapped = (_unmapped(own) for address, own in endpoints.items() if address not in mapped)
+
+    def row(host: MapHost) -> HostRow:
+        own, found = endpoints.get(host.address, ()), matched.get(host.address, ())
+        is_gateway = host.address in gateways
+        kind = kind_of(host, own, is_matched=bool(found), is_gateway=is_gateway)
+        printers = dict.fromkeys((*found, *expected.get(host.address, ())))
+        return _host_row(host, own, kind, tuple(printers))
+
+    return tuple(map(row, (*hosts, *unmapped)))
+
+
+def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
+    """Return the hosts that a reader looks for, and the rest: printers, this machine, the router
+    and what has a name or model come first."""
+    ordered = sorted(rows, key=_rank)
+    if len(ordered) <= FEW:
+        return tuple(ordered), ()
+    first = min(sum(_rank(row) < _NAMELESS for row in ordered), FIRST_MAX)
+    return tuple(ordered[:first]), tuple(ordered[first:])
+
+
+def printer_name(printer: Printer) -> str:
+    return shorten(printer.name, NAME_LENGTH) or shorten(printer.id, NAME_LENGTH) or "(no name)"
+
+
+_NAMELESS: Final = 4
+
+
+def _rank(row: HostRow) -> int:
+    if row.printers:
+        return 0
+    if row.kind in ("printer", "machine", "router"):
+        return 1 if row.kind == "printer" else 2
+    return 3 if row.name or row.model else _NAMELESS
+
+
+def _host_row(
+    host: MapHost, endpoints: Sequence[Endpoint], kind: HostKind, printers: tuple[str, ...]
+) -> HostRow:
+    address = shorten(host.address, NAME_LENGTH)
+    told = "" if host.hostname in (None, host.address) else host.hostname or ""
+    hostname = shorten(told, NAME_LENGTH).removesuffix(".").removesuffix(".local")
+    name = hostname if kind == "machine" else _name(endpoints, hostname)
+    model = _model(endpoints, kind)
+    return HostRow(
+        address=address,
+        name=name,
+        hostname=hostname,
+        kind=kind,
+        model="" if model.casefold() == name.casefold() else model,
+        maker=shorten(maker_of(host.mac_address or ""), NAME_LENGTH),
+        mac_address=shorten(host.mac_address or "", NAME_LENGTH),
+        interface=shorten(host.interface_name or "", NAME_LENGTH),
+        latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),
+        is_reachable=host.reachability == "reachable",
+        services=services_in_words(host.services, endpoints, (name, model)),
+        printers=printers,
+    )
+
+
+def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
+    """Return the name a person announces for the device, else that in the network."""
+    announced = (
+        shorten(endpoint.label, NAME_LENGTH)
+        for endpoint in endpoints
+        if "mdns" in endpoint.discovered_by
+        and not is_port_name(endpoint.label)
+        and split_role(endpoint.model or "")[1] != SHARED_QUEUE
+    )
+    names = [name for name in (*announced, hostname) if name]
+    return next((name for name in names if not _TECHNICAL.search(name)), next(iter(names), ""))
+
+
+def _model(endpoints: Iterable[Endpoint], kind: HostKind) -> str:
+    """Return the model of the device itself, not that of a printer it shares; with its role where
+    the kind does not tell it."""
+    for endpoint in endpoints:
+        told = shorten(endpoint.model or "", NAME_LENGTH)
+        model, role = split_role(told)
+        if told and role != SHARED_QUEUE:
+            return model if ROLES.get(role) == kind else told
+    return ""
+
+
+def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
+    """Return what endpoints tell of a host that the map has no room for."""
+    first = endpoints[0]
+    return MapHost(
+        address=first.address,
+        hostname=first.host,
+        mac_address=first.mac_address,
+        services=tuple(
+            MapService(
+                name=each.label,
+                port=each.port,
+                source="mdns" if "mdns" in each.discovered_by else "tcp",
+                reachable=each.status == "reachable",
+            )
+            for each in endpoints
+        ),
+        reachability="reachable" if any(e.status == "reachable" for e in endpoints) else "unknown",
+        sources=("tcp",),
+    )
+
+
+def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
+    """Return the names of the printers matched at each address."""
+    found: dict[str, dict[str, None]] = {}
+    by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
+    for endpoint in payload.endpoints:
+        for known in endpoint.matched_printer_ids:
+            name = by_id.get(known, shorten(known, NAME_LENGTH))
+            found.setdefault(endpoint.address, {})[name] = None
+    for printer in payload.printers or ():
+        if printer.matched_endpoint:
+            address = split_host_port(printer.matched_endpoint)[0]
+            found.setdefault(address, {})[printer_name(printer)] = None
+    return {address: tuple(names) for address, names in found.items()}
+
+
+def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
+    """Return the names of the printers set up at each address that matched nothing."""
+    found: dict[str, tuple[str, ...]] = {}
+    for printer in payload.printers or ():
+        if printer.address and not printer.matched_endpoint:
+            address = split_host_port(printer.address)[0]
+            found[address] = (*found.get(address, ()), printer_name(printer))
+    return found
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).casefold()
+
+
+def printers_seen(payload: NetworkPayload) -> str:
+    """Name the printers on the network, for a machine that has none set up: ``TM-T88VI at
+    192.168.1.50, Bar at .51 and 2 more``; "" without any."""
+    rows = [row for row in host_rows(payload) if row.kind == "printer"]
+    if not rows:
+        return ""
+    network = rows[0].address.rpartition(".")[0]
+    named = [
+        f"{row.model or row.name or row.known_maker or 'a printer'} at "
+        + (row.address.removeprefix(network) if network and at else row.address)
+        for at, row in enumerate(rows[:PRINTERS_NAMED_MAX])
+    ]
+    rest = len(rows) - len(named)
+    return (
+        f"{len(rows)} seen on the network: {', '.join(named)}{f' and {rest} more' if rest else ''}"
+    )

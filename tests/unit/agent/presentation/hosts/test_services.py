@@ -1,0 +1,69 @@
+import pytest
+
+from agent.presentation.hosts.services import SERVICES_SHOWN_MAX, services_in_words
+from agent.wire.payloads.network import Endpoint, MapService
+from collectors.network.mdns.browse import SERVICE_TYPES
+from collectors.network.scan import port_names
+
+
+def announced(kind: str, port: int = 1234, *, reached: bool | None = True) -> MapService:
+    return MapService(type=kind, port=port, source="mdns", reachable=reached)
+
+
+def opened(port: int, name: str | None) -> MapService:
+    return MapService(name=name, port=port, source="tcp", reachable=True)
+
+
+def page(port: int, label: str) -> Endpoint:
+    return Endpoint(
+        address="192.168.1.7", host="x", port=port, label=label, model=None,
+        discovered_by=("scan",), status="reachable", mac_address=None, matched_printer_ids=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("services", "words"),
+    [
+        ((announced("_ipp._tcp.local.", 631), announced("_ipps._tcp", 631)), "prints by IPP (631)"),
+        ((announced("_pdl-datastream._tcp", 9100),), "prints raw data (9100)"),
+        ((opened(9100, "Raw printing"), opened(9101, "jetdirect")), "prints raw data (9100, 9101)"),
+        ((announced("_googlecast._tcp", 8009),), "plays casts (8009)"),
+        ((opened(8008, "HTTP (8008)"), opened(443, "HTTPS")), "web page (8008, 443)"),
+        ((announced("_apple-mobdev2._tcp", 0),), "Apple device"),
+        ((announced("_device-info._tcp", 0),), ""),
+        ((announced("_till-sync._tcp", 4711),), "till-sync (4711)"),
+        ((opened(4711, "port 4711"), opened(4712, None)), "port 4711, 4712"),
+        ((announced("_smb._tcp", 445, reached=None),), "shares files (445, announced only)"),
+    ],
+)
+def test_services_in_words(services: tuple[MapService, ...], words: str) -> None:
+    assert ", ".join(services_in_words(services)) == words
+
+
+def test_a_web_page_has_its_title_where_it_says_more() -> None:
+    web = (opened(80, "HTTP"), opened(443, "HTTPS"))
+    titled = (page(80, "RouterOS"), page(443, "HTTPS"))
+    assert services_in_words(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
+    assert services_in_words(web, titled, ("routeros",)) == ("web page (80, 443)",)
+    shell = (opened(22, "SSH"),)
+    assert services_in_words(shell, (page(22, "Welcome"),)) == ("remote shell (22)",)
+
+
+def test_services_beyond_the_bound_are_counted() -> None:
+    shown = services_in_words(tuple(opened(port, f"service {port}") for port in range(1, 101)))
+    assert len(shown) == SERVICES_SHOWN_MAX + 1
+    assert shown[-1] == f"and {100 - SERVICES_SHOWN_MAX} more"
+
+
+def test_everything_that_is_asked_for_has_words() -> None:
+    for kind in SERVICE_TYPES:
+        plain = kind.removeprefix("_").removesuffix("._tcp")
+        assert services_in_words((announced(kind),)) != (f"{plain} (1234)",), kind
+
+
+def test_the_usual_ports_of_a_venue_have_words() -> None:
+    as_they_are = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
+    for port in (*range(1, 10_200), 62078):
+        name = port_names.port_name(port)
+        if name != f"port {port}" and name not in as_they_are:
+            assert services_in_words((opened(port, name),)) != (f"{name} ({port})",), name
