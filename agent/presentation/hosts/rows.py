@@ -17,11 +17,9 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload, Printer
 
+FIRST_MIN: Final = 24
 FIRST_MAX: Final = 40
-"""Hosts that are shown before the rest."""
-
-FEW: Final = 12
-"""So many hosts are all shown."""
+"""Hosts that are shown before the rest: so many at least, and at most."""
 
 PRINTERS_NAMED_MAX: Final = 3
 """Printers that are named in a sentence."""
@@ -56,8 +54,8 @@ class HostRow:
     def what(self) -> tuple[str, ...]:
         """Return its kind, model and maker, as far as they are known and say more than another."""
         kind = "" if self.kind == "unknown" else KIND_IN_WORDS[self.kind]
-        first = self.maker.casefold().split()
-        is_said = any(word in self.model.casefold().split() for word in first)
+        words = self.model.casefold().split()
+        is_said = any(word in words for word in self.maker.casefold().split())
         return tuple(filter(None, (kind, self.model, "" if is_said else self.maker)))
 
     @property
@@ -75,7 +73,7 @@ class HostRow:
     def is_recognisable(self) -> bool:
         """Tell whether name, model or maker would tell a person which device it is."""
         is_named = bool(self.printers or (self.name and not _TECHNICAL.search(self.name)))
-        return is_named or bool(self.model or self.known_maker)
+        return self.kind == "machine" or is_named or bool(self.model or self.known_maker)
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
@@ -104,9 +102,8 @@ def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[Hos
     """Return the hosts that a reader looks for, and the rest: printers, this machine, the router
     and what has a name or model come first."""
     ordered = sorted(rows, key=_rank)
-    if len(ordered) <= FEW:
-        return tuple(ordered), ()
-    first = min(sum(_rank(row) < _NAMELESS for row in ordered), FIRST_MAX)
+    named = sum(_rank(row) < _NAMELESS for row in ordered)
+    first = min(max(named, FIRST_MIN), FIRST_MAX)
     return tuple(ordered[:first]), tuple(ordered[first:])
 
 
@@ -122,7 +119,9 @@ def _rank(row: HostRow) -> int:
         return 0
     if row.kind in ("printer", "machine", "router"):
         return 1 if row.kind == "printer" else 2
-    return 3 if row.name or row.model else _NAMELESS
+    if row.name or row.model:
+        return 3
+    return _NAMELESS if row.kind != "unknown" or row.known_maker else _NAMELESS + 1
 
 
 def _host_row(
@@ -132,6 +131,7 @@ def _host_row(
     told = "" if host.hostname in (None, host.address) else host.hostname or ""
     hostname = shorten(told, NAME_LENGTH).removesuffix(".").removesuffix(".local")
     name = hostname if kind == "machine" else _name(endpoints, hostname)
+    maker = shorten(maker_of(host.mac_address or ""), NAME_LENGTH)
     model = _model(endpoints, kind)
     return HostRow(
         address=address,
@@ -139,7 +139,7 @@ def _host_row(
         hostname=hostname,
         kind=kind,
         model="" if model.casefold() == name.casefold() else model,
-        maker=shorten(maker_of(host.mac_address or ""), NAME_LENGTH),
+        maker="" if kind == "machine" and maker == RANDOM_ADDRESS else maker,
         mac_address=shorten(host.mac_address or "", NAME_LENGTH),
         interface=shorten(host.interface_name or "", NAME_LENGTH),
         latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),

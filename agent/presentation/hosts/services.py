@@ -18,11 +18,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "prints raw data": "pdl-datastream jetdirect raw~printing",
     "prints by Privet": "privet",
     "scans": "scanner uscan uscans",
-    _WEB_PAGE: "http https",
     "shares files": "smb afpovertcp nfs adisk microsoft-ds netbios-ssn netbios afp",
     "remote shell": "ssh telnet",
     "remote screen": "rfb vnc remote~desktop",
     "transfers files": "sftp-ssh ftp webdav webdavs",
+    "payment terminal": "payment~terminal",
     "plays casts": "googlecast google~cast",
     "plays AirPlay": "airplay raop",
     "plays Spotify": "spotify-connect",
@@ -34,10 +34,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "lights": "hue elg nanoleafapi wled lifx lutron",
     "MQTT messages": "mqtt",
     "finds names": "domain dns",
-    "payment terminal": "payment~terminal",
     "computer": "workstation",
+    _WEB_PAGE: "http https",
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
+_ORDER: Final = {words: place for place, words in enumerate(_NAMES)}
 _IN_WORDS: Final = {
     name.replace("~", " "): words for words, names in _NAMES.items() for name in names.split()
 }
@@ -64,11 +65,11 @@ def services_in_words(
     A web page has its title, as the ``endpoints`` tell it, unless that is among the texts that are
     ``known``. What nobody answered for is announced only; what has no words is as it is.
     """
-    shown = {"", *(text.casefold() for text in known)}
+    shown = "\n".join(known).casefold()
     titles: dict[float, str] = {
-        each.port: f"{_WEB_PAGE} “{title}”"
+        each.port: f"{_WEB_PAGE} “{_title(each)}”"
         for each in endpoints
-        if "mdns" not in each.discovered_by and (title := _title(each)).casefold() not in shown
+        if "mdns" not in each.discovered_by and _title(each).casefold() not in shown
     }
     places: dict[tuple[str, bool], list[str]] = {}
     for number, port in _ports(services).items():
@@ -76,7 +77,10 @@ def services_in_words(
             titled = titles.get(number, word) if word == _WEB_PAGE else word
             numbers = [f"{number:.0f}"] if number else []
             places.setdefault((titled, port.is_reached), []).extend(numbers)
-    lines = [_line(word, numbers, is_reached) for (word, is_reached), numbers in places.items()]
+    lines = [
+        _line(*said, numbers)
+        for said, numbers in sorted(places.items(), key=lambda place: _order(place[0][0]))
+    ]
     rest = len(lines) - SERVICES_SHOWN_MAX
     return (*lines[:SERVICES_SHOWN_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
 
@@ -106,7 +110,12 @@ def _service_name(service: MapService) -> str:
     return "" if name == f"port {service.port:.0f}" else name.removeprefix("_").partition("._")[0]
 
 
-def _line(word: str, ports: list[str], is_reached: bool) -> str:
+def _order(word: str) -> int:
+    """What a device is there for comes first, what everything has last, before what is unknown."""
+    return _ORDER.get(word.partition(" “")[0], len(_ORDER))
+
+
+def _line(word: str, is_reached: bool, ports: list[str]) -> str:
     facts = ", ".join(ports if is_reached or not ports else (*ports, "announced only"))
     return f"{word} ({facts})" if word and facts else word or f"port {facts}"
 

@@ -1,6 +1,13 @@
 import pytest
 
-from agent.presentation.hosts.rows import FIRST_MAX, HostRow, by_interest, host_rows, printers_seen
+from agent.presentation.hosts.rows import (
+    FIRST_MAX,
+    FIRST_MIN,
+    HostRow,
+    by_interest,
+    host_rows,
+    printers_seen,
+)
 from agent.wire.payloads.network import Endpoint, MapHost, NetworkPayload
 from agent.wire.vocabulary import DiscoverySource
 from tests.fixtures.payloads import bare_report, host, large_venue, network_map, small_venue
@@ -97,13 +104,18 @@ def test_what_tells_a_person_which_device_it_is() -> None:
     assert not is_told(None, "02:26:ab:00:00:01"), "randomised"
     assert not is_told("3c2af4112233", None)
     assert not is_told(None, None)
+    own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
+    assert (own.what, own.is_recognisable) == (("this machine",), True)
 
 
 def test_what_a_reader_looks_for_comes_first() -> None:
-    hosts = [*(host(n, None) for n in range(100, 140)), host(50, "till"), host(51, None, 9100)]
+    unknown = (with_mac(host(n, None), None) for n in range(100, 140))
+    made, named = host(60, None), host(50, "till")
+    hosts = [*unknown, made, named, host(51, None, 9100), host(52, "x", sources=("local",))]
     first, rest = by_interest(host_rows(venue(*hosts)))
-    assert [row.address for row in first] == ["192.168.1.51", "192.168.1.50"]
-    assert len(rest) == 40
+    tails = [row.address.rpartition(".")[2] for row in first]
+    assert tails[:5] == ["51", "52", "50", "60", "100"]
+    assert (len(first), len(rest)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
     first, rest = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
     assert (len(first), len(rest)) == (FIRST_MAX, 200 - FIRST_MAX)
     assert by_interest(host_rows(venue(host(9, None))))[1] == (), "few hosts are not folded"

@@ -44,9 +44,18 @@ def test_a_web_page_has_its_title_where_it_says_more() -> None:
     web = (opened(80, "HTTP"), opened(443, "HTTPS"))
     titled = (page(80, "RouterOS"), page(443, "HTTPS"))
     assert services_in_words(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
-    assert services_in_words(web, titled, ("routeros",)) == ("web page (80, 443)",)
+    assert services_in_words(web, titled, ("x", "MikroTik RouterOS")) == ("web page (80, 443)",)
     shell = (opened(22, "SSH"),)
     assert services_in_words(shell, (page(22, "Welcome"),)) == ("remote shell (22)",)
+
+
+def test_what_a_device_is_there_for_comes_first() -> None:
+    services = (opened(80, "HTTP"), announced("_till-sync._tcp"), announced("_ipp._tcp", 631))
+    assert services_in_words(services) == (
+        "prints by IPP (631)",
+        "web page (80)",
+        "till-sync (1234)",
+    )
 
 
 def test_services_beyond_the_bound_are_counted() -> None:
