@@ -51,6 +51,10 @@ class HostRow:
     printers: tuple[str, ...]
 
     @property
+    def title(self) -> str:
+        return self.name or next(iter(self.what), self.address)
+
+    @property
     def what(self) -> tuple[str, ...]:
         """Return its kind, model and maker, as far as they are known and say more than another."""
         kind = "" if self.kind == "unknown" else KIND_IN_WORDS[self.kind]

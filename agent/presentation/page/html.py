@@ -24,6 +24,7 @@ from agent.presentation.application_rows import (
 from agent.presentation.headline import application_headline, network_headline
 from agent.presentation.hosts.rows import by_interest, host_rows
 from agent.presentation.network_rows import (
+    PrinterRow,
     interface_rows,
     limitation_lines,
     printer_rows,
@@ -33,6 +34,9 @@ from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
+
+_PRINTERS_SHOWN: Final = 12
+"""So many printers at least are shown at once; those that need attention always are."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -53,7 +57,7 @@ def style_hash() -> str:
 def _network(payload: NetworkPayload) -> dict[str, Any]:
     return {
         "headline": network_headline(payload),
-        "printers": printer_rows(payload),
+        "printers": _by_need(printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(host_rows(payload)),
         "interfaces": interface_rows(payload),
@@ -61,6 +65,13 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
         "limitations": limitation_lines(payload),
         "failures": payload.failures,
     }
+
+
+def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
+    """Return the printers that are shown at once, and those of many that may be looked up."""
+    needy = sum(row.status != "reachable" for row in rows)
+    shown = max(needy, _PRINTERS_SHOWN)
+    return rows[:shown], rows[shown:]
 
 
 def _application(payload: ApplicationPayload) -> dict[str, Any]:

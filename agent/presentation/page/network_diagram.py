@@ -161,7 +161,7 @@ def _label(row: HostRow) -> str:
 
 
 def _detail(row: HostRow) -> str:
-    if row.is_recognisable:
+    if _label(row) != row.address:
         return row.address
     return "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
 

@@ -77,11 +77,12 @@ def _listed(hosts: Iterable[tuple[Text, Text]]) -> RenderableType:
 
 def _host(row: HostRow) -> tuple[Text, Text]:
     tags = (words(f"printer {name}", "magenta") for name in row.printers)
+    beside = [fact for fact in row.what if fact != row.title]
     offers = filter(None, (", ".join(row.services), row.latency))
     return (
         stacked(words(row.address), words(row.mac_address, "dim")),
         stacked(
-            _joined(words(row.name, "bold"), *tags, *map(words, row.what)),
+            _joined(words(row.title, "bold"), *tags, *map(words, beside)),
             words(" · ".join(offers), "dim"),
         ),
     )
