@@ -235,7 +235,7 @@ def printers_seen(payload: NetworkPayload) -> str:
         return ""
     network = rows[0].address.rpartition(".")[0]
     named = [
-        f"{row.model or row.name or row.known_maker or 'a printer'} at "
+        f"{row.model or row.name or row.known_maker or 'one'} at "
         + (row.address.removeprefix(network) if network and at else row.address)
         for at, row in enumerate(rows[:PRINTERS_NAMED_MAX])
     ]

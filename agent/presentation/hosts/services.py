@@ -33,7 +33,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "smart home": "hap matter home-assistant esphomelib shelly bond tuya miio hwenergy",
     "lights": "hue elg nanoleafapi wled lifx lutron",
     "MQTT messages": "mqtt",
-    "finds names": "domain dns",
+    "DNS server": "domain dns",
     "computer": "workstation",
     _WEB_PAGE: "http https",
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",

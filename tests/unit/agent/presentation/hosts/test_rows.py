@@ -145,5 +145,5 @@ def test_printers_that_are_seen_are_named() -> None:
     assert seen(kitchen) == "1 seen on the network: TM-T88VI at 192.168.1.50"
     assert seen(kitchen, bar) == "2 seen on the network: TM-T88VI at 192.168.1.50, bar at .51"
     assert seen(kitchen, bar, printer(52, None), printer(53, "X")) == (
-        "4 seen on the network: TM-T88VI at 192.168.1.50, bar at .51, a printer at .52 and 1 more"
+        "4 seen on the network: TM-T88VI at 192.168.1.50, bar at .51, one at .52 and 1 more"
     )

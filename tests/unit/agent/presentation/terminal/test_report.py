@@ -107,6 +107,12 @@ def test_every_host_is_listed() -> None:
     assert all(f"10.0.0.{tail} " in output for tail in range(2, 202))
 
 
+def test_a_host_is_two_lines() -> None:
+    lines = [line.rstrip() for line in shown(small_venue()).splitlines()]
+    at = lines.index("192.168.1.30       Menu board · screen or kiosk · Chromecast · Seiko Epson")
+    assert lines[at + 1] == "00:26:ab:00:00:1e  plays casts (8008) · 9.4 ms"
+
+
 def test_the_snapshot_in_its_groups() -> None:
     output = shown(application_snapshot())
     assert output.index("Operating system") < output.index("Print queues")
