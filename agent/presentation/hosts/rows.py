@@ -5,7 +5,7 @@ Every string in a row is plain text: bounded names, services in words.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
@@ -97,7 +97,8 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         is_gateway = host.address in gateways
         kind = kind_of(host, own, is_matched=bool(found), is_gateway=is_gateway)
         printers = dict.fromkeys((*found, *expected.get(host.address, ())))
-        return _host_row(host, own, kind, tuple(printers))
+        named = _host_row(host, own, kind, tuple(printers))
+        return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
 
     return tuple(map(row, (*hosts, *unmapped)))
 
@@ -151,6 +152,12 @@ def _host_row(
         services=services_in_words(host.services, endpoints, (name, model)),
         printers=printers,
     )
+
+
+def _own_name(payload: NetworkPayload) -> str:
+    """Return what the installation is called, "" where that is but a number."""
+    name = shorten(payload.identity.install_id, NAME_LENGTH)
+    return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 
 
 def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:

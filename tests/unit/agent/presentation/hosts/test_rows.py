@@ -108,6 +108,17 @@ def test_what_tells_a_person_which_device_it_is() -> None:
     assert (own.what, own.is_recognisable) == (("this machine",), True)
 
 
+@pytest.mark.parametrize(
+    ("install_id", "name"),
+    [("till-1", "till-1"), ("unenrolled", ""), ("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77", "")],
+)
+def test_this_machine_is_called_as_its_installation_is(install_id: str, name: str) -> None:
+    payload = venue(host(7, None, sources=("local",)), host(8, None))
+    identity = payload.identity.model_copy(update={"install_id": install_id})
+    rows = host_rows(payload.model_copy(update={"identity": identity}))
+    assert [row.name for row in rows] == [name, ""]
+
+
 def test_what_a_reader_looks_for_comes_first() -> None:
     unknown = (with_mac(host(n, None), None) for n in range(100, 140))
     made, named = host(60, None), host(50, "till")
