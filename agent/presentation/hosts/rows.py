@@ -104,7 +104,7 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
 
 
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
-    """Return the hosts that a reader looks for, and the rest: printers, this machine, the router
+    """Return the hosts that a reader looks for, and the rest: this machine, the router, printers
     and what has a name or model come first."""
     ordered = sorted(rows, key=_rank)
     named = sum(_rank(row) < _NAMELESS for row in ordered)
@@ -120,10 +120,10 @@ _NAMELESS: Final = 4
 
 
 def _rank(row: HostRow) -> int:
-    if row.printers:
+    if row.kind in ("machine", "router"):
         return 0
-    if row.kind in ("printer", "machine", "router"):
-        return 1 if row.kind == "printer" else 2
+    if row.printers or row.kind == "printer":
+        return 1 if row.printers else 2
     if row.name or row.model:
         return 3
     return _NAMELESS if row.kind != "unknown" or row.known_maker else _NAMELESS + 1

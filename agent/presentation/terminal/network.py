@@ -20,7 +20,6 @@ from agent.presentation.terminal.blocks import (
     notes_view,
     nothing,
     stacked,
-    table,
     title,
     toned,
     words,
@@ -65,13 +64,13 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
         yield _listed(map(_further_host, rest))
 
 
-def _listed(hosts: Iterable[tuple[Text, Text]]) -> RenderableType:
-    """Return addresses at the left, what is there beside them: readable at 50 columns too."""
+def _listed(rows: Iterable[tuple[Text, Text]]) -> RenderableType:
+    """Return what is told of each beside it: readable at 50 columns too."""
     listed = Table.grid(padding=(0, 2, 0, 0))
     listed.add_column(width=17, overflow="fold")
     listed.add_column(overflow="fold")
-    for address, what in hosts:
-        listed.add_row(address, what)
+    for what, told in rows:
+        listed.add_row(what, told)
     return listed
 
 
@@ -102,23 +101,23 @@ def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
     if not rows:
         yield nothing("None was read.")
         return
-    interfaces = table(("Interface", 12), ("MAC", 17), ("Gateways", 17), ("Addresses", None))
-    for row in rows:
-        interfaces.add_row(
-            words(row.name, "bold"),
-            words(row.mac_address, "dim"),
-            stacked(*(words(gateway) for gateway in row.gateways)),
-            stacked(*(words(address) for address in row.addresses)),
+    yield _listed(
+        (
+            stacked(words(row.name, "bold"), words(row.mac_address, "dim")),
+            stacked(
+                *map(words, row.addresses),
+                *(words(f"gateway {gateway}", "dim") for gateway in row.gateways),
+            ),
         )
-    yield interfaces
+        for row in rows
+    )
 
 
 def _sources(payload: NetworkPayload) -> Iterator[RenderableType]:
     rows = source_rows(payload)
-    if not rows:
-        return
-    yield title("Sources")
-    sources = table(("Source", 12), ("State", 13), ("Why", None))
-    for row in rows:
-        sources.add_row(words(row.name), toned(row.state, row.tone), words(row.reason))
-    yield sources
+    if rows:
+        yield title("Sources")
+        yield _listed(
+            (words(row.name), stacked(toned(row.state, row.tone), words(row.reason)))
+            for row in rows
+        )
