@@ -149,7 +149,7 @@ def _host_row(
         interface=shorten(host.interface_name or "", NAME_LENGTH),
         latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),
         is_reachable=host.reachability == "reachable",
-        services=services_in_words(host.services, endpoints, (name, model)),
+        services=services_in_words(host.services, endpoints, (name, hostname, model)),
         printers=printers,
     )
 

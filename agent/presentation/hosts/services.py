@@ -11,7 +11,6 @@ from agent.wire.payloads.network import Endpoint, MapService
 SERVICES_SHOWN_MAX: Final = 24
 """Services of one host that are listed; the rest is counted."""
 
-_WEB_PAGE: Final = "web page"
 _NAMES: Final[Mapping[str, str]] = {
     "prints by IPP": "ipp ipps ipp~printing",
     "prints by LPD": "printer lpd~printing",
@@ -35,10 +34,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "MQTT messages": "mqtt",
     "DNS server": "domain dns",
     "computer": "workstation",
-    _WEB_PAGE: "http https",
+    "web page": "http https",
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
 _ORDER: Final = {words: place for place, words in enumerate(_NAMES)}
+"""What a device is there for comes first, then what everything has, then what is unknown."""
 _IN_WORDS: Final = {
     name.replace("~", " "): words for words, names in _NAMES.items() for name in names.split()
 }
@@ -62,25 +62,22 @@ def services_in_words(
 ) -> tuple[str, ...]:
     """Return what a host offers, each with its ports: ``web page “Login” (80, 443)``.
 
-    A web page has its title, as the ``endpoints`` tell it, unless that is among the texts that are
-    ``known``. What nobody answered for is announced only; what has no words is as it is.
+    What a port is called by itself, as the ``endpoints`` tell it, stands beside it unless it is in
+    a text that is ``known``. What nobody answered for is announced only; what has no words is as
+    it is.
     """
     shown = "\n".join(known).casefold()
-    titles: dict[float, str] = {
-        each.port: f"{_WEB_PAGE} “{_title(each)}”"
-        for each in endpoints
-        if "mdns" not in each.discovered_by and _title(each).casefold() not in shown
-    }
-    places: dict[tuple[str, bool], list[str]] = {}
+    titles: dict[float, str] = {each.port: _title(each) for each in endpoints}
+    places: dict[tuple[str, str, bool], list[str]] = {}
     for number, port in _ports(services).items():
+        title = titles.get(number, "")
         for word in port.words or ("",):
-            titled = titles.get(number, word) if word == _WEB_PAGE else word
-            numbers = [f"{number:.0f}"] if number else []
-            places.setdefault((titled, port.is_reached), []).extend(numbers)
-    lines = [
-        _line(*said, numbers)
-        for said, numbers in sorted(places.items(), key=lambda place: _order(place[0][0]))
-    ]
+            is_told = title.casefold() in f"{shown}\n{word.casefold()}"
+            said = (word, "" if is_told else f" “{title}”", port.is_reached)
+            places.setdefault(said, []).extend([f"{number:.0f}"] if number else [])
+            title = ""
+    ordered = sorted(places.items(), key=lambda place: _ORDER.get(place[0][0], len(_ORDER)))
+    lines = [_line(*said, numbers) for said, numbers in ordered]
     rest = len(lines) - SERVICES_SHOWN_MAX
     return (*lines[:SERVICES_SHOWN_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
 
@@ -110,14 +107,11 @@ def _service_name(service: MapService) -> str:
     return "" if name == f"port {service.port:.0f}" else name.removeprefix("_").partition("._")[0]
 
 
-def _order(word: str) -> int:
-    """What a device is there for comes first, what everything has last, before what is unknown."""
-    return _ORDER.get(word.partition(" “")[0], len(_ORDER))
-
-
-def _line(word: str, is_reached: bool, ports: list[str]) -> str:
+def _line(word: str, title: str, is_reached: bool, ports: list[str]) -> str:
     facts = ", ".join(ports if is_reached or not ports else (*ports, "announced only"))
-    return f"{word} ({facts})" if word and facts else word or f"port {facts}"
+    if not word:
+        return f"port {facts}{title}"
+    return f"{word}{title} ({facts})" if facts else f"{word}{title}"
 
 
 def _title(endpoint: Endpoint) -> str:

@@ -14,7 +14,7 @@ def opened(port: int, name: str | None) -> MapService:
     return MapService(name=name, port=port, source="tcp", reachable=True)
 
 
-def page(port: int, label: str) -> Endpoint:
+def endpoint(port: int, label: str) -> Endpoint:
     return Endpoint(
         address="192.168.1.7", host="x", port=port, label=label, model=None,
         discovered_by=("scan",), status="reachable", mac_address=None, matched_printer_ids=(),
@@ -40,13 +40,19 @@ def test_services_in_words(services: tuple[MapService, ...], words: str) -> None
     assert ", ".join(services_in_words(services)) == words
 
 
-def test_a_web_page_has_its_title_where_it_says_more() -> None:
+def test_what_a_port_is_called_stands_beside_it_where_it_says_more() -> None:
     web = (opened(80, "HTTP"), opened(443, "HTTPS"))
-    titled = (page(80, "RouterOS"), page(443, "HTTPS"))
+    titled = (endpoint(80, "RouterOS"), endpoint(443, "HTTPS"))
     assert services_in_words(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
     assert services_in_words(web, titled, ("x", "MikroTik RouterOS")) == ("web page (80, 443)",)
-    shell = (opened(22, "SSH"),)
-    assert services_in_words(shell, (page(22, "Welcome"),)) == ("remote shell (22)",)
+    shared = (announced("_ipp._tcp", 631), announced("_http._tcp", 631))
+    assert services_in_words(shared, (endpoint(631, "Brother HL @ till"),)) == (
+        "prints by IPP “Brother HL @ till” (631)", "web page (631)",
+    )  # fmt: skip
+    odd = (opened(4711, "port 4711"), announced("_till-sync._tcp", 4712))
+    assert services_in_words(odd, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
+        "port 4711 “Till”", "till-sync (4712)",
+    )  # fmt: skip
 
 
 def test_what_a_device_is_there_for_comes_first() -> None:
