@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.presentation.network_rows import host_rows
+from agent.presentation.hosts.rows import host_rows
 from agent.rules.reports.network import network_report
 from collectors.network.correlate import correlate
 from collectors.network.mdns.announced import LinkLayer, announced
