@@ -54,6 +54,12 @@ def kind_of(
     )
 
 
+def telling_page(endpoints: Iterable[Endpoint]) -> str:
+    """Return what a page calls itself where that tells what the host is, "" for none."""
+    labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
+    return next((label for label in labels if _by_pattern(PAGES, (label,))), "")
+
+
 def split_role(model: str) -> tuple[str, str]:
     """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
     found = _ROLE.fullmatch(model)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
-from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role
+from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role, telling_page
 from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of
 from agent.presentation.hosts.services import is_port_name, services_in_words
 from agent.presentation.humanize import milliseconds_in_words
@@ -28,6 +28,9 @@ _TECHNICAL: Final = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
 )
 """Made of a MAC or UUID rather than given by a person."""
+
+_WORD_MIN: Final = 4
+"""Letters of a word: makers put shorter marks before a MAC (BRN, NPI)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class HostRow:
 
     @property
     def title(self) -> str:
-        return self.name or next(iter(self.what), self.address)
+        return self.name or self.model or next(iter(self.what), self.address)
 
     @property
     def what(self) -> tuple[str, ...]:
@@ -76,8 +79,10 @@ class HostRow:
     @property
     def is_recognisable(self) -> bool:
         """Tell whether name, model or maker would tell a person which device it is."""
-        is_named = bool(self.printers or (self.name and not _TECHNICAL.search(self.name)))
-        return self.kind == "machine" or is_named or bool(self.model or self.known_maker)
+        letters = re.sub(r"[\W\d_]", "", _TECHNICAL.sub("", self.name))
+        is_named = len(letters) >= _WORD_MIN if _TECHNICAL.search(self.name) else bool(self.name)
+        known = self.printers or self.model or self.known_maker
+        return self.kind == "machine" or is_named or bool(known)
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
@@ -173,15 +178,15 @@ def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
     return next((name for name in names if not _TECHNICAL.search(name)), next(iter(names), ""))
 
 
-def _model(endpoints: Iterable[Endpoint], kind: HostKind) -> str:
-    """Return the model of the device itself, not that of a printer it shares; with its role where
-    the kind does not tell it."""
+def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
+    """Return the model of the device itself, not that of a printer it shares, with its role where
+    the kind does not tell it; else what its web page is called."""
     for endpoint in endpoints:
         told = shorten(endpoint.model or "", NAME_LENGTH)
         model, role = split_role(told)
         if told and role != SHARED_QUEUE:
             return model if ROLES.get(role) == kind else told
-    return ""
+    return "" if kind == "machine" else shorten(telling_page(endpoints), NAME_LENGTH)
 
 
 def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:

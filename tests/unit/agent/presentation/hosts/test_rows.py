@@ -90,6 +90,15 @@ def test_a_role_is_told_once() -> None:
     assert row_of(found, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
 
 
+def test_a_page_that_tells_what_a_host_is_stands_for_its_model() -> None:
+    row = row_of(host(7, None, 80), endpoint(80, "NETGEAR R7000P", by=("scan",)))
+    assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
+    assert row.services == ("web page (80)",)
+    assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
+    own = host(7, None, 631, sources=("local",))
+    assert row_of(own, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
+
+
 def test_a_maker_that_the_model_names_is_not_repeated() -> None:
     row = row_of(host(7, "x", 9100), endpoint(9100, "Bar", "EPSON TM-T20III"))
     assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
@@ -103,6 +112,8 @@ def test_what_tells_a_person_which_device_it_is() -> None:
     assert is_told(None, "00:26:ab:00:00:01")
     assert not is_told(None, "02:26:ab:00:00:01"), "randomised"
     assert not is_told("3c2af4112233", None)
+    assert not is_told("BRN3C2AF4112233", None)
+    assert is_told("AXIS M1065-L - 3C2AF4112233", None)
     assert not is_told(None, None)
     own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
     assert (own.what, own.is_recognisable) == (("this machine",), True)
