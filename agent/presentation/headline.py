@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.hosts.rows import printers_seen
+from agent.presentation.hosts.printers import printers_verdict
 from agent.presentation.humanize import duration_between, moment_in_words
 from agent.presentation.plain_text import NAME_LENGTH, shorten
-from agent.presentation.printer_status import verdict_on
 from agent.presentation.tone import Tone
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.common import Payload
@@ -45,9 +44,7 @@ class Headline:
 
 
 def network_headline(payload: NetworkPayload) -> Headline:
-    verdict, tone = verdict_on(payload.printers)
-    if payload.printers == () and (seen := printers_seen(payload)):
-        verdict = f"{verdict.removesuffix('.')}; {seen}."
+    verdict, tone = printers_verdict(payload)
     outcome, outcome_tone = _outcome(payload)
     scope = _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH)
     return Headline(

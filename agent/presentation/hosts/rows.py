@@ -21,9 +21,6 @@ FIRST_MIN: Final = 24
 FIRST_MAX: Final = 40
 """Hosts that are shown before the rest: so many at least, and at most."""
 
-PRINTERS_NAMED_MAX: Final = 3
-"""Printers that are named in a sentence."""
-
 _TECHNICAL: Final = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
 )
@@ -237,21 +234,3 @@ def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", text).casefold()
-
-
-def printers_seen(payload: NetworkPayload) -> str:
-    """Name the printers on the network, for a machine that has none set up: ``TM-T88VI at
-    192.168.1.50, Bar at .51 and 2 more``; "" without any."""
-    rows = [row for row in host_rows(payload) if row.kind == "printer"]
-    if not rows:
-        return ""
-    network = rows[0].address.rpartition(".")[0]
-    named = [
-        f"{row.model or row.name or row.known_maker or 'one'} at "
-        + (row.address.removeprefix(network) if network and at else row.address)
-        for at, row in enumerate(rows[:PRINTERS_NAMED_MAX])
-    ]
-    rest = len(rows) - len(named)
-    return (
-        f"{len(rows)} seen on the network: {', '.join(named)}{f' and {rest} more' if rest else ''}"
-    )

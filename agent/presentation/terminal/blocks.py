@@ -63,6 +63,7 @@ def table(*columns: tuple[str, int | None]) -> Table:
             width=width,
             overflow="fold",
             ratio=1 if width is None else None,
+            justify="right" if heading == "Latency" else "left",
         )
     built.expand = any(width is None for _, width in columns)
     return built

@@ -6,7 +6,6 @@ from agent.presentation.hosts.rows import (
     HostRow,
     by_interest,
     host_rows,
-    printers_seen,
 )
 from agent.wire.payloads.network import Endpoint, MapHost, NetworkPayload
 from agent.wire.vocabulary import DiscoverySource
@@ -151,21 +150,3 @@ def test_endpoints_of_hosts_that_the_map_has_no_room_for_are_hosts() -> None:
     assert rows["192.168.1.52"].printers == ("Bar receipts",)
     assert rows["192.168.1.30"].what[0] == "screen or kiosk"
     assert host_rows(bare_report()) == ()
-
-
-def test_printers_that_are_seen_are_named() -> None:
-    def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
-        return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
-
-    def seen(*printers: tuple[MapHost, Endpoint]) -> str:
-        return printers_seen(
-            venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
-        )
-
-    kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
-    assert seen() == ""
-    assert seen(kitchen) == "1 seen on the network: TM-T88VI at 192.168.1.50"
-    assert seen(kitchen, bar) == "2 seen on the network: TM-T88VI at 192.168.1.50, bar at .51"
-    assert seen(kitchen, bar, printer(52, None), printer(53, "X")) == (
-        "4 seen on the network: TM-T88VI at 192.168.1.50, bar at .51, one at .52 and 1 more"
-    )
