@@ -22,6 +22,7 @@ from agent.presentation.hosts.evidence import (
     HostKind,
     Patterns,
 )
+from agent.presentation.hosts.services import is_port_name
 from agent.wire.payloads.network import Endpoint, MapHost
 
 SHARED_QUEUE: Final = "shared queue"
@@ -57,7 +58,8 @@ def kind_of(
 def telling_page(endpoints: Iterable[Endpoint]) -> str:
     """Return what a page calls itself where that tells what the host is, "" for none."""
     labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
-    return next((label for label in labels if _by_pattern(PAGES, (label,))), "")
+    told = (label for label in labels if not is_port_name(label))
+    return next((label for label in told if _by_pattern(PAGES, (label,))), "")
 
 
 def split_role(model: str) -> tuple[str, str]:

@@ -62,22 +62,25 @@ def services_in_words(
 ) -> tuple[str, ...]:
     """Return what a host offers, each with its ports: ``web page “Login” (80, 443)``.
 
-    What a port is called by itself, as the ``endpoints`` tell it, stands beside it unless it is in
-    a text that is ``known``. What nobody answered for is announced only; what has no words is as
-    it is.
+    What a port is called by itself, as the ``endpoints`` tell it, stands beside it once, unless it
+    is in a text that is ``known``. What nobody answered for is announced only; what has no words
+    is as it is.
     """
     shown = "\n".join(known).casefold()
     titles: dict[float, str] = {each.port: _title(each) for each in endpoints}
+    offers = [
+        (word, port, number)
+        for number, port in _ports(services).items()
+        for word in port.words or ("",)
+    ]
     places: dict[tuple[str, str, bool], list[str]] = {}
-    for number, port in _ports(services).items():
+    for word, port, number in sorted(offers, key=lambda offer: _ORDER.get(offer[0], len(_ORDER))):
         title = titles.get(number, "")
-        for word in port.words or ("",):
-            is_told = title.casefold() in f"{shown}\n{word.casefold()}"
-            said = (word, "" if is_told else f" “{title}”", port.is_reached)
-            places.setdefault(said, []).extend([f"{number:.0f}"] if number else [])
-            title = ""
-    ordered = sorted(places.items(), key=lambda place: _ORDER.get(place[0][0], len(_ORDER)))
-    lines = [_line(*said, numbers) for said, numbers in ordered]
+        is_told = title.casefold() in f"{shown}\n{word.casefold()}"
+        shown += f"\n{title.casefold()}"
+        said = (word, "" if is_told else f" “{title}”", port.is_reached)
+        places.setdefault(said, []).extend([f"{number:.0f}"] if number else [])
+    lines = [_line(*said, numbers) for said, numbers in places.items()]
     rest = len(lines) - SERVICES_SHOWN_MAX
     return (*lines[:SERVICES_SHOWN_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
 

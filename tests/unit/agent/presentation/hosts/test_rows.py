@@ -94,6 +94,8 @@ def test_a_page_that_tells_what_a_host_is_stands_for_its_model() -> None:
     assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
     assert row.services == ("web page (80)",)
     assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
+    raw = endpoint(9100, "Raw printing", by=("scan",))
+    assert row_of(host(7, None, 9100), raw).model == "", "the usual name of a port is none"
     own = host(7, None, 631, sources=("local",))
     assert row_of(own, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
 

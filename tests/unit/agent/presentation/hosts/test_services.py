@@ -49,6 +49,10 @@ def test_what_a_port_is_called_stands_beside_it_where_it_says_more() -> None:
     assert services_in_words(shared, (endpoint(631, "Brother HL @ till"),)) == (
         "prints by IPP “Brother HL @ till” (631)", "web page (631)",
     )  # fmt: skip
+    same = (endpoint(80, "Office"), endpoint(631, "Office"))
+    assert services_in_words((opened(80, "HTTP"), opened(631, "IPP printing")), same) == (
+        "prints by IPP “Office” (631)", "web page (80)",
+    )  # fmt: skip
     odd = (opened(4711, "port 4711"), announced("_till-sync._tcp", 4712))
     assert services_in_words(odd, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
         "port 4711 “Till”", "till-sync (4712)",
