@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
 from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role, telling_page
-from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of
+from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of, registry
 from agent.presentation.hosts.services import is_port_name, services_in_words
 from agent.presentation.humanize import milliseconds_in_words
 from agent.presentation.plain_text import NAME_LENGTH, shorten
@@ -112,6 +112,13 @@ def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[Hos
     named = sum(_rank(row) < _NAMELESS for row in ordered)
     first = min(max(named, FIRST_MIN), FIRST_MAX)
     return tuple(ordered[:first]), tuple(ordered[first:])
+
+
+def makers_note(rows: Iterable[HostRow]) -> str:
+    """Say from where makers are known and how old that is; "" where none is shown."""
+    if not any(row.known_maker for row in rows):
+        return ""
+    return f"Makers are those of the MAC addresses, by the IEEE's list of {registry().date}."
 
 
 def printer_name(printer: Printer) -> str:

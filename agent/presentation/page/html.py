@@ -22,7 +22,7 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.presentation.headline import application_headline, network_headline
-from agent.presentation.hosts.rows import by_interest, host_rows
+from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.network_rows import (
     PrinterRow,
     interface_rows,
@@ -55,11 +55,13 @@ def style_hash() -> str:
 
 
 def _network(payload: NetworkPayload) -> dict[str, Any]:
+    hosts = host_rows(payload)
     return {
         "headline": network_headline(payload),
         "printers": _by_need(printer_rows(payload)),
         "diagram": network_diagram(payload),
-        "hosts": by_interest(host_rows(payload)),
+        "hosts": by_interest(hosts),
+        "makers_note": makers_note(hosts),
         "interfaces": interface_rows(payload),
         "sources": source_rows(payload),
         "limitations": limitation_lines(payload),

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.presentation.headline import network_headline
-from agent.presentation.hosts.rows import HostRow, by_interest, host_rows
+from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
 from agent.presentation.network_rows import (
     PrinterRow,
     interface_rows,
@@ -62,6 +62,8 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
     if rest:
         yield title("Further hosts", len(rest))
         yield _listed(map(_further_host, rest))
+    if note := makers_note(rows):
+        yield words(note, "dim")
 
 
 def _listed(rows: Iterable[tuple[Text, Text]]) -> RenderableType:

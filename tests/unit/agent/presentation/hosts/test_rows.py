@@ -1,11 +1,13 @@
 import pytest
 
+from agent.presentation.hosts.makers import registry
 from agent.presentation.hosts.rows import (
     FIRST_MAX,
     FIRST_MIN,
     HostRow,
     by_interest,
     host_rows,
+    makers_note,
 )
 from agent.wire.payloads.network import Endpoint, MapHost, NetworkPayload
 from agent.wire.vocabulary import DiscoverySource
@@ -103,6 +105,11 @@ def test_a_page_that_tells_what_a_host_is_stands_for_its_model() -> None:
 def test_a_maker_that_the_model_names_is_not_repeated() -> None:
     row = row_of(host(7, "x", 9100), endpoint(9100, "Bar", "EPSON TM-T20III"))
     assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
+
+
+def test_how_old_the_list_of_makers_is_is_said_where_it_tells_one() -> None:
+    assert registry().date in makers_note(host_rows(small_venue()))
+    assert makers_note(host_rows(venue(with_mac(host(7, "x"), "02:00:00:00:00:01")))) == ""
 
 
 def test_what_tells_a_person_which_device_it_is() -> None:
