@@ -180,6 +180,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The machine is on no network.",
         "check the cable or join the Wi-Fi",
         _disconnected,
+        explained_by=("no-dhcp-answer",),
     ),
     Rule(
         "no-dhcp-answer",
@@ -198,6 +199,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The service's name was not resolved; name servers: {servers}.",
         "check the network and its name servers, and `service.base_url`",
         _unresolved,
+        explained_by=("no-network",),
     ),
     Rule(
         "service-unreachable",
@@ -207,6 +209,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The service was not reached: {why}.",
         "`venue-agent doctor` tells where the way ends: network, firewall, proxy or service",
         _unreachable,
+        explained_by=("no-network",),
     ),
     Rule(
         "tls-failed",

@@ -30,7 +30,8 @@ HERE: Final[tuple[Sighting, ...]] = ({},)
 class Rule(Generic[Facts]):
     """``looks_at`` and ``when`` say in words, for the documentation, what ``see`` does.
 
-    ``see`` gives the words of one sentence for each thing that the rule holds for.
+    ``see`` gives the words of one sentence for each thing that the rule holds for. ``explained_by``
+    names rules that, where they see something, are the cause of it: then this one is not shown.
     """
 
     code: str
@@ -40,6 +41,7 @@ class Rule(Generic[Facts]):
     sentence: str
     fix: str
     see: Callable[[Facts], Iterable[Sighting]]
+    explained_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
