@@ -104,7 +104,7 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Sighting]:
     waiting = facts.machine.number("printqueue.waitingJobs") or 0
     oldest = facts.machine.number("printqueue.oldestJobSeconds")
     for queue in facts.machine.names("printqueue", "stuckJobs"):
-        stuck = facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0
+        stuck = _stuck_jobs(facts, queue)
         if stuck <= 0:
             continue
         # The age is known of the oldest job of all queues only.
@@ -117,10 +117,9 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _queues_stopped(facts: SnapshotFacts) -> Iterator[Sighting]:
-    stuck = _stuck_queues(facts)
     for queue in facts.machine.names("printqueue", "state"):
         state = facts.machine.text(f"printqueue.{queue}.state")
-        if state in {"stopped", "offline"} and queue not in stuck:
+        if state in {"stopped", "offline"} and not _stuck_jobs(facts, queue):
             yield {"queue": queue, "state": state}
 
 
@@ -131,16 +130,15 @@ def _queues_refusing(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _complaining(facts: SnapshotFacts) -> Iterator[Sighting]:
-    stuck = _stuck_queues(facts)
     for queue in facts.machine.names("printqueue", "reasons"):
         complaints = _complaints(facts, queue, {_CONNECTING})
-        if complaints and queue not in stuck:
+        if complaints and not _stuck_jobs(facts, queue):
             yield {"queue": queue, "complaints": complaints}
 
 
-def _stuck_queues(facts: SnapshotFacts) -> frozenset[str]:
-    """Return the queues of which is said already that they are stuck, and why."""
-    return frozenset(seen["queue"] for seen in _stuck(facts))
+def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
+    """Return how many jobs are stuck; of a queue that has some, all is said in one sentence."""
+    return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 
 def _complaints(facts: SnapshotFacts, queue: str, unless: Container[str]) -> str:

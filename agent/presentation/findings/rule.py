@@ -65,10 +65,10 @@ class Finding:
 
 def found_by(rule: Rule[Facts], facts: Facts) -> Finding | None:
     """Return what ``rule`` sees in ``facts``, in plain text; None where that is nothing."""
-    seen = [_in_words(rule.sentence, words) for words in rule.see(facts)]
+    seen = tuple(rule.see(facts))
     if not seen:
         return None
-    shown = tuple(seen[:SENTENCES_MAX])
+    shown = tuple(_in_words(rule.sentence, words) for words in seen[:SENTENCES_MAX])
     return Finding(rule.code, rule.severity, shown, rule.fix, len(seen) - len(shown))
 
 
