@@ -59,6 +59,11 @@ class Finding:
         return len(self.sentences) + self.more
 
     @property
+    def advice(self) -> str:
+        """Return what to do, as a sentence."""
+        return f"{self.fix[:1].upper()}{self.fix[1:]}."
+
+    @property
     def tone(self) -> Tone:
         return SEVERITY_TONES[self.severity]
 
