@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.core import Core
-from controlplane.remote_control.delivery import keys_with_new_requests
+from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
 from controlplane.remote_control.tracker import report_due, tracker_client

@@ -15,8 +15,8 @@ from controlplane.accounts.key_cache import KeyCache
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
-from controlplane.remote_control.command_feeds import CommandFeeds
-from controlplane.remote_control.delivery import waiting_by_key
+from controlplane.remote_control.requests.command_feeds import CommandFeeds
+from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 

@@ -19,8 +19,8 @@ from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
-from controlplane.remote_control.command_feeds import Stream
-from controlplane.remote_control.delivery import waiting_commands
+from controlplane.remote_control.requests.command_feeds import Stream
+from controlplane.remote_control.requests.delivery import waiting_commands
 
 RECONNECT_MS = 3000
 OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()

@@ -19,10 +19,8 @@ from agent.wire.operator_operations import (
 )
 from agent.wire.vocabulary import Kind
 from controlplane.http.errors import conflict, not_found
-from controlplane.remote_control import lifecycle
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
-from controlplane.remote_control.expiry import expire_binding, expire_due
 from controlplane.remote_control.records import (
     PROTOCOL_VERSION,
     device_record,
@@ -30,6 +28,8 @@ from controlplane.remote_control.records import (
     report_summary,
     request_record,
 )
+from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.requests.expiry import expire_binding, expire_due
 from controlplane.storage.tables import Binding, Device, Report, Request
 
 KINDS: Final = frozenset(get_args(Kind))

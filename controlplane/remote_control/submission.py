@@ -15,11 +15,11 @@ from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
-from controlplane.remote_control import lifecycle
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.delivery import refusal_of, request_of
-from controlplane.remote_control.expiry import expire_due
+from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.requests.delivery import refusal_of, request_of
+from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import CursorResult, Update, case, update
 from sqlalchemy.orm import Session
 
-from controlplane.remote_control import lifecycle
+from controlplane.remote_control.requests import lifecycle
 from controlplane.storage.tables import Request
 
 
