@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.core import Core
+from controlplane.remote_control.overview.priority import note_silence, silent_devices
+from controlplane.remote_control.overview.summaries import sum_up_old
 from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
@@ -21,6 +23,10 @@ log = logging.getLogger("controlplane.background")
 CHANGES_LOOKED_AT = timedelta(seconds=30)
 """Long enough for a slow transaction and for clocks of other machines that are a little off."""
 
+SUMMED_UP_EVERY_S = 1.0
+SUMMED_UP_AGAIN_S = 3600.0
+"""A program of an older release may still run beside this one, on PostgreSQL."""
+
 
 @asynccontextmanager
 async def background(core: Core) -> AsyncIterator[None]:
@@ -28,6 +34,8 @@ async def background(core: Core) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
+            _start("silence", core.settings.sweep_interval_s, lambda: note_silent(core)),
+            _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
@@ -50,7 +58,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            core.feeds.close()
+            core.close_feeds()
             await core.feeds.finished()
 
 
@@ -94,6 +102,25 @@ async def _sweep(core: Core) -> None:
     expired, deleted = await core.write(lambda session: sweep(session, now))
     if expired or deleted:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+
+
+async def note_silent(core: Core) -> None:
+    """Note which devices were heard until now and are no more."""
+    since = core.clock() - core.settings.online_window
+    silent = await core.read(lambda session: silent_devices(session, since))
+    if silent:
+        await core.write(lambda session: note_silence(session, silent, since))
+    for organization_id in set(silent.values()):
+        core.console_feeds.notify(organization_id, silent, is_reordered=True)
+
+
+async def _sum_up_old(core: Core) -> None:
+    done = 0
+    while reports := await core.write(sum_up_old):
+        done += reports
+        await asyncio.sleep(SUMMED_UP_EVERY_S)
+    if done:
+        log.info("summed up %d reports of an older release", done)
 
 
 async def _delete_old(core: Core, keep: timedelta) -> None:

@@ -15,6 +15,7 @@ from controlplane.accounts.key_cache import KeyCache
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
+from controlplane.remote_control.overview.console_feeds import ConsoleFeeds
 from controlplane.remote_control.requests.command_feeds import CommandFeeds
 from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
@@ -30,6 +31,7 @@ class Core:
         self.settings = settings
         self.clock = clock
         self.feeds = CommandFeeds(self._waiting)
+        self.console_feeds = ConsoleFeeds()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.fairness = Fairness(settings, time.monotonic)
         self.postgresql = database.postgresql
@@ -54,8 +56,13 @@ class Core:
             raise unavailable(str(error)) from error
 
     def close(self) -> None:
-        self.feeds.close()
+        self.close_feeds()
         self._threads.shutdown()
+
+    def close_feeds(self) -> None:
+        """End every stream."""
+        self.feeds.close()
+        self.console_feeds.close()
 
     async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()

@@ -16,6 +16,7 @@ from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.console import console_routes
+from controlplane.http.console_api import console_api_routes
 from controlplane.http.errors import Refusal
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.heartbeat import HeartbeatEndpoint
@@ -40,6 +41,7 @@ def build_app(core: Core) -> Starlette:
             Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
             *console_routes(core),
+            *console_api_routes(core),
             Route("/healthz", _healthz),
         ],
         middleware=[Middleware(Guard, clock=core.clock, delay_s=core.settings.refusal_delay_s)],

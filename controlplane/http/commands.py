@@ -7,6 +7,7 @@ earlier stream carried it, and brings each request once.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +16,6 @@ from starlette.types import Receive, Scope, Send
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
-from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
@@ -47,8 +47,11 @@ class CommandsEndpoint:
         with self._core.fairness.call(caller):
             parse_body(EmptyRequest, await read_body(self._core, request))
         if prefers_stream(request.headers.get("accept", "")):
-            with self._core.fairness.stream(caller):
-                await _send_stream(self._core, caller, receive, send)
+            with (
+                self._core.fairness.stream(caller),
+                self._core.feeds.open(caller.key_id) as stream,
+            ):
+                await send_events(stream, command_stream(self._core, stream), receive, send)
             return
         now = self._core.clock()
         commands = await self._core.read(
@@ -69,25 +72,30 @@ async def command_stream(core: Core, stream: Stream) -> AsyncGenerator[bytes]:
             yield KEEP_ALIVE
 
 
-async def _send_stream(core: Core, caller: Caller, receive: Receive, send: Send) -> None:
-    """Send until the stream is ended or the client has gone.
+class Endable(Protocol):
+    def end(self) -> None: ...
+
+
+async def send_events(
+    stream: Endable, events: AsyncGenerator[bytes], receive: Receive, send: Send
+) -> None:
+    """Send until there are no more ``events``. ``stream`` is ended when the client has gone.
 
     Not by the framework's streaming response, which takes a group of tasks for each: there are
     thousands of streams, and nearly all of them are silent.
     """
-    with core.feeds.open(caller.key_id) as stream:
-        watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
-            async with aclosing(command_stream(core, stream)) as pieces:
-                async for piece in pieces:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            watch.cancel()
+    watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
+    try:
+        await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
+        async with aclosing(events) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        watch.cancel()
 
 
-async def _end_when_gone(receive: Receive, stream: Stream) -> None:
+async def _end_when_gone(receive: Receive, stream: Endable) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.end()

@@ -64,4 +64,7 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     async with core.large_bodies if len(body) > LARGE_BYTES else nullcontext():
         reply, context = await core.run(job)
     core.feeds.notify(context.woken)
+    core.console_feeds.notify(
+        caller.organization_id, context.changed, is_reordered=context.is_reordered
+    )
     return encode(reply)

@@ -68,6 +68,9 @@ class HeartbeatEndpoint:
 
         beaten = await self._core.write(work)
         self._core.feeds.notify(beaten.woken)
+        for organization_id, heard in beaten.heard.items():
+            is_reordered = organization_id in beaten.returned
+            self._core.console_feeds.notify(organization_id, heard, is_reordered=is_reordered)
         return beaten
 
 

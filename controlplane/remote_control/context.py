@@ -15,13 +15,18 @@ from controlplane.storage.tables import Binding, Device
 
 @dataclass(slots=True)
 class RequestContext:
-    """``woken`` collects the API keys whose command streams have something new after commit."""
+    """``woken`` collects the API keys whose command streams have something new after commit,
+    ``changed`` the positions of devices that a console may show; ``is_reordered`` tells that the
+    order in which it lists them is another.
+    """
 
     session: Session
     caller: Caller
     now: datetime
     settings: Settings
     woken: set[UUID] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    is_reordered: bool = False
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Refuse what the caller may not see: another organization's things do not exist."""
@@ -39,6 +44,8 @@ class RequestContext:
         if device is None:
             raise not_found("device")
         self.visit(device.organization_id, device.location_id, "device")
+        if lock:
+            self.changed.add(device.position)
         return device
 
     def lock_binding(self, binding_id: UUID) -> None:
@@ -59,6 +66,7 @@ class RequestContext:
         device = self.session.scalars(query).first()
         if device is not None and device.revoked_at is None:
             self.visit(device.organization_id, device.location_id, "binding")
+            self.changed.add(device.position)
             return device
         binding = self.session.get(Binding, binding_id)
         if binding is None:

@@ -26,6 +26,7 @@ from controlplane.http.errors import (
     validation_error,
 )
 from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.overview.priority import priority_of
 from controlplane.remote_control.records import enrollment_record
 from controlplane.remote_control.requests.expiry import expire_binding
 from controlplane.remote_control.signatures import is_signed, parse_public_key
@@ -198,6 +199,8 @@ def _take_over(context: RequestContext, device: Device, asked: Challenge) -> Non
     device.public_key = asked.public_key
     device.enrolled_at = context.now
     device.last_seen_at = context.now
+    device.priority = priority_of(device.tone)
+    context.is_reordered = True
 
 
 def _invalid_signature() -> Refusal:

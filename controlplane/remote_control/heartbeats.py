@@ -18,11 +18,12 @@ from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.overview.priority import SILENT, note_return
 from controlplane.settings import Settings
 from controlplane.storage.tables import ApiKey, Device
 
-Known = Row[int, UUID, UUID, str, str, datetime]
-"""Position, binding, key, organization, location, and when it was last seen."""
+Known = Row[int, UUID, UUID, str, str, datetime, int]
+"""Position, binding, key, organization, location, when it was last seen, and its priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,16 @@ class Beat:
 
 @dataclass(slots=True)
 class Beaten:
-    """``answers`` are in the order of the heartbeats; ``woken`` are keys that have a new device."""
+    """``answers`` are in the order of the heartbeats; ``woken`` are keys that have a new device.
+
+    ``heard`` are the positions of the devices by organization, ``returned`` the organizations that
+    had missed one of them.
+    """
 
     answers: list[HeartbeatReply | Refusal] = field(default_factory=list)
     woken: set[UUID] = field(default_factory=set)
+    heard: dict[str, set[int]] = field(default_factory=dict)
+    returned: set[str] = field(default_factory=set)
 
 
 def note_heartbeats(
@@ -46,6 +53,7 @@ def note_heartbeats(
     devices = _devices(session, {beat.body.binding_id for beat in beats})
     beaten = Beaten()
     seen: dict[bool, list[int]] = {True: [], False: []}
+    back: list[int] = []
     for beat in beats:
         device = devices.get(beat.body.binding_id)
         if device is None or not _is_its_own(device, beat.caller):
@@ -60,10 +68,16 @@ def note_heartbeats(
             beaten.woken.add(beat.caller.key_id)
         if device.last_seen_at < now:
             seen[beat.body.foreground].append(device.position)
+            beaten.heard.setdefault(device.organization_id, set()).add(device.position)
+        if device.priority in SILENT:
+            back.append(device.position)
+            beaten.returned.add(device.organization_id)
         beaten.answers.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in seen.items():
         if positions:
             _see(session, positions, now, foreground=foreground)
+    if back:
+        note_return(session, back)
     return beaten
 
 
@@ -75,6 +89,7 @@ def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
         Device.organization_id,
         Device.location_id,
         Device.last_seen_at,
+        Device.priority,
     ).where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))
     return {row.binding_id: row for row in session.execute(query)}
 

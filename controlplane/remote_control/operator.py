@@ -21,6 +21,7 @@ from agent.wire.vocabulary import Kind
 from controlplane.http.errors import conflict, not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
+from controlplane.remote_control.overview.priority import Priority
 from controlplane.remote_control.records import (
     PROTOCOL_VERSION,
     device_record,
@@ -123,6 +124,8 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
     device = context.device(body.instance_id, lock=True)
     if device.revoked_at is None:
         device.revoked_at = context.now
+        device.priority = Priority.REVOKED
+        context.is_reordered = True
         binding = context.session.get(Binding, device.binding_id)
         if binding is not None:
             binding.ended_at = context.now

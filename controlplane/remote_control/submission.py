@@ -17,6 +17,8 @@ from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
 from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.overview.priority import note_report
+from controlplane.remote_control.overview.summaries import Summary, summary_of
 from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.delivery import refusal_of, request_of
 from controlplane.remote_control.requests.expiry import expire_due
@@ -30,6 +32,7 @@ class Submission:
     body: SubmitResultRequest
     body_hash: str
     payload: bytes
+    summary: Summary
 
 
 def parse_submission(content: bytes) -> Submission:
@@ -37,7 +40,8 @@ def parse_submission(content: bytes) -> Submission:
     report = _report_of(body)
     require_unique_keys(content)
     payload = canonical_json(None if report is None else to_plain(report))
-    return Submission(body, sha256_hex(canonical_json(to_plain(body))), payload)
+    body_hash = sha256_hex(canonical_json(to_plain(body)))
+    return Submission(body, body_hash, payload, summary_of(report))
 
 
 def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
@@ -52,6 +56,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
+    note_report(context, device, report)
     return _reply(report)
 
 
@@ -116,6 +121,8 @@ def _report(
         tracker_event_id=str(uuid.uuid4()),
         tracker_attempts=0,
         tracker_due_at=context.now if has_tracker else None,
+        headline=submission.summary.headline,
+        tone=submission.summary.tone,
         created_at=context.now,
         updated_at=context.now,
     )

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -107,11 +108,30 @@ class Challenge(Base):
 
 
 class Device(Base):
-    """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with."""
+    """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with.
+
+    ``priority`` and ``tone`` say how urgently it wants to be looked at
+    (`controlplane.remote_control.overview.priority`); ``network_report`` and
+    ``application_report`` are the positions of its newest reports.
+    """
 
     __tablename__ = "devices"
     __table_args__ = (
         Index("devices_by_place", "organization_id", "location_id", "position"),
+        # Holds all that a list is ordered, filtered and searched by, and nothing that a heartbeat
+        # changes: a page is found without a look at the other devices' rows.
+        Index(
+            "devices_by_priority",
+            "organization_id",
+            "priority",
+            "position",
+            "tone",
+            "location_id",
+            "platform",
+            "app_version",
+            "legacy_install_id",
+            "instance_id",
+        ),
         UniqueConstraint("organization_id", "instance_id", name="devices_by_instance"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
@@ -131,6 +151,10 @@ class Device(Base):
     enrolled_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    priority: Mapped[int] = mapped_column(server_default=text("4"))
+    tone: Mapped[str | None]
+    network_report: Mapped[int | None] = mapped_column(BigInteger)
+    application_report: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class Binding(Base):
@@ -170,12 +194,22 @@ class Request(Base):
 
 
 class Report(Base):
-    """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another."""
+    """``payload`` is canonical JSON. ``body_hash`` tells a repeated submission from another.
+
+    ``headline`` and ``tone`` are None where an older release received it, until it is read again.
+    """
 
     __tablename__ = "reports"
     __table_args__ = (
         Index("reports_by_instance", "instance_id", "position"),
+        Index("reports_by_organization", "organization_id", "position", "location_id"),
         Index("reports_by_tracker", "tracker_status", "tracker_due_at"),
+        Index(
+            "reports_without_headline",
+            "position",
+            sqlite_where=text("headline IS NULL"),
+            postgresql_where=text("headline IS NULL"),
+        ),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)
@@ -195,5 +229,7 @@ class Report(Base):
     tracker_event_id: Mapped[str]
     tracker_attempts: Mapped[int]
     tracker_due_at: Mapped[datetime | None]
+    headline: Mapped[str | None]
+    tone: Mapped[str | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -9,11 +9,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, select, text
 
+from controlplane.remote_control.overview.priority import Priority, worst
+from controlplane.remote_control.overview.summaries import sum_up_old
 from controlplane.storage import migrations
 from controlplane.storage.database import Database, DatabaseVersionError
-from controlplane.storage.tables import Base
+from controlplane.storage.tables import Base, Device, Report
 from tests.paths import FIXTURES
 from tests.postgresql import postgresql
 
@@ -44,14 +46,31 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
-def content(url: str) -> dict[str, list[Any]]:
-    """Return every row of every table."""
+Columns = dict[str, list[str]]
+
+
+def columns(url: str) -> Columns:
     engine = create_engine(url)
     with engine.connect() as connection:
-        names = sorted(set(inspect(connection).get_table_names()) - OWN)
+        looked = inspect(connection)
         found = {
-            name: sorted(map(tuple, connection.execute(text(f"SELECT * FROM {name}"))), key=repr)
-            for name in names
+            name: [column["name"] for column in looked.get_columns(name)]
+            for name in sorted(set(looked.get_table_names()) - OWN)
+        }
+    engine.dispose()
+    return found
+
+
+def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
+    """Return every row of every table, or these columns of them."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = {
+            name: sorted(
+                map(tuple, connection.execute(text(f"SELECT {', '.join(wanted)} FROM {name}"))),
+                key=repr,
+            )
+            for name, wanted in (of or columns(url)).items()
         }
     engine.dispose()
     return found
@@ -62,19 +81,21 @@ def differences(connection: Connection) -> list[Any]:
 
 
 def test_nothing_is_lost_and_the_layout_is_todays(old_database: str) -> None:
-    before = content(old_database)
+    known = columns(old_database)
+    before = content(old_database, known)
     assert len(before["reports"]) == 9
     assert len(before["requests"]) == 9
     Database(old_database).close()
-    assert content(old_database) == before
+    assert content(old_database, known) == before
     engine = create_engine(old_database)
     with engine.connect() as connection:
         assert differences(connection) == []
         assert connection.execute(text("SELECT version FROM schema_version")).scalar_one() == 2
     engine.dispose()
     # Doing it again changes nothing.
+    after = content(old_database)
     Database(old_database).close()
-    assert content(old_database) == before
+    assert content(old_database) == after
 
 
 def test_the_steps_make_the_tables_that_the_service_knows(tmp_path: Path) -> None:
@@ -104,6 +125,22 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
     with pytest.raises(Exception, match="_alembic_tmp_devices"):
         Database(url)
     assert content(url) == before
+
+
+def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> None:
+    database = Database(old_database)
+    assert database.write(sum_up_old) == 9
+    assert database.write(sum_up_old) == 0
+    with database.read(lambda session: session) as session:
+        reports = {report.position: report for report in session.scalars(select(Report))}
+        assert all(report.headline and report.tone for report in reports.values())
+        for device in session.scalars(select(Device)):
+            own = [r.position for r in reports.values() if r.instance_id == device.instance_id]
+            newest = (device.network_report, device.application_report)
+            assert max(own, default=None) in {*newest, None}
+            assert device.tone == worst(*(reports[each].tone for each in newest if each))
+            assert (device.priority == Priority.REVOKED) is (device.revoked_at is not None)
+    database.close()
 
 
 def test_a_layout_that_was_never_released_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""In which order devices want to be looked at: what is broken first.
+
+It is kept with the device, because a list of 50,000 is not sorted for each look at it. What time
+alone changes, that a device has fallen silent, the sweep finds.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+from sqlalchemy import case, select, update
+from sqlalchemy.orm import Session
+
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.tables import Device, Report
+
+TONES: Final = ("bad", "warn", "good", "muted")
+"""Of reports, worst first."""
+POSITIONS_A_STEP: Final = 500
+
+
+class Priority(IntEnum):
+    """A device's place in a list. Stored: a number never changes its meaning."""
+
+    OFFLINE = 0
+    NEVER_SEEN = 1  # enrolled, and not heard since
+    BROKEN = 2
+    WARNED = 3
+    WELL = 4
+    REVOKED = 5
+
+
+SILENT: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})
+HEARD: Final = frozenset({Priority.BROKEN, Priority.WARNED, Priority.WELL})
+
+
+def priority_of(tone: str | None) -> Priority:
+    """Return that of a device that is heard, by the worse of its newest reports."""
+    return {"bad": Priority.BROKEN, "warn": Priority.WARNED}.get(tone or "", Priority.WELL)
+
+
+def worst(*tones: str | None) -> str | None:
+    """Return the worst of these; None where there is none."""
+    return min(filter(None, tones), key=TONES.index, default=None)
+
+
+def note_report(context: RequestContext, device: Device, report: Report) -> None:
+    """Make ``report`` the newest of its kind."""
+    context.session.flush()
+    if report.kind == "network":
+        device.network_report = report.position
+    else:
+        device.application_report = report.position
+    context.is_reordered |= judge(context.session, device)
+
+
+def judge(session: Session, device: Device) -> bool:
+    """Set the device's tone and priority by its newest reports. Returns whether one is another."""
+    before = device.tone, device.priority
+    newest = (device.network_report, device.application_report)
+    query = select(Report.tone).where(Report.position.in_([each for each in newest if each]))
+    device.tone = worst(*session.scalars(query))
+    if device.priority in HEARD:
+        device.priority = priority_of(device.tone)
+    return before != (device.tone, device.priority)
+
+
+def note_return(session: Session, positions: Collection[int]) -> None:
+    """Devices that were silent are heard again."""
+    by_tone = case(
+        (Device.tone == "bad", Priority.BROKEN),
+        (Device.tone == "warn", Priority.WARNED),
+        else_=Priority.WELL,
+    )
+    session.execute(
+        update(Device)
+        .where(Device.position.in_(positions), Device.revoked_at.is_(None))
+        .values(priority=by_tone)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def silent_devices(session: Session, since: datetime) -> Mapping[int, str]:
+    """Return what was not heard since then and is not noted so: positions and organizations."""
+    query = select(Device.position, Device.organization_id).where(
+        Device.priority.in_(HEARD), Device.last_seen_at < since
+    )
+    return {row.position: row.organization_id for row in session.execute(query)}
+
+
+def note_silence(session: Session, positions: Collection[int], since: datetime) -> None:
+    """Note it, but for those that were heard meanwhile."""
+    was_heard = Device.last_seen_at > Device.enrolled_at
+    ordered = sorted(positions)
+    for at in range(0, len(ordered), POSITIONS_A_STEP):
+        session.execute(
+            update(Device)
+            .where(
+                Device.position.in_(ordered[at : at + POSITIONS_A_STEP]),
+                Device.priority.in_(HEARD),
+                Device.last_seen_at < since,
+            )
+            .values(priority=case((was_heard, Priority.OFFLINE), else_=Priority.NEVER_SEEN))
+            .execution_options(synchronize_session=False)
+        )

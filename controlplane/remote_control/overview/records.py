@@ -1,0 +1,108 @@
+"""What the console's own calls take and answer, beside the contract's."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.operator_operations import Device, DeviceDetailReply
+from agent.wire.text import Cursor, NonEmptyText, PayloadText
+from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+
+State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
+PAGE_MAX = 200
+PAGE_DEFAULT = 50
+
+
+class Filters(Exact):
+    """``search`` holds words that all have to be found; ``version`` "" is one that told none."""
+
+    state: Absent[State] = None
+    location: Absent[PayloadText] = None
+    platform: Absent[Platform] = None
+    version: Absent[PayloadText] = None
+    search: Absent[PayloadText] = None
+
+
+class OverviewRequest(Filters):
+    cursor: Absent[Cursor] = None
+    size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
+
+
+class SummaryRequest(Exact):
+    """The body of a call that has nothing to say."""
+
+
+class ChangesRequest(Exact):
+    """The devices that the console shows."""
+
+    instance_ids: Annotated[tuple[Uuid, ...], MaxItems(PAGE_MAX)]
+
+
+class ReportLine(Tolerant):
+    report_id: Uuid
+    instance_id: Uuid
+    request_id: Uuid | None
+    kind: Kind
+    outcome: Outcome
+    created_at: datetime
+    tone: str | None
+    headline: str | None
+
+
+class OpenRequest(Tolerant):
+    id: Uuid
+    kind: Kind
+    status: RequestStatus
+    created_at: datetime
+    started_at: datetime | None
+    asked_by: str | None
+
+
+class Row(Tolerant):
+    """``reports`` are the newest of each kind, ``requests`` those that are open."""
+
+    device: Device
+    state: Literal["offline", "never-seen", "online", "revoked"]
+    tone: str | None
+    reports: Array[ReportLine]
+    requests: Array[OpenRequest]
+
+
+class OverviewReply(Tolerant):
+    devices: Array[Row]
+    next_cursor: str | None
+    can_write: bool
+
+
+class Count(Tolerant):
+    value: str | None
+    count: int
+
+
+class NamedReport(ReportLine):
+    name: NonEmptyText
+    location_id: NonEmptyText
+
+
+class SummaryReply(Tolerant):
+    """``states`` count devices; one may be in several."""
+
+    states: dict[str, int]
+    versions: Array[Count]
+    platforms: Array[Count]
+    locations: Array[Count]
+    reports: Array[NamedReport]
+    can_write: bool
+
+
+class DeviceReply(Tolerant):
+    """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
+    and who asked, by the id that requests name."""
+
+    detail: DeviceDetailReply
+    row: Row
+    lines: Array[ReportLine]
+    askers: dict[str, str]
+    can_write: bool

@@ -1,0 +1,311 @@
+"""The console's own calls: who sees what, in which order, and what changes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from agent.wire import routes
+from agent.wire.codec import encode
+from controlplane.accounts.key_store import revoke_key
+from controlplane.background import note_silent
+from controlplane.http import console_api
+from controlplane.http.console_api import ChangesEndpoint
+from controlplane.storage.tables import Device
+from tests.fixtures.payloads import bare_report, hostile_network, small_venue
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+BROKEN = json.loads(encode(small_venue()))
+WELL = json.loads(encode(bare_report()))
+CALLS = ("overview", "summary", "device", "changes")
+TIMEOUT_S = 10
+
+
+async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:
+    reply = await service.post(f"/console/api/{call}", json.dumps(body), api_key=key)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def listed(service: RunningService, key: str | None = None, **filters: Any) -> list[str]:
+    """Return the names of the devices, in their order, from pages of two."""
+    names, cursor = list[str](), dict[str, str]()
+    while True:
+        page = await ask(service, "overview", key, size=2, **filters, **cursor)
+        names += [row["device"]["legacyInstallId"] for row in page["devices"]]
+        if page["nextCursor"] is None:
+            return names
+        cursor = {"cursor": page["nextCursor"]}
+
+
+async def enrolled(service: RunningService, name: str, **changes: Any) -> SimulatedDevice:
+    device = service.device(location_id=changes.pop("location", "loc-0001"))
+    reply = await device.enroll(legacyInstallId=name, **changes)
+    assert reply.status_code == 200, reply.text
+    device.binding_id = reply.json()["bindingId"]
+    return device
+
+
+async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
+    """A device in each state."""
+    made = {
+        "never": await enrolled(service, "never", platform="windows"),
+        "gone": await enrolled(service, "gone", location="loc-0002"),
+        "revoked": await enrolled(service, "revoked"),
+    }
+    service.clock.advance(1)
+    await made["gone"].heartbeat()
+    service.clock.advance(service.core.settings.online_window_s + 1)
+    made["well"] = await enrolled(service, "well", appVersion="0.2.0")
+    made["broken"] = await enrolled(service, "broken", location="loc-0002")
+    assert (await made["broken"].submit(BROKEN)).status_code == 200
+    reply = await made["well"].call(routes.REVOKE, instanceId=made["revoked"].instance_id)
+    assert reply.status_code == 200
+    await note_silent(service.core)
+    return made
+
+
+async def test_what_is_broken_comes_first(service: RunningService) -> None:
+    await venue(service)
+    assert await listed(service) == ["gone", "never", "broken", "well", "revoked"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"state": "offline"}, ["gone", "never"]),
+        ({"state": "never-seen"}, ["never"]),
+        ({"state": "broken"}, ["broken"]),
+        ({"state": "warned"}, []),
+        ({"state": "online"}, ["broken", "well"]),
+        ({"state": "working"}, []),
+        ({"state": "revoked"}, ["revoked"]),
+        ({"location": "loc-0002"}, ["gone", "broken"]),
+        ({"platform": "windows"}, ["never"]),
+        ({"version": "0.2.0"}, ["well"]),
+        ({"version": ""}, []),
+        ({"search": "OK en"}, ["broken"]),
+        ({"search": "loc-0002 gon"}, ["gone"]),
+        ({"search": "%"}, []),
+        ({"search": "_"}, []),
+        ({"search": "0.2"}, ["well"]),
+        ({"state": "online", "location": "loc-0002"}, ["broken"]),
+    ],
+    ids=str,
+)
+async def test_filters(service: RunningService, filters: Any, expected: list[str]) -> None:
+    await venue(service)
+    assert await listed(service, **filters) == expected
+
+
+async def test_a_device_is_found_by_the_beginning_of_its_id(service: RunningService) -> None:
+    made = await venue(service)
+    for word in (made["well"].instance_id[:8], made["well"].instance_id.upper()):
+        assert await listed(service, search=word) == ["well"]
+
+
+async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
+    made = await venue(service)
+    await made["well"].asked_for()
+    found = await ask(service, "summary")
+    for state, count in found["states"].items():
+        expected = await listed(service, **({} if state == "all" else {"state": state}))
+        assert len(expected) == count, state
+    assert found["states"]["working"] == 1
+    assert {(each["value"], each["count"]) for each in found["versions"]} == {
+        ("0.1.0", 3),
+        ("0.2.0", 1),
+    }
+    assert [each["name"] for each in found["reports"]] == ["broken"]
+
+
+async def test_a_row_has_its_times_reports_and_requests(service: RunningService) -> None:
+    device = await enrolled(service, "till")
+    assert (await device.submit(WELL)).status_code == 200
+    service.clock.advance(1)
+    assert (await device.submit(kind="application")).status_code == 200
+    request_id = await device.asked_for()
+    await device.acknowledge(request_id, "running")
+    (row,) = (await ask(service, "overview"))["devices"]
+    assert row["state"] == "online"
+    assert row["tone"] == "bad"
+    network, application = row["reports"]
+    assert (network["kind"], application["kind"]) == ("network", "application")
+    assert network["headline"]
+    assert application["headline"] == "The device could report nothing."
+    (request,) = row["requests"]
+    assert (request["id"], request["status"], request["askedBy"]) == (request_id, "running", "test")
+    assert request["startedAt"] is not None
+
+
+async def test_a_newer_report_takes_the_place_of_an_older(service: RunningService) -> None:
+    device = await enrolled(service, "till")
+    await device.submit()
+    assert (await ask(service, "summary"))["states"]["broken"] == 1
+    await device.submit(WELL)
+    (row,) = (await ask(service, "overview"))["devices"]
+    assert len(row["reports"]) == 1
+    assert row["tone"] == row["reports"][0]["tone"] != "bad"
+    assert (await ask(service, "summary"))["states"]["broken"] == 0
+
+
+async def test_a_device_that_returns_takes_its_place(service: RunningService) -> None:
+    made = await venue(service)
+    await made["gone"].heartbeat()
+    assert await listed(service, state="offline") == ["never"]
+    assert await listed(service, state="online") == ["broken", "gone", "well"]
+
+
+async def test_only_what_the_key_may_see(service: RunningService) -> None:
+    await venue(service)
+    second = service.make_key(can_write=False, locations=["loc-0002"])
+    assert await listed(service, second) == ["gone", "broken"]
+    assert await listed(service, second, location="loc-0001") == []
+    found = await ask(service, "summary", second)
+    assert found["states"]["all"] == 2
+    assert found["canWrite"] is False
+    foreign = service.make_key(organization_id="org-0002")
+    assert await listed(service, foreign) == []
+    assert (await ask(service, "summary", foreign))["reports"] == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_each_call_wants_a_key(service: RunningService, call: str) -> None:
+    reply = await service.post(f"/console/api/{call}", authorization="")
+    assert reply.status_code == 401
+    assert (await service.http.get(f"/console/api/{call}")).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"size": 0}, {"size": 201}, {"state": "x"}, {"cursor": "x"}, {"search": "x" * 1025}, {"x": 1}],
+    ids=str,
+)
+async def test_what_is_no_filter_is_refused(service: RunningService, body: Any) -> None:
+    reply = await service.post("/console/api/overview", json.dumps(body))
+    assert reply.status_code == 400
+
+
+async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
+    device = await enrolled(service, "till")
+    request_id = await device.asked_for()
+    await device.submit(BROKEN, requestId=request_id)
+    await device.submit(json.loads(encode(hostile_network())))
+    found = await ask(service, "device", instanceId=device.instance_id)
+    assert {line["reportId"] for line in found["lines"]} == {
+        each["reportId"] for each in found["detail"]["reports"]
+    }
+    (request,) = found["detail"]["requests"]
+    assert found["askers"] == {request["requestedById"]: "test"}
+    elsewhere = service.make_key(locations=["loc-0002"])
+    body = json.dumps({"instanceId": device.instance_id})
+    reply = await service.post("/console/api/device", body, api_key=elsewhere)
+    assert reply.status_code == 403
+
+
+# ---------------------------------------------------------------------------- what changes
+
+
+class Console:
+    """Reads the events of a stream; the server's own pieces, without a connection between."""
+
+    def __init__(self, events: AsyncIterator[bytes]) -> None:
+        self._events = events
+
+    async def next(self) -> tuple[str, Any]:
+        async with asyncio.timeout(TIMEOUT_S):
+            async for piece in self._events:
+                if piece.startswith(b"event: "):
+                    name, data = piece.decode().removeprefix("event: ").split("\ndata: ", 1)
+                    return name, json.loads(data)
+        raise EOFError
+
+    async def row_where(self, **expected: Any) -> Any:
+        """Return the next row whose request or device has this."""
+        while True:
+            name, row = await self.next()
+            flat = {**row.get("device", {}), **(row.get("requests") or [{}])[0]}
+            if name == "device" and expected.items() <= flat.items():
+                return row
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_api, "SETTLE_S", 0.0)
+    monkeypatch.setattr(console_api, "LOOK_S", 0.05)
+
+
+@pytest.fixture
+async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
+    device = await enrolled(service, "till")
+    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    caller = service.caller(service.write_key)
+    with service.core.console_feeds.open(caller.organization_id, shown) as stream:
+        events = ChangesEndpoint(service.core)._events(caller, stream)
+        async with aclosing(events):
+            made = Console(events)
+            await made.row_where(legacyInstallId="till")
+            yield made, device
+
+
+async def test_a_heartbeat_a_request_and_a_report_are_told(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, device = console
+    service.clock.advance(5)
+    heard = (await device.heartbeat()).json()["lastSeenAt"]
+    await stream.row_where(lastSeenAt=heard)
+    request_id = await device.asked_for()
+    await stream.row_where(id=request_id, status="queued")
+    await device.acknowledge(request_id, "running")
+    await stream.row_where(id=request_id, status="running")
+    await device.submit(BROKEN, requestId=request_id)
+    row = await stream.row_where(legacyInstallId="till")
+    assert row["requests"] == []
+    assert row["reports"][0]["requestId"] == request_id
+    assert await stream.next() == ("reload", {})
+
+
+async def test_a_new_device_is_told_of(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, _ = console
+    await enrolled(service, "another")
+    assert await stream.next() == ("reload", {})
+
+
+async def test_what_another_process_did_is_found(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, device = console
+    service.core.console_feeds.notify = lambda *_, **__: None  # type: ignore[method-assign]
+    request_id = await device.asked_for()
+    await stream.row_where(id=request_id, status="queued")
+
+
+async def test_the_stream_ends_with_its_key(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, _ = console
+    key_id = service.caller(service.write_key).key_id
+    service.database.write(lambda session: revoke_key(session, key_id, service.clock()))
+    with pytest.raises(EOFError):
+        await stream.next()
+
+
+async def test_the_stream_ends_with_the_service(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, _ = console
+    service.core.close_feeds()
+    with pytest.raises(EOFError):
+        await stream.next()
+    stranger = service.make_key(locations=["loc-0002"])
+    body = json.dumps({"instanceIds": [console[1].instance_id]})
+    reply = await service.post("/console/api/changes", body, api_key=stranger)
+    assert "event: device" not in reply.text
