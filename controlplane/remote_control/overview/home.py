@@ -1,7 +1,8 @@
 """What a console begins with: how many devices are in which state, and the newest reports."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
 
 from sqlalchemy import func, select
 
@@ -22,32 +23,46 @@ VALUES_MAX: Final = 500
 
 
 def summary(context: RequestContext, _body: SummaryRequest) -> SummaryReply:
+    groups = _groups(context)
+    bound = [each for each in groups if each.priority != Priority.REVOKED]
     return SummaryReply(
-        states=_states(context),
-        versions=_counts(context, Device.app_version),
-        platforms=_counts(context, Device.platform),
-        locations=_counts(context, Device.location_id),
+        states=_states(context, groups),
+        versions=_counts((each.version, each.devices) for each in bound),
+        platforms=_counts((each.platform, each.devices) for each in bound),
+        locations=_locations(context),
         reports=tuple(_newest_reports(context)),
         can_write=context.caller.can_write,
     )
 
 
-def _states(context: RequestContext) -> dict[str, int]:
-    query = (
-        select(Device.priority, Device.tone, func.count())
-        .where(visible(context))
-        .group_by(Device.priority, Device.tone)
-    )
-    found = [(p, t, n) for p, t, n in context.session.execute(query)]
+class _Group(NamedTuple):
+    """Devices that are alike in this."""
 
-    def total(priorities: Iterable[int], tone: str | None = None) -> int:
-        wanted = frozenset(priorities)
-        return sum(n for p, t, n in found if p in wanted and (tone is None or tone == t))
+    priority: int
+    tone: str | None
+    platform: str
+    version: str | None
+    devices: int
+
+
+def _groups(context: RequestContext) -> list[_Group]:
+    alike = (Device.priority, Device.tone, Device.platform, Device.app_version)
+    query = select(*alike, func.count()).where(visible(context)).group_by(*alike)
+    return [_Group(*row) for row in context.session.execute(query)]
+
+
+def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
+    def total(priorities: Collection[int], tone: str | None = None) -> int:
+        return sum(
+            each.devices
+            for each in groups
+            if each.priority in priorities and (tone is None or each.tone == tone)
+        )
 
     bound = HEARD | SILENT
     working = select(func.count()).select_from(Device).where(visible(context))
     return {
-        "all": total(Priority),
+        "all": total(list(Priority)),
         "offline": total(SILENT),
         "never-seen": total({Priority.NEVER_SEEN}),
         "broken": total(bound, "bad"),
@@ -58,12 +73,19 @@ def _states(context: RequestContext) -> dict[str, int]:
     }
 
 
-def _counts(context: RequestContext, column: object) -> tuple[Count, ...]:
+def _counts(values: Iterable[tuple[str | None, int]]) -> tuple[Count, ...]:
+    found: Counter[str | None] = Counter()
+    for value, count in values:
+        found[value] += count
+    return tuple(Count(value=value, count=n) for value, n in found.most_common(VALUES_MAX))
+
+
+def _locations(context: RequestContext) -> tuple[Count, ...]:
     query = (
-        select(column, func.count())  # type: ignore[call-overload]
-        .where(visible(context), Device.priority != Priority.REVOKED)
-        .group_by(column)
-        .order_by(func.count().desc(), column)
+        select(Device.location_id, func.count())
+        .where(visible(context))
+        .group_by(Device.location_id)
+        .order_by(Device.location_id)
         .limit(VALUES_MAX)
     )
     return tuple(Count(value=value, count=n) for value, n in context.session.execute(query))
