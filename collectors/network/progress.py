@@ -1,6 +1,6 @@
 """What a run has gathered so far, and the facts that follow from it. Pure."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import (
@@ -25,11 +25,11 @@ from collectors.network.observations import (
     KnownPrinter,
     MdnsFindings,
     Observations,
-    OpenPort,
     PrinterMatches,
 )
 from collectors.network.scan.scan import ScanFindings
 from collectors.network.scan.targets import TargetSelection
+from collectors.network.sightings import Queues
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
@@ -81,36 +81,26 @@ class Gathered:
             scanned_networks=self.selection.networks if is_whole else (),
         )
 
-    def open_ports(self) -> tuple[OpenPort, ...]:
-        """Return the open ports that may be asked what they are, with their announced queues
-        (``rp`` in TXT, Bonjour Printing Specification 1.2.1, section 9.2).
-
-        This machine's own spooler is not among them: its queues are read as what they are.
-        """
-        own = self.local.own_addresses
-        printed_to: dict[tuple[str, int], dict[str, None]] = {}
+    def queues(self) -> dict[tuple[str, int], Queues]:
+        """Return the queues of each port: those announced (``rp`` in TXT, Bonjour Printing
+        Specification 1.2.1, section 9.2), and those that this machine prints to."""
+        own: dict[tuple[str, int], dict[str, None]] = {}
         for known in self.known or ():
             for address in known.addresses if known.queue else ():
-                printed_to.setdefault((address, known.port or 0), {})[known.queue or ""] = None
-        return tuple(
-            OpenPort(
-                each.address,
-                each.port,
-                each.queues,
-                tuple(printed_to.get((each.address, each.port), ())),
-            )
-            for each in self.observations(self.announced()).ports.values()
-            if each.contact == "open" and not (each.port == _SPOOLER_PORT and each.address in own)
-        )
+                own.setdefault((address, known.port or 0), {})[known.queue or ""] = None
+        ports = self.observations(self.announced()).ports
+        return {
+            key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
+            for key in (*ports, *own)
+        }
 
-    def nameless(self) -> tuple[str, ...]:
-        """Return the addresses of hosts that have not told a name."""
-        told = (a for s in self.announced().services if not s.is_hearsay for a in s.addresses)
-        known = {*told, *self.local.own_addresses}
-        return tuple(host.address for host in self.scan.hosts if host.address not in known)
-
-
-_SPOOLER_PORT = 631
+    def answers(self) -> Enrichment:
+        """Return what was answered, without the names of hosts that announced theirs."""
+        services = self.announced().services
+        named = {a for s in services if not s.is_hearsay for a in s.addresses}
+        named |= self.local.own_addresses
+        told = tuple(name for name in self.enrichment.hostnames if name.address not in named)
+        return replace(self.enrichment, hostnames=told)
 
 
 def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
@@ -139,16 +129,6 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         limitations=_limitations(gathered, announced, hosts, job),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
-    )
-
-
-def join(first: Enrichment, second: Enrichment) -> Enrichment:
-    """Return the answers of two rounds of questions as one."""
-    return Enrichment(
-        evidence=(*first.evidence, *second.evidence),
-        hostnames=(*first.hostnames, *second.hostnames),
-        failures=(*first.failures, *second.failures),
-        limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
     )
 
 

@@ -3,9 +3,15 @@
 from dataclasses import replace
 
 from collectors.contract import SourceState
-from collectors.network.observations import KnownPrinter, MdnsFindings, MdnsService, OpenPort
+from collectors.network.observations import (
+    Enrichment,
+    HostName,
+    KnownPrinter,
+    MdnsFindings,
+    MdnsService,
+)
 from collectors.network.progress import Gathered
-from collectors.network.scan.scan import ScanFindings, ScannedHost
+from collectors.network.sightings import Queues
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:
@@ -35,12 +41,7 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
     ports = gathered.observations(gathered.announced()).ports
     assert ports["192.0.2.7", 631].queues == ("printers/kitchen", "printers/bar")
     assert ports["fe80::7", 631].queues == ports["192.0.2.7", 631].queues
-    assert gathered.open_ports() == ()
-    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
-    assert gathered.open_ports() == (
-        OpenPort("192.0.2.7", 80),
-        OpenPort("192.0.2.7", 631, ("printers/kitchen", "printers/bar")),
-    )
+    assert gathered.queues()["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
@@ -53,8 +54,12 @@ def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
     gathered = _gathered()
     server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
     gathered.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
-    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
-    assert gathered.open_ports() == (
-        OpenPort("192.0.2.7", 80),
-        OpenPort("192.0.2.7", 631, (), ("printers/bar",)),
+    assert gathered.queues() == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
+
+
+def test_a_name_answered_is_left_out_where_the_host_announced_one() -> None:
+    gathered = _gathered(_service("_http._tcp", 80))
+    gathered.enrichment = Enrichment(
+        hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))
     )
+    assert gathered.answers().hostnames == (HostName("192.0.2.8", "till.local"),)
