@@ -4,6 +4,9 @@ interfaces → scan, mDNS, the machine's own printers and the questions to what 
 by side → printers that the scan did not come to. Once mDNS and printers have told which queues
 there are, IPP ports are asked, too. After each step all facts so far are told. A source that
 breaks costs its own facts only.
+
+What the scan does not need is imported where it is first called, as in sources.py: the scan, which
+takes the longest, begins that much earlier.
 """
 
 import sys
@@ -15,20 +18,19 @@ from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
 from collectors.network.background import Background
+from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.mdns.announced import wanted_by
 from collectors.network.observations import (
     NOTHING_WANTED,
     Enrichment,
     KnownPrinters,
     MdnsFindings,
 )
-from collectors.network.printers.contacts import printer_host, printer_targets
-from collectors.network.progress import NO_NETWORK, Gathered, facts_of
 from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
 from collectors.network.scan.targets import TargetSelection, select_own_addresses, select_targets
 from collectors.network.sightings import Sightings
 from collectors.network.sources import Sources
+from collectors.shared.addresses import ipv4_host
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
@@ -62,13 +64,10 @@ class _Collection:
         )
 
     def collect(self) -> NetworkFacts:
-        for step in (self._look_at_machine, self._discover):
-            if self._is_over():
-                self._gathered.is_cut = True
-                break
-            step()
-            self._run.checkpoint(self._facts(final=False))
-        self._gathered.is_cut = self._gathered.is_cut or self._is_over()
+        if not self._is_over():
+            self._look_at_machine()
+            self._discover()
+        self._gathered.is_cut = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
@@ -97,7 +96,7 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local = self._gathered.local
-        printer_hosts = (printer_host(entry.address) for entry in self._job.printers)
+        printer_hosts = (ipv4_host(entry.address) for entry in self._job.printers)
         table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
         return select_targets(
             local.in_use,
@@ -113,38 +112,55 @@ class _Collection:
 
     def _discover(self) -> None:
         """Run all sources side by side, and take what each found once it is done."""
-        gathered, job = self._gathered, self._job
+        gathered = self._gathered
         sightings = Sightings(gathered.local.own_addresses)
         scan = Background(lambda: self._scan(sightings))
-        asking = Background(lambda: self._ask(sightings)) if job.enrich else None
-        printers = Background(self._read_printers)
         mdns = Background(self._browse) if self._may_browse() else None
-        known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
-        if known is not None:
-            gathered.known = known.printers
-            gathered.failures += known.failures
-            gathered.limitations += known.limitations
+        printers = Background(self._read_printers)
+        asking = Background(lambda: self._ask(sightings)) if self._job.enrich else None
+        self._run.checkpoint(self._facts(final=False))
+        self._take_known(printers)
         if mdns is not None:
             gathered.mdns = self._guarded("mdns", lambda: self._taken(mdns), _failed_browse)
-        self._read_macs()
-        sightings.tell_queues(gathered.queues())
+        self._tell_queues(sightings)
         self._run.checkpoint(self._facts(final=False))
         gathered.scan = self._guarded("scan", lambda: self._taken(scan), _failed_scan)
         self._run.checkpoint(self._facts(final=False))
         self._contact_printers(sightings)
         sightings.complete()
         self._read_macs()
+        self._take_answers(asking)
+
+    def _take_known(self, printers: Background[KnownPrinters]) -> None:
+        known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
+        if known is not None:
+            self._gathered.known = known.printers
+            self._gathered.failures += known.failures
+            self._gathered.limitations += known.limitations
+
+    def _tell_queues(self, sightings: Sightings) -> None:
+        from collectors.network.progress import queues_in
+
+        self._read_macs()  # by which it is known who announced what
+        sightings.tell_queues(queues_in(self._gathered))
+
+    def _take_answers(self, asking: Background[Enrichment] | None) -> None:
+        from collectors.network.progress import answers_in
+
+        gathered = self._gathered
         if asking is None:
             gathered.limitations.append(_NOT_ASKED)
             return
         gathered.enrichment = self._guarded(
             "enrichment", lambda: self._taken(asking), lambda _reason: Enrichment()
         )
-        gathered.enrichment = gathered.answers()
+        gathered.enrichment = answers_in(gathered)
 
     # ------------------------------------------------------------------ sources
 
     def _read_printers(self) -> KnownPrinters:
+        from collectors.network.mdns.announced import wanted_by
+
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
         self._wanted = wanted_by(known.printers)
         if self._job.device_only or not self._gathered.local.in_use:
@@ -197,6 +213,8 @@ class _Collection:
         gathered = self._gathered
         if gathered.known is None or self._job.device_only or not gathered.local.in_use:
             return
+        from collectors.network.printers.contacts import printer_targets
+
         targets, limitations = printer_targets(
             gathered.known,
             tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
@@ -234,6 +252,8 @@ class _Collection:
     # ------------------------------------------------------------------ bounds and failures
 
     def _facts(self, *, final: bool) -> NetworkFacts:
+        from collectors.network.progress import facts_of
+
         return facts_of(self._gathered, self._job, cancelled=self._run.cancelled, final=final)
 
     def _is_over(self) -> bool:
