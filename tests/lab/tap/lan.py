@@ -10,6 +10,7 @@ finds in ``TAP_LAN_CONTROL`` the socket at which `read_counters` and `reset_coun
 import fcntl
 import heapq
 import json
+import math
 import os
 import random
 import select
@@ -62,6 +63,7 @@ class TapLan:
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
         self.was_asked = False
+        self._last_printing: dict[tuple[bytes, int], float] = {}
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
 
     # ------------------------------------------------------------------ time
@@ -83,6 +85,7 @@ class TapLan:
         self._last_arp.clear()
         self._last_mdns.clear()
         self._connections.clear()
+        self._last_printing.clear()
 
     # ------------------------------------------------------------------ frames in
 
@@ -155,7 +158,7 @@ class TapLan:
         reply = frames.tcp(packet.destination, packet.source, answer)
         sent = self._reply(host, frame, reply, now)
         if sent and answer.flags == frames.SYN | frames.ACK:
-            self._connected(packet.destination, segment.source_port, port)
+            self._connected(packet.destination, segment.source_port, port, now)
 
     def _answer(self, host: LanHost, segment: frames.Tcp) -> frames.Tcp | None:
         """What the host's TCP says to a segment; None says nothing."""
@@ -169,6 +172,8 @@ class TapLan:
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
+            if port in host.mute_ports:
+                return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
             flags = frames.ACK | frames.PSH | frames.FIN
             page = _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
             if port == _IPP_PORT and host.ipp_uuid:
@@ -179,13 +184,17 @@ class TapLan:
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
         return None
 
-    def _connected(self, host: bytes, client_port: int, port: int) -> None:
+    def _connected(self, host: bytes, client_port: int, port: int, now: float) -> None:
         held = self._connections[host]
         held.add((client_port, port))
         counters = self.counters
         counters.most_connections = max(counters.most_connections, len(held))
         printing = sum(1 for _, p in held if p in PRINT_PORTS)
         counters.most_print_connections = max(counters.most_print_connections, printing)
+        if port in PRINT_PORTS:
+            pause_s = now - self._last_printing.get((host, port), -math.inf)
+            counters.shortest_print_pause_s = min(counters.shortest_print_pause_s, pause_s)
+            self._last_printing[host, port] = now
 
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
         self.was_asked = True
