@@ -43,8 +43,9 @@ def ask_names(
     """Ask hosts for their names as they are found, each on its own link only; return the answers.
 
     What a host says of itself counts more than what others say of it, however early or often.
-    Ends when no more hosts will be found and all have answered or were asked twice, or at
-    ``deadline_s``. Never raises for what network or machine do.
+    Who does not answer is asked once more, a second later (RFC 6762, section 5.2), unless nothing
+    more is found by then: whoever was found last is waited for ``LAST_WAIT_S``. Ends at
+    ``deadline_s`` at the latest. Never raises for what network or machine do.
     """
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
     links = [link for link in opened if link.sockets]
@@ -59,14 +60,14 @@ def ask_names(
 
 
 class _Names:
-    """The addresses whose names are wanted, and when each is asked next."""
+    """The addresses whose names are wanted, and when each was asked how often."""
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
         self._heard = Heard()
         self._taken = 0
         self._asked: dict[str, int] = {}
-        self._next_s: dict[str, float] = {}
+        self._asked_s: dict[str, float] = {}
 
     def ask_and_listen(self, sightings: Sightings, deadline_s: float, run: Run) -> None:
         next_s = 0.0
@@ -76,12 +77,12 @@ class _Names:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
                 is_complete = sightings.is_complete  # before the last of them are taken
-                self._want(sightings.hosts(), now)
-                if is_complete and not self._waits(now):
-                    return
+                self._want(sightings.hosts())
                 if now >= next_s:
                     next_s = now + _GATHER_S
                     self._ask(now)
+                if is_complete and not self._waits(now):
+                    return
                 for key, _ in selector.select(_TURN_S):
                     _drain(key, self._heard)
 
@@ -89,30 +90,30 @@ class _Names:
         told = ((a, self._heard.name(reverse)) for reverse, a in self._heard.wanted.items())
         return tuple(HostName(address, name) for address, name in told if name)
 
-    def _want(self, addresses: Sequence[str], now: float) -> None:
+    def _want(self, addresses: Sequence[str]) -> None:
         for address in addresses[self._taken : ADDRESSES_MAX]:
             self._taken += 1
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
-                self._next_s[self._heard.want(address)] = now
+                self._asked[self._heard.want(address)] = 0
 
     def _waits(self, now: float) -> bool:
-        """Tell whether somebody is still to be asked, or has not had the time to answer."""
+        """Tell whether somebody was not asked yet, or has not had the time to answer."""
         return any(
-            self._asked.get(name, 0) < ROUNDS or now < moment
-            for name, moment in self._next_s.items()
+            not asked or now < self._asked_s[name] + LAST_WAIT_S
+            for name, asked in self._asked.items()
             if name not in self._heard.names
         )
 
     def _ask(self, now: float) -> None:
         due = [
             name
-            for name, moment in self._next_s.items()
-            if moment <= now and self._asked.get(name, 0) < ROUNDS and name not in self._heard.names
+            for name, asked in self._asked.items()
+            if name not in self._heard.names
+            and (not asked or (asked < ROUNDS and now >= self._asked_s[name] + ROUND_INTERVAL_S))
         ]
         for name in due:
-            self._asked[name] = self._asked.get(name, 0) + 1
-            is_last = self._asked[name] == ROUNDS
-            self._next_s[name] = now + (LAST_WAIT_S if is_last else ROUND_INTERVAL_S)
+            self._asked[name] += 1
+            self._asked_s[name] = now
         for link in self._links:
             questions = (
                 Question(tuple(name.split(".")), "PTR")
