@@ -116,9 +116,10 @@ class _Collection:
         sightings = Sightings(gathered.local.own_addresses)
         scan = Background(lambda: self._scan(sightings))
         mdns = Background(self._browse) if self._may_browse() else None
+        # These two take the longest: the others are imported once they have begun.
+        self._run.checkpoint(self._facts(final=False))
         printers = Background(self._read_printers)
         asking = Background(lambda: self._ask(sightings)) if self._job.enrich else None
-        self._run.checkpoint(self._facts(final=False))
         self._take_known(printers)
         if mdns is not None:
             gathered.mdns = self._guarded("mdns", lambda: self._taken(mdns), _failed_browse)

@@ -172,12 +172,8 @@ class TapLan:
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
-            if port in host.mute_ports:
-                return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
-            flags = frames.ACK | frames.PSH | frames.FIN
-            page = _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
-            if port == _IPP_PORT and host.ipp_uuid:
-                page = _ipp_answer(host.ipp_uuid)
+            page = _page(host, port)
+            flags = frames.ACK | frames.PSH | frames.FIN if page else frames.ACK
             return frames.Tcp(port, client, segment.acknowledgement, ack, flags, page)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
@@ -301,6 +297,15 @@ def open_tap(plan: LanPlan) -> int:
     ):
         subprocess.run(["ip", *command], check=True)
     return tap_fd
+
+
+def _page(host: LanHost, port: int) -> bytes:
+    """Return what a port says to the first bytes it gets; nothing from a mute one."""
+    if port in host.mute_ports:
+        return b""
+    if port == _IPP_PORT and host.ipp_uuid:
+        return _ipp_answer(host.ipp_uuid)
+    return _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
 
 
 def _ipp_answer(uuid: str) -> bytes:
