@@ -78,9 +78,8 @@ class _Names:
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
                 is_complete = sightings.is_complete  # before the last of them are taken
                 self._want(sightings.hosts())
-                if now >= next_s:
+                if now >= next_s and self._ask(now):
                     next_s = now + _GATHER_S
-                    self._ask(now)
                 if is_complete and not self._waits(now):
                     return
                 for key, _ in selector.select(_TURN_S):
@@ -104,7 +103,8 @@ class _Names:
             if name not in self._heard.names
         )
 
-    def _ask(self, now: float) -> None:
+    def _ask(self, now: float) -> bool:
+        """Ask whoever is due; False when nobody is."""
         due = [
             name
             for name, asked in self._asked.items()
@@ -122,6 +122,7 @@ class _Names:
             )
             for packet in question_packets(questions):
                 link.send(packet)
+        return bool(due)
 
 
 def _drain(key: selectors.SelectorKey, heard: "Heard") -> None:
