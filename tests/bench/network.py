@@ -149,7 +149,8 @@ def show(lan: Lan, plan: LanPlan, rows: Sequence[Row]) -> None:
     )
     print(
         f"  {'contestant':<18}{'runs':>5}{'median s':>10}{'worst s':>9}{'× ours':>8}"
-        f"{'complete':>10}{'hosts':>7}{'MACs':>6}{'ports':>7}{'wrong':>7}{'frames':>8}{'harm B':>8}{'peak MiB':>10}"
+        f"{'complete':>10}{'hosts':>7}{'MACs':>6}{'ports':>7}{'wrong':>7}{'frames':>8}"
+        f"{'harm B':>8}{'peak MiB':>10}"
     )
     ours_s = _median_s([row for row in rows if row.contestant == OURS])
     for name in dict.fromkeys(row.contestant for row in rows):
@@ -221,9 +222,7 @@ def main() -> int:
         print(f"no lab can be built here: {error}", file=sys.stderr)
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(
-        f"whole runs of the collector, start of the interpreter included; {os.cpu_count()} CPUs{load}"
-    )
+    print(f"whole runs, the start of the interpreter included; {os.cpu_count()} CPUs{load}")
     missed = [bench_lan(key, given.runs, every=given.every) for key in given.lan]
     return 1 if any(missed) else 0
 
