@@ -160,9 +160,11 @@ class _Collection:
     # ------------------------------------------------------------------ sources
 
     def _read_printers(self) -> KnownPrinters:
+        from collectors.network.matching.learned import with_learned
         from collectors.network.mdns.announced import wanted_by
 
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
+        known = replace(known, printers=with_learned(known.printers, self._job.learned))
         self._wanted = wanted_by(known.printers)
         if self._job.device_only or not self._gathered.local.in_use:
             return known
