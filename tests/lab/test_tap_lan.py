@@ -15,7 +15,7 @@ from collectors.contract import NetworkFacts, NetworkJob
 from tests.lab.namespaces import entering_as_anybody
 from tests.lab.tap.collect import ChildRun, LabResult, collect_in_lan
 from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
-from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
+from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, plan_lan, with_mute_pages
 
 pytestmark = [
     pytest.mark.lab,
@@ -72,7 +72,7 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
 
 
 def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) -> None:
-    plan = plan_lan("10.77.0.0/24", 40, seed=3)
+    plan = with_mute_pages(plan_lan("10.77.0.0/24", 40, seed=3), 4)
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
     check_truth(plan, run)
