@@ -36,7 +36,7 @@ MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
-_GRACE_S = 0.15
+_GRACE_S = 0.2
 _ONLY_DEVICE = "only this machine itself was asked for"
 _NOT_ASKED = "devices were not asked what they are: the configuration says so"
 
