@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.lab.harm import HARM_PORTS
 from tests.lab.peers import Peer, PeerLan, peer_lan
-from tests.lab.peers_listener import FORBIDDEN_PORTS
 from tests.paths import ROOT
 
 pytestmark = [
@@ -291,8 +291,8 @@ def test_hosts_and_their_names(facts: dict[str, Any]):
 
 def test_no_byte_came_where_none_may(facts: dict[str, Any], venue: Venue):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
-    assert set(counts) == set(FORBIDDEN_PORTS)
-    tried = set(JOB["ports"]) & set(FORBIDDEN_PORTS)  # type: ignore[call-overload]
+    assert set(counts) == set(HARM_PORTS)
+    tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
     assert all(counts[port][0] > 0 for port in tried)  # the ports were found open …
     assert sum(size for _, size in counts.values()) == 0  # … and nothing was sent
 
