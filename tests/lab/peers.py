@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from tests.lab.spooler import Spooler, queue_command
+
 SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
 READY_S = 20.0
@@ -47,32 +49,6 @@ until [ -S /run/dbus/system_bus_socket ]; do sleep 0.02; done
 avahi-daemon --no-chroot --no-drop-root --no-rlimits -f "$1/avahi.conf" &
 until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
 exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"
-"""
-_CUPSD_CONF = """Listen {directory}/cups.sock
-Browsing Off
-WebInterface No
-<Location />
-Order allow,deny
-Allow all
-</Location>
-<Policy default>
-<Limit All>
-Order deny,allow
-Allow all
-</Limit>
-</Policy>
-"""
-_CUPS_FILES = """User lp
-Group lp
-SystemGroup root
-ServerRoot {directory}/root
-CacheDir {directory}/cache
-StateDir {directory}/state
-RequestRoot {directory}/spool
-TempDir {directory}/tmp
-ErrorLog {directory}/log/error
-AccessLog {directory}/log/access
-PageLog {directory}/log/page
 """
 _lans = itertools.count()
 Answer = TypeVar("Answer")
@@ -144,23 +120,21 @@ class PeerLan:
                 _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
-    def start_spooler(self, peer: Peer) -> Path:
-        """Start cupsd at a peer; returns the path of its socket."""
-        directory = self.directory / "cups"
-        for each in ("cache", "spool", "state", "root/ppd", "tmp", "log"):
-            (directory / each).mkdir(parents=True)
-        _run("chown", "-R", "lp:lp", str(directory))
-        (directory / "cupsd.conf").write_text(_CUPSD_CONF.format(directory=directory))
-        (directory / "cups-files.conf").write_text(_CUPS_FILES.format(directory=directory))
-        own = [f"{directory}/cupsd.conf", "-s", f"{directory}/cups-files.conf"]
-        peer.process = self._start(peer, ["cupsd", "-f", "-c", *own], directory)
-        socket = directory / "cups.sock"
-        _wait(socket.exists, "the spooler's socket")
-        return socket
+    def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
+        """Start cupsd at a peer; ``listen`` is where others reach it, if they may."""
+        spooler = Spooler(self.directory / f"cups-{peer.name}")
+        command = spooler.set_up(listen=listen)
+        peer.process = self._start(peer, [*command], spooler.directory)
+        _wait(spooler.socket.exists, "the spooler's socket")
+        return spooler
 
-    def add_queue(self, peer: Peer, socket: Path, name: str, uri: str, *options: str) -> None:
-        queue = ("lpadmin", "-p", name, "-v", uri, *options, "-E")
-        _run("ip", "netns", "exec", peer.namespace, "env", f"CUPS_SERVER={socket}", *queue)
+    def add_queue(self, peer: Peer, spooler: Spooler, name: str, uri: str, *options: str) -> None:
+        self.administer(peer, spooler, *queue_command(name, uri, *options))
+
+    def administer(self, peer: Peer, spooler: Spooler, *command: str) -> None:
+        """Run a command of CUPS at a peer."""
+        server = f"CUPS_SERVER={spooler.socket}"
+        _run("ip", "netns", "exec", peer.namespace, "env", server, *command)
 
     def move(self, peer: Peer, number: int) -> None:
         """Give a running peer another address, as a DHCP server does."""

@@ -14,6 +14,7 @@ import pytest
 
 from tests.lab.harm import HARM_PORTS
 from tests.lab.peers import Peer, PeerLan, peer_lan
+from tests.lab.spooler import Spooler
 from tests.paths import ROOT
 
 pytestmark = [
@@ -45,12 +46,12 @@ class Venue:
     lan: PeerLan
     machine: Peer
     printers: dict[str, Peer]
-    spooler: Path
+    spooler: Spooler
     counts: Path
     truth: Path
 
     def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "CUPS_SERVER": str(self.spooler), "PYTHONPATH": str(ROOT)}
+        env = {**self.spooler.environment, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
             self.lan.command(self.machine, sys.executable, *command),
             env=env,
