@@ -2,10 +2,13 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+READY_S = 20.0
+_POLL_S = 0.02
 PROGRAMS = Path("/usr/lib/cups")
 _CUPSD_CONF = """Listen {socket}
 {listen}
@@ -104,6 +107,14 @@ class Spooler:
         subprocess.run(["chown", "-R", "lp:lp", str(self.directory)], check=True)
         own = f"{self.directory}/cupsd.conf", "-s", f"{self.directory}/cups-files.conf"
         return ("cupsd", "-f", "-c", *own)
+
+    def wait(self) -> None:
+        """Wait until it listens. Raises TimeoutError."""
+        give_up_at = time.monotonic() + READY_S
+        while not self.socket.exists():
+            if time.monotonic() > give_up_at:
+                raise TimeoutError(f"cupsd was not ready within {READY_S} s")
+            time.sleep(_POLL_S)
 
     def driver(self, name: str) -> Path:
         """Return a PPD file whose printers CUPS calls ``name``."""

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,8 +26,6 @@ BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass",
 SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
 TIME_LIMIT_S = 120
-_READY_S = 20
-_POLL_S = 0.02
 _PRIVATE_PLACES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The name server of the machine that runs the test is none of the venue's.
@@ -145,11 +142,7 @@ def main() -> int:
     with subprocess.Popen(spooler.set_up(backends=BACKENDS)) as running:
         try:
             SPOOLER_SOCKET.symlink_to(spooler.socket)
-            give_up_at = time.monotonic() + _READY_S
-            while not spooler.socket.exists():
-                if time.monotonic() > give_up_at:
-                    raise TimeoutError("cupsd does not listen")
-                time.sleep(_POLL_S)
+            spooler.wait()
             for number, act in enumerate(json.loads((directory / "venue.json").read_text())):
                 change_plan(Path(act["plan"]))
                 # Else the kernel still sends to the MAC that had an address before.
