@@ -230,7 +230,7 @@ class _Collection:
         if not targets:
             return gathered.scan
         found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
-        return merge(gathered.scan, found)
+        return merge(gathered.scan, found, targets)
 
     def _ask(self, open_ports: Sequence[OpenPort], nameless: Sequence[str]) -> Enrichment:
         if not self._job.enrich:
