@@ -283,6 +283,15 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
     assert told.status == "unknown"
 
 
+def test_of_two_addresses_the_same_one_is_named_in_every_report():
+    hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
+    services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
+    known = queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}")
+    for order in (1, -1):
+        (told,) = judged(known, hosts=hosts[::order], services=services[::order])
+        assert told.matched_endpoint == "192.168.1.50:631"
+
+
 @pytest.mark.parametrize("mac", [None, MAC])
 def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
     """An AirPrint relay gives its own name; without one the MAC in the UUID decides."""
