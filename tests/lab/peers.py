@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.lab.spooler import Spooler, queue_command
+from tests.paths import ROOT
 
 SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
@@ -69,12 +71,15 @@ class Peer:
 
 @dataclass(slots=True)
 class PeerLan:
-    """Builds and ends the LAN. ``directory`` holds what the peers write."""
+    """Builds and ends the LAN. ``directory`` holds what the peers write, ``excluded`` are addresses
+    that may get no packet."""
 
     directory: Path
+    excluded: tuple[str, ...] = ()
     prefix: str = field(default_factory=lambda: f"vp{os.getpid()}x{next(_lans)}")
     peers: list[Peer] = field(default_factory=list)
     _namespaces: list[str] = field(default_factory=list)
+    _watcher: subprocess.Popen[str] | None = None
 
     def add_host(self, name: str, number: int) -> Peer:
         """Add a namespace with the address ``10.66.0.number`` on the bridge."""
@@ -82,6 +87,7 @@ class PeerLan:
             self._add_namespace("switch")
             self._in("switch", "ip", "link", "add", "br0", "type", "bridge")
             self._in("switch", "ip", "link", "set", "br0", "up")
+            self._watch()
         namespace = self._add_namespace(name)
         mac = f"02:66:00:00:00:{number:02x}"
         switch, outer = self._namespace("switch"), f"v{number}"
@@ -152,15 +158,33 @@ class PeerLan:
     def unplug(self, peer: Peer) -> None:
         self._in(peer.name, "ip", "link", "set", "eth0", "down")
 
+    def plug_in(self, peer: Peer) -> None:
+        self._in(peer.name, "ip", "link", "set", "eth0", "up")
+
     def command(self, peer: Peer, *command: str) -> list[str]:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
+    def harm(self) -> str:
+        """Return what came that nobody may send, "" for nothing. Nobody watches any more."""
+        watcher, self._watcher = self._watcher, None
+        return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
+
     def close(self) -> None:
+        self.harm()
         for peer in self.peers:
             self.stop(peer)
         for namespace in self._namespaces:
             _end_all_in(namespace)
             subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+
+    def _watch(self) -> None:
+        inside = ("ip", "netns", "exec", self._namespace("switch"))
+        script = (sys.executable, "-m", "tests.lab.peers_harm", "br0", *self.excluded)
+        self._watcher = subprocess.Popen(
+            [*inside, *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        assert self._watcher.stdout is not None
+        assert self._watcher.stdout.readline() == "ready\n"
 
     def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
         uri = f"ipp://{peer.address}/ipp/print"
@@ -191,10 +215,13 @@ class PeerLan:
 
 
 @contextmanager
-def peer_lan(directory: Path) -> Iterator[PeerLan]:
-    lan = PeerLan(directory)
+def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLan]:
+    """Give a LAN; after the test, whatever it was, nothing may have come that nobody may send."""
+    lan = PeerLan(directory, excluded)
     try:
         yield lan
+        harm = lan.harm()
+        assert not harm, f"the LAN got what nobody may send: {harm}"
     finally:
         lan.close()
 
