@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.namespaces import namespace_prefix
-from tests.lab.peers import PeerLan, peer_lan
+from tests.lab.peers.lan import PeerLan, peer_lan
 from tests.lab.tap.lan import HARMED
 from tests.lab.tap.plan import LanHost, LanPlan, save_plan
 from tests.paths import ROOT

@@ -179,7 +179,7 @@ class PeerLan:
 
     def _watch(self) -> None:
         inside = ("ip", "netns", "exec", self._namespace("switch"))
-        script = (sys.executable, "-m", "tests.lab.peers_harm", "br0", *self.excluded)
+        script = (sys.executable, "-m", "tests.lab.peers.watcher", "br0", *self.excluded)
         self._watcher = subprocess.Popen(
             [*inside, *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )

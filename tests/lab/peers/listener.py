@@ -1,6 +1,6 @@
 """Listens where no byte may ever arrive and counts what does: a script for a namespace.
 
-Usage: peers_listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
+Usage: listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Watches a bridge for what nobody may send: a script for the switch's namespace.
 
-Usage: peers_harm.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is
+Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is
 closed, and prints what came; nothing where nothing did.
 """
 
