@@ -23,8 +23,8 @@ from collectors.network.observations import (
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.printers.contacts import printer_host, printer_targets
 from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
+from collectors.network.scan.printer_targets import printer_host, printer_targets
 from collectors.network.scan.scan import (
     ScanFindings,
     late_answers_by_s,
