@@ -123,6 +123,11 @@ class Venue:
         """Return the venue as it was then."""
         return Venue(self.first, self.queues, self.first)
 
+    def whole(self) -> "Venue":
+        """Return the venue as it was then, with every device on."""
+        first = tuple(replace(each, address=each.home) for each in self.first)
+        return Venue(first, self.queues, first)
+
     def known(self) -> list[KnownPrinter]:
         return [queue.known(number) for number, queue in enumerate(self.queues)]
 
