@@ -56,13 +56,13 @@ def _show(screen: Screen, memory: Memory) -> None:
         screen.line(("no printer has answered in a report yet", "none"))
         return
     screen.table(
-        ("printer", "last answered (UTC)", "at", "was"),
+        ("printer", "seen (UTC)", "at", "known by"),
         [
             (
                 (each.id, "none"),
                 (_when(each.seen_at), "none"),
                 (each.address, "none"),
-                (_identity(each), "quiet"),
+                (_mark(each), "quiet"),
             )
             for each in memory.printers
         ],
@@ -72,16 +72,17 @@ def _show(screen: Screen, memory: Memory) -> None:
         screen.blank()
         screen.paragraph(
             f"{found.id}: since {_when(waiting.since)} another device answers there"
-            f" ({_identity(found)}), in {waiting.reports} reports. If it has replaced the printer:"
+            f" ({', '.join(filter(None, (found.model, _mark(found))))}). If it has replaced the"
+            f" printer:"
             f" `venue-agent printers forget {found.id}`",
             "warn",
         )
 
 
-def _identity(printer: LearnedPrinter) -> str:
-    marks = (("MAC", printer.mac_address), ("serial", printer.serial), ("UUID", printer.uuid))
-    told = [f"{name} {value}" for name, value in marks if value]
-    return ", ".join([*filter(None, (printer.model,)), *told]) or "nothing that tells it apart"
+def _mark(printer: LearnedPrinter) -> str:
+    """Return the surest thing that tells a printer apart."""
+    marks = (printer.mac_address, printer.serial, printer.uuid)
+    return next(filter(None, marks), "only its address")
 
 
 def _when(moment: str) -> str:

@@ -42,8 +42,8 @@ def test_they_are_shown_at_80_columns(
     memory.write(Memory((KITCHEN, BAR), (FOUND,)))
     assert run(tmp_path) == 0
     shown = capsys.readouterr().out
-    assert "cups:kitchen  2026-11-20 19:00     192.168.1.50  EPSON TM-m30, MAC" in shown
-    assert "nothing that tells it apart" in shown
+    assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in shown
+    assert "only its address" in shown
     words = " ".join(shown.split())
     assert "cups:kitchen: since 2026-11-21 08:00 another device answers there" in words
     assert "`venue-agent printers forget cups:kitchen`" in words
