@@ -277,6 +277,7 @@ class _Matcher:
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
+            and unlike_learned(other.learned, device) is None
             and not set(other.addresses) & set(printer.addresses)
             for other, at in self.located
         )

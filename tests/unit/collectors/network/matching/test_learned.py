@@ -104,6 +104,24 @@ def test_what_another_queue_prints_to_has_replaced_nothing():
     assert "forget" not in (kitchen.reason or "")
 
 
+def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
+    named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
+    txt = (("rp", "ipp/print"),)
+
+    def venue(mac: str) -> Observations:
+        address = "192.168.1.50"
+        service = MdnsService("Kitchen", "_pdl-datastream._tcp", "", (address,), 9100, txt, "e")
+        host = ScannedHost(address, mac_address=mac, open_ports=(9100,))
+        return correlate(scanned=[host], services=[service], scanned_networks=LAN)
+
+    known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
+    found = match(known, venue(STRANGER_MAC)).strangers
+    assert [(each.id, each.mac_address) for each in found] == [
+        (KITCHEN.id, STRANGER_MAC),
+        (named.id, STRANGER_MAC),
+    ]
+
+
 def test_of_a_printer_that_was_replaced_it_is_said_since_when():
     (learned,) = match([KITCHEN], FIRST).learned
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
