@@ -31,6 +31,7 @@ from collectors.network.matching.verdicts import (
     Status,
     Verdict,
     difference,
+    is_surely,
     judge_local,
     judge_port,
     missing_queue,
@@ -147,10 +148,9 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
-        if renamed := self._renamed(printer, is_free):
-            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
-        if named := self._of_its_name(printer, is_free):
-            return f"a device of its name was seen at {named}: it may be the same printer"
+        for look in (self._renamed, self._alike, self._of_its_name):
+            if said := look(printer, is_free):
+                return said
         same: dict[str, None] = {}
         for device in filter(is_free, self._index.of_model(printer.make_model)):
             same[device.address] = None
@@ -161,22 +161,37 @@ class _Matcher:
         return None if plain_model(printer.make_model) else self._only_other(is_free)
 
     def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        """Return where the device is that had the name a printer is set up with."""
+        """Tell where the device is that had the name a printer is set up with."""
         if printer.learned is None or printer.addresses:
             return None
         learned = replace(printer, addresses=(printer.learned.address,))
         found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
         device = found.devices[0] if found is not None and len(found.devices) == 1 else None
-        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+        if device is None or not is_free(device) or not is_surely(printer.learned, device):
             return None
-        return device.address
+        where = device.address
+        return f"the device that had it when it last answered is at {where}: was it renamed?"
+
+    def _alike(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Tell of the device with one thing that the printer had, which is not enough to be it."""
+        found = self._index.find(printer, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if found is None or device is None or not is_free(device):
+            return None
+        if difference(replace(printer, learned=None), device, None, found.by):
+            return None
+        where = device.address
+        return f"a device with its {found.by} was seen at {where}: it may be the same printer"
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
         devices = found.devices if found is not None else ()
         if len(devices) != 1 or not is_free(devices[0]):
             return None
-        return None if difference(printer, devices[0], None, "name") else devices[0].address
+        if difference(printer, devices[0], None, "name"):
+            return None
+        where = devices[0].address
+        return f"a device of its name was seen at {where}: it may be the same printer"
 
     def _only_other(self, is_free: Callable[[Device], bool]) -> str | None:
         """Tell of a printer that no queue uses, if it is the only one."""
@@ -267,6 +282,7 @@ class _Matcher:
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
+            and unlike_learned(other.learned, device) is None
             and not set(other.addresses) & set(printer.addresses)
             for other, at in self.located
         )
