@@ -26,6 +26,7 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
 )
+from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
 from collectors.network.scan.targets import TargetSelection, select_own_addresses, select_targets
 from collectors.network.sightings import Sightings
@@ -216,8 +217,6 @@ class _Collection:
         gathered = self._gathered
         if gathered.known is None or self._job.device_only or not gathered.local.in_use:
             return
-        from collectors.network.printers.contacts import printer_targets
-
         targets, limitations = printer_targets(
             gathered.known,
             tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
@@ -237,7 +236,7 @@ class _Collection:
                 ),
                 lambda _reason: ScanFindings(),
             )
-            gathered.scan = merge(gathered.scan, found)
+            gathered.scan = merge(gathered.scan, found, targets)
 
     def _ask(self, sightings: Sightings) -> Enrichment:
         return self._sources.enrich(
