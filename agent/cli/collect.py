@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -> Payload:
     config = loaded.config
-    identity = _identity(loaded.state_dir)
+    identity = _identity(loaded)
     job: Job = network_job(config) if kind == "network" else application_job(config)
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -97,14 +97,15 @@ def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -
     interrupted.set()
 
 
-def _identity(state: Path) -> Identity:
+def _identity(loaded: Loaded[LocalConfig]) -> Identity:
     """Say who this machine is, where it is enrolled and the state may be read."""
-    record = DeviceRecordFile(StateDirectory(state)).peek()
+    record = DeviceRecordFile(StateDirectory(loaded.state_dir)).peek()
+    named = loaded.config.device.legacy_install_id
     binding = None if record is None or record.binding is None else record.binding.record
     return identity_of(
         organization_id=None if binding is None else binding.organization_id,
         location_id=None if binding is None else binding.location_id,
-        install_id=None if record is None else record.legacy_install_id,
+        install_id=named or (None if record is None else record.legacy_install_id),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
@@ -17,6 +18,7 @@ from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago
+from agent.presentation.machine_name import machine_name
 from agent.redaction.known import redact
 from agent.wire.codec import to_plain
 
@@ -43,18 +45,20 @@ def run(options: argparse.Namespace) -> int:
         return _from_outside(here, options)
     state = here.state
     pid = state.holder()
+    record = DeviceRecordFile(state).peek()
+    name = None if record is None else record.legacy_install_id
     status = _without_secrets(StatusFile(state).read())
     verdict = NOT_RUNNING if pid is None else _judge(status)
     if options.json:
-        sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_document(state, name, pid, status, verdict), indent=2) + "\n")
     elif pid is None:
-        _show_absent(Screen(), here, status, options.config)
+        _show_absent(_titled(name), here, status, options.config)
     elif status is None:
-        Screen().line(
+        _titled(name).line(
             ("starting", "warn"), (f"  process {pid} has said nothing of itself yet", "none")
         )
     else:
-        _show(Screen(), status, _recent(state), verdict)
+        _show(_titled(name), status, _recent(state), verdict)
     return verdict
 
 
@@ -69,6 +73,7 @@ def _from_outside(here: ResolvedState, options: argparse.Namespace) -> int:
             "running": status.is_running,
             "pid": status.pids[0] if len(status.pids) == 1 else None,
             "state_dir": None if here.guessed_because else str(here.state.path),
+            "machine": None,
             "daemon": None,
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -90,6 +95,14 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
     return status.model_copy(update={"problems": problems, "activity": redact(status.activity)})
 
 
+def _titled(install_id: str | None) -> Screen:
+    """Return a screen that begins with the machine's name, where it has one."""
+    screen = Screen()
+    if name := machine_name(install_id or ""):
+        screen.paragraph(name, "strong")
+    return screen
+
+
 def _judge(status: DaemonStatus | None) -> int:
     return UNHEALTHY if status is None or status.problems or status.is_revoked else HEALTHY
 
@@ -107,7 +120,11 @@ def _recent(state: StateDirectory) -> list[str]:
 
 
 def _document(
-    state: StateDirectory, pid: int | None, status: DaemonStatus | None, verdict: int
+    state: StateDirectory,
+    name: str | None,
+    pid: int | None,
+    status: DaemonStatus | None,
+    verdict: int,
 ) -> dict[str, Any]:
     """Return what `--json` prints (docs/cli.md)."""
     return {
@@ -115,6 +132,7 @@ def _document(
         "running": pid is not None,
         "pid": pid,
         "state_dir": str(state.path),
+        "machine": name,
         "daemon": None if status is None else to_plain(status),
     }
 

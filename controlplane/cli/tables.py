@@ -52,12 +52,12 @@ def print_keys(keys: Sequence["ApiKey"]) -> None:
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool) -> None:
     now = datetime.now(UTC)
-    table = _table("instance", "state", "platform", "location", "seen")
+    table = _table("instance", "name", "state", "location", "seen")
     for device in devices:
         table.add_row(
             str(device.instance_id),
+            _text(device.legacy_install_id),
             state_of(device),
-            device.platform,
             _text(device.location_name or device.location_id),
             age(device.last_seen_at, now),
         )
@@ -116,12 +116,12 @@ def age(moment: datetime | None, now: datetime) -> str:
 
 
 def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
+    yield "name", device.legacy_install_id
     yield "instance", str(device.instance_id)
     yield "state", state_of(device)
     yield "binding", str(device.binding_id)
     yield "location", device.location_name or device.location_id
     yield "organization", device.organization_name or device.organization_id
-    yield "install id", device.legacy_install_id
     yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
     yield "capabilities", ", ".join(device.capabilities) or "none"
     yield "last seen", f"{device.last_seen_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.storage.database import Database
+from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
 from agent.cli.main import main
@@ -32,6 +33,16 @@ def test_a_healthy_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert words in output
     assert narrow(output)
     assert "\x1b" not in output, "colour is for terminals"
+
+
+def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent) as state:
+        DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="till-3"))
+        main(["status", "--config", str(config)])
+        shown = capsys.readouterr().out
+        main(["status", "--json", "--config", str(config)])
+    assert shown.startswith("till-3\nhealthy  venue-agent ")
+    assert json.loads(capsys.readouterr().out)["machine"] == "till-3"
 
 
 def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +91,7 @@ def test_the_json_of_status(config: Path, capsys: pytest.CaptureFixture[str]) ->
     with running(config.parent, problems=(PROBLEM,)):
         assert main(["status", "--json", "--config", str(config)]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"verdict", "running", "pid", "state_dir", "daemon"}
+    assert set(document) == {"verdict", "running", "pid", "state_dir", "machine", "daemon"}
     assert document["verdict"] == "unhealthy"
     assert set(document["daemon"]["problems"][0]) == {
         "code", "severity", "title", "detail", "fix", "since",
