@@ -13,20 +13,16 @@ from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
-from rich.console import Console
-
 from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
+from agent.cli.report_output import show_report, write_page
 from agent.config.capabilities import capabilities_of
 from agent.config.file import Loaded, load
 from agent.config.model import LocalConfig
-from agent.errors import AgentError
-from agent.presentation.page.html import report_page
 from agent.presentation.progress import RunProgress
-from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.sealing import Payload
@@ -54,14 +50,14 @@ def run(options: argparse.Namespace) -> int:
     """Exit 0 with a report, 1 when nothing at all could be collected."""
     loaded = load(LocalConfig, options.config)
     payload = asyncio.run(_collect(loaded, options.kind, as_lines=options.ndjson))
-    if options.html is not None:
-        _write_page(options.html, payload)
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
         sys.stdout.write(encode(payload).decode() + "\n")
-    elif options.html is None:
-        Console(highlight=False).print(report_view(payload))
+    else:
+        show_report(payload)
+    if options.html is not None:
+        write_page(options.html, payload)
     return 0
 
 
@@ -112,11 +108,3 @@ def _identity(loaded: Loaded[LocalConfig]) -> Identity:
 def _print_line(progress: Progress) -> None:
     sys.stdout.write(json.dumps(asdict(progress)) + "\n")
     sys.stdout.flush()
-
-
-def _write_page(path: Path, payload: Payload) -> None:
-    try:
-        path.write_text(report_page(payload), encoding="utf-8")
-    except OSError as error:
-        raise AgentError(f"{path} cannot be written: {error.strerror}") from None
-    sys.stderr.write(f"written to {path}\n")

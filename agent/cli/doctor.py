@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,9 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
-    context = Context(config_path=options.config)
+    if options.bundle is None:
+        return _examine(options)
     # The place of the bundle is the caller's: who writes it keeps the caller's rights.
-    write = writer_of(options.bundle) if options.bundle is not None else None
+    with writer_of(options.bundle) as write:
+        return _examine(options, write)
+
+
+def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None = None) -> int:
+    context = Context(config_path=options.config)
     began = time.monotonic()
     known = _check_as_caller(context, for_bundle=options.bundle is not None)
     left_s = TOTAL_S - (time.monotonic() - began)

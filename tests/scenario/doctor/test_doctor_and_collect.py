@@ -64,6 +64,18 @@ def test_ctrl_c_gives_what_has_been_found_so_far(collecting: subprocess.Popen[st
     assert "Traceback" not in errors
 
 
+def test_a_page_takes_nothing_from_the_terminal(config: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = in_a_venue("collect", "application", "--html", str(page), "--config", str(config))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Application snapshot" in done.stdout
+    assert done.stderr.endswith(f"written to {page}\n")
+    assert "<html" in page.read_text()
+
+
 def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     (tmp_path / "api-key").chmod(0o600)
