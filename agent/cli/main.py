@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from agent import __version__
 from agent.config.rights import as_root
 from agent.errors import AgentError, ConfigError, NotVisible
+from agent.presentation.command_line import CommandLine
 from agent.redaction.known import redact, remember
 from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
@@ -104,7 +104,7 @@ def _code_of(error: Exception) -> int:
     return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(CommandLine):
     """Repeats what it does not understand, but no secret."""
 
     def error(self, message: str) -> NoReturn:
@@ -128,7 +128,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="venue-agent", description="Remote control and diagnostics agent of a venue's machine."
     )
-    parser.add_argument("--version", action="version", version=f"venue-agent {__version__}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
     wanted = next((word for word in words if word in VERBS), None)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from agent.presentation.command_line import CommandLine
 from controlplane.cli.errors import CommandError
 from controlplane.settings import Settings
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandLine(
         prog="venue-control", description="The reference service of the venue agent."
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
