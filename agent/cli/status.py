@@ -25,6 +25,8 @@ from agent.wire.codec import to_plain
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
 
+_REFUSED: Final = {"credential-refused", "not-enrolled", "commands-rejected", "revoked"}
+"""Conditions under which this device gets no commands (rules.health)."""
 _VERDICTS: Final = {
     HEALTHY: "healthy",
     UNHEALTHY: "unhealthy",
@@ -194,12 +196,10 @@ def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
 
 def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
     binding = status.binding
-    by = f"by {status.delivery}" if status.delivery else "not asked for yet"
-    received = status.counters.get("commands_received", 0)
     facts = [
         ("service", "not enrolled" if binding is None else binding.base_url),
         ("heartbeat", ago(status.last_heartbeat_at)),
-        ("commands", f"{by}, {received} since the start"),
+        ("commands", _commands(status)),
         ("last answer", ago(status.last_contact_at)),
         ("doing", status.activity if status.phase == "running" else status.phase),
         ("outbox", _outbox(status)),
@@ -214,6 +214,14 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
             ("binding", f"{binding.binding_id}{revoked}"),
         ]
     return facts
+
+
+def _commands(status: DaemonStatus) -> str:
+    """Say how commands come; a stream may outlive the right to it for a while."""
+    is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
+    by = f"by {status.delivery}" if status.delivery else "not asked for now"
+    received = status.counters.get("commands_received", 0)
+    return f"{'refused' if is_refused else by}, {received} since the start"
 
 
 def _outbox(status: DaemonStatus) -> str:

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = CommandLine(
+    parser: argparse.ArgumentParser = CommandLine(
         prog="venue-control", description="The reference service of the venue agent."
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")

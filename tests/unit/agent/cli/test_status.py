@@ -60,7 +60,20 @@ def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str
 def test_a_revoked_device_is_not_healthy(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(config.parent, is_revoked=True):
         assert main(["status", "--config", str(config)]) == 1
-    assert "(revoked)" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "(revoked)" in output
+    assert "commands     refused" in output
+
+
+@pytest.mark.parametrize("code", ["credential-refused", "not-enrolled", "commands-rejected"])
+def test_who_is_refused_gets_nothing_by_stream(
+    config: Path, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    with running(config.parent, problems=(PROBLEM.model_copy(update={"code": code}),)):
+        main(["status", "--config", str(config)])
+    output = capsys.readouterr().out
+    assert "commands     refused, 14 since the start" in output
+    assert "by stream" not in output
 
 
 def test_no_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
