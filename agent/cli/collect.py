@@ -69,7 +69,7 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
     loop = asyncio.get_running_loop()
     if sys.platform != "win32":
         loop.add_signal_handler(signal.SIGINT, _interrupt, interrupted, asyncio.current_task())
-    with RunProgress() as bars:
+    with RunProgress(what=f"{kind} report") as bars:
 
         def show(progress: Progress) -> None:
             if as_lines:
