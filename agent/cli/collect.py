@@ -1,36 +1,19 @@
-"""`venue-agent collect`: a report here and now. The same child, facts and payload as the daemon's.
-
-Progress goes to stderr, the result to stdout. Ctrl-C asks for what has been found so far; a second
-one ends the command.
-"""
+"""`venue-agent collect`: a report here and now. Progress goes to stderr, the result to stdout."""
 
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from uuid import uuid4
 
-from agent.adapters.clock import SystemClock
-from agent.adapters.collector_process import CollectorProcess
-from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
-from agent.cli.report_output import show_report, write_page
-from agent.config.capabilities import capabilities_of
-from agent.config.file import Loaded, load
+from agent.cli.report import collect_report, show_report, write_page
+from agent.config.file import load
 from agent.config.model import LocalConfig
-from agent.presentation.progress import RunProgress
-from agent.reporting import environment_here
-from agent.rules.reports.context import ReportContext, identity_of
-from agent.rules.reports.sealing import Payload
-from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
-from agent.wire.payloads.common import Identity
-from agent.wire.vocabulary import Kind
-from collectors.contract import Job, Progress
+from collectors.contract import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit 0 with a report, 1 when nothing at all could be collected."""
     loaded = load(LocalConfig, options.config)
-    payload = asyncio.run(_collect(loaded, options.kind, as_lines=options.ndjson))
+    show = _print_line if options.ndjson else None
+    state = StateDirectory(loaded.state_dir)
+    payload = asyncio.run(collect_report(loaded.config, state, options.kind, show=show))
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
@@ -59,50 +44,6 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         write_page(options.html, payload)
     return 0
-
-
-async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -> Payload:
-    config = loaded.config
-    identity = _identity(loaded)
-    job: Job = network_job(config) if kind == "network" else application_job(config)
-    interrupted = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    if sys.platform != "win32":
-        loop.add_signal_handler(signal.SIGINT, _interrupt, interrupted, asyncio.current_task())
-    with RunProgress(what=f"{kind} report") as bars:
-
-        def show(progress: Progress) -> None:
-            if as_lines:
-                _print_line(progress)
-            else:
-                bars.update(progress.step, progress.done, progress.total)
-
-        collected = await CollectorProcess().collect(job, show, interrupted)
-    context = ReportContext(
-        report_id=str(uuid4()),
-        finished_at=SystemClock().now().isoformat(),
-        identity=identity,
-        environment=environment_here(capabilities_of(config)),
-    )
-    return payload_of(job, collected.facts, (), context)
-
-
-def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:
-    if interrupted.is_set() and task is not None:
-        task.cancel()
-    interrupted.set()
-
-
-def _identity(loaded: Loaded[LocalConfig]) -> Identity:
-    """Say who this machine is, where it is enrolled and the state may be read."""
-    record = DeviceRecordFile(StateDirectory(loaded.state_dir)).peek()
-    named = loaded.config.device.legacy_install_id
-    binding = None if record is None or record.binding is None else record.binding.record
-    return identity_of(
-        organization_id=None if binding is None else binding.organization_id,
-        location_id=None if binding is None else binding.location_id,
-        install_id=named or (None if record is None else record.legacy_install_id),
-    )
 
 
 def _print_line(progress: Progress) -> None:

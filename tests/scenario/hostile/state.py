@@ -60,7 +60,7 @@ READS: Final = {
 VERBS: Final = {
     "status": ("status",),
     "history": ("history",),
-    "doctor": ("doctor", "--bundle", "bundle.zip"),
+    "doctor": ("doctor", "--bundle", "bundle.zip", "--no-collect"),
     "enroll": ("enroll",),
     "run": ("run",),
     "collect": ("collect", "application", "--json"),
