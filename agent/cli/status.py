@@ -188,7 +188,7 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
     if verdict != HEALTHY:
         headline = (f"{count} problem{'' if count == 1 else 's'}" if count else "revoked", "bad")
     process = f"venue-agent {status.version}, process {status.pid}"
-    screen.line(headline, (f"  {process}, started {ago(status.started_at)}", "quiet"))
+    screen.beside(headline, (f"{process}, started {ago(status.started_at)}", "quiet"))
     for problem in status.problems:
         _show_problem(screen, problem)
     screen.blank()

@@ -54,12 +54,26 @@ def test_no_line_is_wider_than_the_terminal(payload: NetworkPayload | Applicatio
     assert max(cell_len(line) for line in shown(payload).splitlines()) <= 80
 
 
-@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("width", [50, 60, 200])
 @pytest.mark.parametrize("payload", [small_venue(), application_snapshot(), hostile_network()])
 def test_other_widths_are_kept_too(
     payload: NetworkPayload | ApplicationPayload, width: int
 ) -> None:
     assert max(cell_len(line) for line in shown(payload, width=width).splitlines()) <= width
+
+
+def test_at_fifty_columns_nothing_is_lost_or_cut_into_pieces() -> None:
+    payload = small_venue()
+    lines = [line.strip() for line in shown(payload, width=50).splitlines()]
+    words = " ".join(lines)
+    for printer in payload.printers:
+        assert printer.reason in words
+    assert payload.network_map is not None
+    for host in payload.network_map.hosts:
+        assert host.address in words.split()
+        assert host.mac_address is None or host.mac_address in words.split()
+    for link in payload.network_map.interfaces:
+        assert link.mac_address is None or link.mac_address in words.split()
 
 
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
