@@ -71,23 +71,23 @@ class Screen:
             for at, heading in enumerate(headings[:-1])
         ]
         indent = sum(widths) + 2 * len(widths)
-        is_below = self.width - indent < LAST_COLUMN_MIN
+        room = max(1, self.width - indent)
         head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
-        if (head := head if is_below else head + headings[-1]).strip():
+        if (head := head + (headings[-1] if len(headings[-1]) <= room else "")).strip():
             self._stream.write(self._painted(head.rstrip(), "quiet") + "\n")
-        indent = BELOW_INDENT if is_below else indent
         for line in lines:
             cells = "".join(
                 self._painted(f"{text:{width}}", style) + "  "
                 for (text, style), width in zip(line, widths, strict=False)
             )
             text, style = line[-1]
-            first, *more = wrapped(text, self.width - indent) or [""]
-            if is_below:
-                first, more = "", [first, *more] if first else []
+            if room < LAST_COLUMN_MIN and len(text) > room:
+                first, more, margin = "", wrapped(text, self.width - BELOW_INDENT), BELOW_INDENT
+            else:
+                (first, *more), margin = wrapped(text, room) or [""], indent
             self._stream.write((cells + self._painted(first, style)).rstrip() + "\n")
             for rest in more:
-                self._stream.write(" " * indent + self._painted(rest, style) + "\n")
+                self._stream.write(" " * margin + self._painted(rest, style) + "\n")
 
     def blank(self) -> None:
         self._stream.write("\n")

@@ -37,11 +37,13 @@ def test_a_table_wraps_its_last_column() -> None:
 
 def test_a_column_that_would_have_no_room_stands_below() -> None:
     out = io.StringIO()
-    row = [("2026-11-20 19:00", "none"), ("application", "none"), ("word " * 12, "quiet")]
-    Screen(out, 50).table(("when", "kind", "why"), [row])
+    start = ("2026-11-20 19:00 UTC", "none"), ("application", "none")
+    rows = [(*start, ("word " * 12, "quiet")), (*start, ("short", "quiet"))]
+    Screen(out, 50).table(("when", "kind", "why"), rows)
     lines = out.getvalue().splitlines()
-    assert lines[0].split() == ["when", "kind"]
-    assert lines[1] == "2026-11-20 19:00  application"
+    assert lines[0].split() == ["when", "kind", "why"]
+    assert lines[1] == "2026-11-20 19:00 UTC  application"
+    assert lines[-1] == "2026-11-20 19:00 UTC  application  short"
     assert lines[2].startswith("    word word")
     assert all(len(line) <= 50 for line in lines)
 
