@@ -1,19 +1,42 @@
-"""`venue-agent collect`: a report here and now. Progress goes to stderr, the result to stdout."""
+"""`venue-agent collect`: a report here and now. The same child, facts and payload as the daemon's.
+
+Progress goes to stderr, the result to stdout.
+"""
 
 import argparse
 import asyncio
 import json
+import signal
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from uuid import uuid4
 
+from rich.console import Console
+
+from agent.adapters.clock import SystemClock
+from agent.adapters.collector_process import CollectorProcess
+from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
-from agent.cli.report import collect_report, show_report, write_page
+from agent.config.capabilities import capabilities_of
 from agent.config.file import load
 from agent.config.model import LocalConfig
+from agent.errors import AgentError
+from agent.presentation.page.html import report_page
+from agent.presentation.progress import RunProgress
+from agent.presentation.terminal.report import report_view
+from agent.reporting import environment_here
+from agent.rules.reports.context import ReportContext, identity_of
+from agent.rules.reports.sealing import Payload
+from agent.tasks.collection import with_limitation, with_memory
+from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
-from collectors.contract import Progress
+from agent.wire.payloads.common import Identity
+from agent.wire.vocabulary import Kind
+from collectors.contract import Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +67,73 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         write_page(options.html, payload)
     return 0
+
+
+async def collect_report(
+    config: LocalConfig,
+    state: StateDirectory,
+    kind: Kind,
+    *,
+    show: Callable[[Progress], None] | None = None,
+) -> Payload:
+    """Collect by the same child, and make the same payload, as the daemon does.
+
+    ``show`` is told the progress, which is drawn otherwise. Ctrl-C asks for what has been found so
+    far, a second one ends the command. Raises CollectorError.
+    """
+    identity = _identity(config, state)
+    job: Job = network_job(config) if kind == "network" else application_job(config)
+    memory = PrinterMemory(state)
+    job, limitation = with_memory(job, memory.peek, SystemClock().now())
+    interrupted = asyncio.Event()
+    if sys.platform != "win32":
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
+        )
+    with RunProgress(what=f"{kind} report") as bars:
+        collected = await CollectorProcess().collect(
+            job, show or (lambda p: bars.update(p.step, p.done, p.total)), interrupted
+        )
+    context = ReportContext(
+        report_id=str(uuid4()),
+        finished_at=SystemClock().now().isoformat(),
+        identity=identity,
+        environment=environment_here(capabilities_of(config)),
+    )
+    return payload_of(job, with_limitation(collected.facts, limitation), (), context)
+
+
+def show_report(payload: Payload) -> None:
+    Console(highlight=False).print(report_view(payload))
+
+
+def write_page(
+    path: Path, payload: Payload, write: Callable[[bytes], object] | None = None
+) -> None:
+    """Write it by ``write``, where this process has not the rights to. Raises AgentError."""
+    try:
+        (write or path.write_bytes)(report_page(payload).encode())
+    except OSError as error:
+        raise AgentError(f"{path} cannot be written: {error.strerror}") from None
+    sys.stderr.write(f"written to {path}\n")
+
+
+def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:
+    if interrupted.is_set() and task is not None:
+        task.cancel()
+    interrupted.set()
+
+
+def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
+    """Say who this machine is, where it is enrolled and the state may be read."""
+    record = DeviceRecordFile(state).peek()
+    binding = None if record is None or record.binding is None else record.binding.record
+    named = config.device.legacy_install_id
+    return identity_of(
+        organization_id=None if binding is None else binding.organization_id,
+        location_id=None if binding is None else binding.location_id,
+        install_id=named or (None if record is None else record.legacy_install_id),
+    )
 
 
 def _print_line(progress: Progress) -> None:

@@ -107,7 +107,7 @@ def _show_again(
     options: argparse.Namespace, write: Callable[[bytes], None] = lambda _: None
 ) -> int:
     """Show a report as `collect` would; as JSON its payload as it was sent. Raises AgentError."""
-    from agent.cli.report import show_report, write_page  # slow to import
+    from agent.cli.collect import show_report, write_page  # slow to import
     from agent.rules.reports.sealing import report_of
 
     here = resolve_state(options.config)

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
+from agent.cli.collect import collect_report
 from agent.cli.doctor_view import show
-from agent.cli.report import collect_report
 from agent.cli.resolve_state import ResolvedState
 from agent.cli.screen import Screen
 from agent.cli.status import show_status

@@ -1,17 +1,20 @@
 """One collection: the child is run, and its facts answer one request or many."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.journal import Entry
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.errors import CollectorError
+from agent.rules.learned_printers import Memory, still_known, updated
 from agent.rules.reports.sealing import Report, Sealed
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import Draft, ReportMaker
 from agent.wire.vocabulary import Kind
-from collectors.contract import Progress
+from collectors.contract import Facts, Job, NetworkFacts, NetworkJob, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,14 @@ class Collection:
         *,
         collectors: CollectorProcess,
         maker: ReportMaker,
+        memory: PrinterMemory,
         health: HealthBoard,
         clock: Clock,
         on_activity: Callable[[str], None],
     ) -> None:
         self._collectors = collectors
         self._maker = maker
+        self._memory = memory
         self._health = health
         self._clock = clock
         self._on_activity = on_activity
@@ -59,6 +64,7 @@ class Collection:
         job = self._maker.job(kind)
         if job is None:
             return self._gathered(self._maker.switched_off(kind, self._clock.now()), was_run=False)
+        job, limitation = with_memory(job, self._memory.load, self._clock.now())
         self._on_activity(f"collecting {kind}")
         try:
             collected = await self._collectors.collect(job, self._note)
@@ -69,11 +75,22 @@ class Collection:
             self._health.set("collector-failed", f"{kind}: {collected.error}")
         else:
             self._health.clear({"collector-failed"})
-        return self._gathered(self._maker.finished(job, collected.facts))
+            self._remember(collected.facts)
+        facts = with_limitation(collected.facts, limitation)
+        return self._gathered(self._maker.finished(job, facts))
 
     def interrupted(self, entry: Entry) -> Finished:
         """Report that the collection died with the agent once too often."""
         return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
+
+    def _remember(self, facts: Facts) -> None:
+        """Keep what a whole collection has learned of the printers."""
+        if isinstance(facts, NetworkFacts):
+            # Read anew: somebody may have had a printer forgotten in the meantime.
+            known, _ = self._memory.load()
+            learned = updated(known, facts, self._clock.now())
+            if learned != known:
+                self._memory.write(learned)
 
     def _gathered(self, draft: Draft, *, was_run: bool = True) -> CollectionResult:
         return CollectionResult(draft, was_run, self._maker)
@@ -81,3 +98,17 @@ class Collection:
     def _note(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
         self._on_activity(f"collecting: {progress.step} {progress.done}{of}")
+
+
+def with_memory(
+    job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
+) -> tuple[Job, str | None]:
+    """Give a network job what earlier reports learned, or say in words why it has none of it."""
+    if not isinstance(job, NetworkJob):
+        return job, None
+    memory, limitation = read()
+    return replace(job, learned=still_known(memory.printers, now)), limitation
+
+
+def with_limitation(facts: Facts, limitation: str | None) -> Facts:
+    return replace(facts, limitations=(*facts.limitations, *filter(None, (limitation,))))

@@ -55,7 +55,10 @@ class SentReports:
                 )
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
-            log.warning("report %s is sent, but not kept here: %s", item.report_id, error)
+            log.warning(
+                "report %s is sent, but not kept here: %s", item.report_id, error,
+                extra={"report_id": item.report_id},
+            )  # fmt: skip
 
     def drop_old(self, now: datetime) -> None:
         """Forget what is too old to be kept."""

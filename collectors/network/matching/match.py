@@ -8,8 +8,10 @@ that another queue holds.
 
 import ipaddress
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from shlex import quote
 
-from collectors.contract import Printer
+from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.devices import (
     BY,
     IDENTITIES,
@@ -20,6 +22,7 @@ from collectors.network.matching.devices import (
     group_devices,
     service_names,
 )
+from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
@@ -32,7 +35,9 @@ from collectors.network.matching.verdicts import (
     judge_port,
     missing_queue,
     printer_state,
+    replacement,
     spooler_state,
+    unlike_learned,
     what_is_there,
     what_was_missing,
 )
@@ -48,6 +53,7 @@ from collectors.shared.addresses import PRINT_PORTS, join_host_port, parse_netwo
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
 
+_FORGET = "venue-agent printers forget"
 _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 
 
@@ -63,7 +69,8 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
+    matched = {key: tuple(found) for key, found in ids.items()}
+    return PrinterMatches(printers, matched, matcher.learned(verdicts), matcher.strangers(verdicts))
 
 
 class _Matcher:
@@ -87,6 +94,9 @@ class _Matcher:
             for address, (printer, by) in self._arrived.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
         }
+        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
+        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
+        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
@@ -104,6 +114,25 @@ class _Matcher:
             return self._moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
 
+    def learned(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what the printers are that answer, where they are set up or, by MAC, elsewhere."""
+        found = (
+            (printer, verdict.device, verdict.endpoint[0])
+            for (printer, at), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.device and verdict.endpoint and at is not None
+            if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
+        )
+        return tuple(learn(found, self._index.devices))
+
+    def strangers(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what answers instead of printers that were seen nowhere."""
+        found = (
+            (printer, verdict.taken_by, verdict.taken_by.address)
+            for (printer, _), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.taken_by is not None
+        )
+        return tuple(learn(found, self._index.devices))
+
     def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
         """Point at what a printer that was not found may be; never at what another queue holds."""
         is_lost = verdict.device is None and not verdict.is_ambiguous
@@ -113,6 +142,8 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
+        if renamed := self._renamed(printer, is_free):
+            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
         if named := self._of_its_name(printer, is_free):
             return f"a device of its name was seen at {named}: it may be the same printer"
         same: dict[str, None] = {}
@@ -123,6 +154,17 @@ class _Matcher:
         if same:
             return f"the same model was seen at {listed(tuple(same))}"
         return None if plain_model(printer.make_model) else self._only_other(is_free)
+
+    def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Return where the device is that had the name a printer is set up with."""
+        if printer.learned is None or printer.addresses:
+            return None
+        learned = replace(printer, addresses=(printer.learned.address,))
+        found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+            return None
+        return device.address
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
@@ -187,7 +229,10 @@ class _Matcher:
             status = "unreachable" if status == "unreachable" else "unknown"
             if needed.outcome == "open":
                 reason, other = f"{address} answers on port {port}, but {other}", None
-            return Verdict(status, sentence(reason, other, spooler_state(printer)))
+            is_taken = needed.outcome == "open" and self._may_have_replaced(printer, device)
+            hint = f"if it has replaced the printer: {_FORGET} {quote(printer.id)}"
+            said = sentence(reason, other, hint if is_taken else None, spooler_state(printer))
+            return Verdict(status, said, taken_by=device if is_taken else None)
         if missing := missing_queue(printer, seen):
             where = join_host_port(address, port)
             status, reason = "unreachable", f"{where} answers, but {missing}"
@@ -200,7 +245,7 @@ class _Matcher:
         elif status == "unreachable" and by not in IDENTITIES:
             reason = sentence(reason, what_is_there(device))
         key = (address, port) if seen is not None else None
-        said = sentence(reason, printer_state(printer, seen, device))
+        said = sentence(reason, replacement(printer, status), printer_state(printer, seen, device))
         return Verdict(status, said, key, _marked(printer, device, key), device)
 
     def _other_device(
@@ -211,6 +256,15 @@ class _Matcher:
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
         return difference(printer, device, seen, by)
+
+    def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
+        """Tell whether a device that is not what a printer was is no other queue's either."""
+        return unlike_learned(printer.learned, device) is not None and not any(
+            at is not None
+            and at.device is device
+            and not set(other.addresses) & set(printer.addresses)
+            for other, at in self.located
+        )
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old):

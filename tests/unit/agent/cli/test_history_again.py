@@ -58,7 +58,7 @@ def test_a_report_is_shown_again(
     report_here(config, is_sent=is_sent)
     assert main(["history", words, "--config", str(config)]) == 0
     output = capsys.readouterr().out
-    assert "3 printers: 1 unreachable, 1 moved, 1 reachable." in output
+    assert "Kitchen printer has moved" in output
     last = " ".join(output[output.rindex("report ") :].split())
     assert last.startswith(f"report {REPORT}, {'sent' if is_sent else 'waits to be sent'}")
     assert all(len(line) <= 80 for line in output.splitlines())
@@ -78,7 +78,7 @@ def test_the_page_is_written_too(config: Path, capsys: pytest.CaptureFixture[str
     assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0
     assert "<html" in page.read_text()
     captured = capsys.readouterr()
-    assert "3 printers" in captured.out
+    assert "Kitchen printer" in captured.out
     assert captured.err == f"written to {page}\n"
 
 
