@@ -208,7 +208,7 @@ def _add_facade_verbs(verbs: "Subparsers") -> None:
     report = _verb(verbs, "report", "reports:show", "show a report")
     revoke = _verb(verbs, "revoke", "devices:revoke", "end a device's binding")
     for parser in (device, request, revoke):
-        parser.add_argument("instance", help="the device's instanceId")
+        parser.add_argument("instance", help="its name, its id or the first characters of the id")
     for parser in (devices, device):
         parser.add_argument("--json", action="store_true", help="print the records as JSON")
     request.add_argument("kind", choices=("network", "application"))

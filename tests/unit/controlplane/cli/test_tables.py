@@ -7,6 +7,8 @@ from uuid import UUID
 import pytest
 
 from agent.wire.operator_operations import Device
+from controlplane.cli.connection import device_named
+from controlplane.cli.errors import CommandError
 from controlplane.cli.tables import print_device, print_devices
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
@@ -51,3 +53,16 @@ def test_no_devices_are_said(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     print_device(DEVICE)
     assert capsys.readouterr().out.splitlines()[0].split() == ["name", "bar-till-2"]
+
+
+@pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
+def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> None:
+    other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
+    assert device_named(words, [other, DEVICE]) == INSTANCE
+
+
+@pytest.mark.parametrize(("words", "said"), [("cellar", "no device"), ("bar-till-2", "any of 2")])
+def test_who_is_not_exactly_one_device_is_nobody(words: str, said: str) -> None:
+    twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
+    with pytest.raises(CommandError, match=said):
+        device_named(words, [DEVICE, twin])
