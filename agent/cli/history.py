@@ -22,7 +22,7 @@ from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import resolve_state
-from agent.cli.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json

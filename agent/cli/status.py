@@ -14,7 +14,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError

@@ -12,10 +12,10 @@ from typing import Any, Final
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
 from agent.cli.collect import collect_report
-from agent.cli.doctor_view import show
 from agent.cli.resolve_state import ResolvedState
-from agent.cli.screen import Screen
 from agent.cli.status import show_status
+from agent.cli.terminal.doctor_view import show
+from agent.cli.terminal.screen import Screen
 from agent.config.model import LocalConfig
 from agent.doctor.bundle import FreshReport, write_bundle
 from agent.doctor.check import CheckResult

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.screen import Screen, is_coloured, wrapped
+from agent.cli.terminal.screen import Screen, is_coloured, wrapped
 
 
 class Terminal(io.StringIO):
