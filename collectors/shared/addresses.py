@@ -1,7 +1,7 @@
 """Addresses as both collectors read them: ``host:port``, loopback, what may be scanned."""
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from collectors.contract import InterfaceAddress
@@ -44,6 +44,15 @@ def split_host_port(text: str) -> tuple[str | None, int | None]:
     return host or None, _port(port)
 
 
+def ipv4_host(text: str | None) -> str | None:
+    """Return the literal IPv4 address in ``host:port`` or a host."""
+    host, _ = split_host_port(text or "")
+    try:
+        return str(IPv4Address((host or "").strip()))
+    except ValueError:
+        return None
+
+
 def join_host_port(host: str, port: int | None) -> str:
     """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``, the host alone without a port."""
     shown = f"[{host}]" if ":" in host else host
@@ -72,6 +81,14 @@ def is_private(address: str) -> bool:
 def network_of(address: InterfaceAddress) -> Network:
     """Return the network that an interface's address is in."""
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
+
+
+def is_beyond(address: str, networks: Sequence[Network]) -> bool:
+    """Tell whether an IPv4 address is in none of some networks; never where either is missing."""
+    if not networks or not address or ":" in address:
+        return False
+    parsed = IPv4Address(address)
+    return not any(parsed in network for network in networks)
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:

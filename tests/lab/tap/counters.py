@@ -3,13 +3,16 @@
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
+from tests.lab.harm import HARM_PORTS
+
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
-HARM_PORTS = frozenset({22, 445, 515, 6101, 8443, *range(9100, 9117)})
+NEVER_S = 1e9  # JSON has no infinity
 
 
 @dataclass(slots=True)
 class LanCounters:
-    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host."""
+    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host,
+    ``shortest_print_pause_s`` the least between two connections to one print port."""
 
     frames: int = 0
     arp_requests: int = 0
@@ -18,6 +21,7 @@ class LanCounters:
     wrong_destination: int = 0
     most_connections: int = 0
     most_print_connections: int = 0
+    shortest_print_pause_s: float = NEVER_S
     payload_bytes: Counter[int] = field(default_factory=Counter)
     syns_by_port: Counter[int] = field(default_factory=Counter)
 

@@ -6,9 +6,11 @@ The same plan is the ground truth a test compares with. It is stored as JSON.
 import ipaddress
 import json
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+WEB_PORTS = frozenset({80, 443, 8008, 8043, 8080})
 VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 _OPEN_SETS = (
     (80, 443),
@@ -35,10 +37,20 @@ class LanService:
 
 
 @dataclass(frozen=True, slots=True)
+class IppPrinter:
+    """A printer or queue that answers at a path, ``/ipp/print``, with attributes written like TXT
+    records, ``printer-state=3``; a name that comes again adds a value."""
+
+    path: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LanHost:
     """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
 
-    Ports neither open nor filtered refuse. ``drops_all`` is a host behind a firewall: it answers
+    Ports neither open nor filtered refuse; those of ``open_ports`` that are ``mute_ports`` accept
+    and never say a word. ``drops_all`` is a host behind a firewall: it answers
     ARP and nothing else.
     """
 
@@ -46,6 +58,7 @@ class LanHost:
     mac: str
     open_ports: tuple[int, ...] = ()
     filtered_ports: tuple[int, ...] = ()
+    mute_ports: tuple[int, ...] = ()
     drops_all: bool = False
     latency_ms: float = 0.3
     jitter_ms: float = 0.2
@@ -53,15 +66,16 @@ class LanHost:
     loses_first_arp: bool = False
     hostname: str = ""
     services: tuple[LanService, ...] = ()
-    ipp_uuid: str = ""
-    """What it answers to Get-Printer-Attributes on port 631; "" for no IPP."""
+    ipp: tuple[IppPrinter, ...] = ()
+    """What it answers to Get-Printer-Attributes on port 631; () for no IPP."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanPlan:
     """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
 
-    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host.
+    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host. ``excluded`` are
+    addresses that may get no packet.
     """
 
     subnet: str
@@ -70,6 +84,7 @@ class LanPlan:
     hosts: tuple[LanHost, ...]
     proxy_arp_mac: str = ""
     proxied: str = ""
+    excluded: tuple[str, ...] = ()
     seed: int = 1
     lies: int = 0
     lies_per_s: int = 0
@@ -111,6 +126,20 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
     return LanPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
 
 
+def with_mute_pages(plan: LanPlan, count: int) -> LanPlan:
+    """Let ``count`` hosts accept on their first web port and say nothing: a frozen device."""
+    rng = random.Random(plan.seed)
+    pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
+    mute = {h.address for h in rng.sample(pages, count)}
+    hosts = (
+        replace(h, mute_ports=tuple(p for p in h.open_ports if p in WEB_PORTS)[:1])
+        if h.address in mute
+        else h
+        for h in plan.hosts
+    )
+    return replace(plan, hosts=tuple(hosts))
+
+
 def _sample(
     rng: random.Random, network: ipaddress.IPv4Network | ipaddress.IPv6Network, count: int
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
@@ -143,14 +172,16 @@ def save_plan(plan: LanPlan, path: Path) -> None:
 
 def load_plan(path: Path) -> LanPlan:
     raw = json.loads(path.read_text("utf-8"))
-    return LanPlan(**{**raw, "hosts": tuple(_load_host(host) for host in raw["hosts"])})
+    hosts = tuple(_load_host(host) for host in raw["hosts"])
+    return LanPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
 
 
-def _load_host(raw: dict[str, object]) -> LanHost:
+def _load_host(raw: dict[str, Any]) -> LanHost:
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
-    services = raw.get("services", ())
-    assert isinstance(services, list)
     values["services"] = tuple(
-        LanService(**{**service, "txt": tuple(service["txt"])}) for service in services
+        LanService(**{**service, "txt": tuple(service["txt"])}) for service in raw["services"]
     )
-    return LanHost(**values)  # type: ignore[arg-type]
+    values["ipp"] = tuple(
+        IppPrinter(each["path"], tuple(each["attributes"])) for each in raw["ipp"]
+    )
+    return LanHost(**values)
