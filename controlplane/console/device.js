@@ -1,55 +1,62 @@
 // One device: what it is, what was asked of it, what it reported.
 
-import { call } from "./facade.js";
-import { element, exact, lasted, pill, replace, stateOf, when } from "./elements.js";
-import { nameOf, placeOf } from "./devices.js";
+import { ask } from "./facade.js";
+import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
+import { nameOf, placeOf, reportedAt, working } from "./devices.js";
 
 const PAGES_MAX = 100;
 
 // Each page holds requests and reports, newest first; `pages` grows as older ones are asked for.
 export async function fetchDevice(instanceId, pages) {
-  let detail = null;
+  let found = null;
   let cursor = null;
   for (let page = 0; page < Math.min(pages, PAGES_MAX); page += 1) {
-    const reply = await call("deviceDetail", cursor ? { instanceId, cursor } : { instanceId });
-    if (detail === null) detail = reply;
+    const reply = await ask("device", cursor ? { instanceId, cursor } : { instanceId });
+    if (found === null) found = reply;
     else {
-      detail.requests.push(...reply.requests);
-      detail.reports.push(...reply.reports);
+      found.detail.requests.push(...reply.detail.requests);
+      found.detail.reports.push(...reply.detail.reports);
+      found.lines.push(...reply.lines);
+      Object.assign(found.askers, reply.askers);
     }
-    cursor = reply.nextCursor;
+    cursor = reply.detail.nextCursor;
     if (!cursor) break;
   }
-  return { ...detail, hasOlder: Boolean(cursor) };
+  return { ...found, hasOlder: Boolean(cursor) };
 }
 
-export function showDevice(detail, problem, actions) {
-  const { device, requests, reports } = detail;
-  const state = stateOf(device);
-  const sheet = document.getElementById("device-sheet") || newSheet();
+export function showDevice(data, view, problem, actions) {
+  const { detail, row, canWrite } = data;
+  const { device } = row;
+  if (!document.getElementById("device-sheet"))
+    view.replaceChildren(element("div", { class: "sheet", id: "device-sheet" }));
+  const sheet = document.getElementById("device-sheet");
   replace(sheet,
-    element("a", { class: "back", href: "#/" }, "← All devices"),
-    element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(state)),
+    element("a", { href: "#/devices" }, "← All devices"),
+    element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(row.state)),
     element("p", { class: "lede" }, lede(device)),
-    element("div", { class: "actions" },
-      element("button", { id: "ask-network", class: "primary", type: "button", disabled: state === "revoked" },
-        "Ask for a network report"),
-      element("button", { id: "ask-application", type: "button", disabled: state === "revoked" },
-        "Ask for an application report"),
-      element("button", { id: "revoke", class: "danger", type: "button", disabled: state === "revoked" }, "Revoke")),
+    element("dl", { class: "facts times" },
+      fact("Heard", row.state === "never-seen" ? "never" : when(device.lastSeenAt)),
+      fact("Working", working(row)), fact("Last reported", when(reportedAt(row)))),
+    canWrite && row.state !== "revoked" ? element("div", { class: "actions" },
+      askButton("network", row, true), askButton("application", row, false),
+      element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
     element("p", { class: "problem", role: "alert" }, problem),
     element("section", {},
-      element("h2", {}, "Requests and reports"), historyTable(requests, reports),
-      detail.hasOlder
+      element("h2", {}, "Requests and reports"), historyTable(data),
+      data.hasOlder
         ? element("button", { class: "more", id: "older", type: "button" }, "Show older ones") : null),
-    element("section", {}, element("h2", {}, "Device"), facts(device)));
+    element("section", {}, element("h2", {}, "Device"), facts(detail.device)),
+    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
   sheet.onclick = (event) => actions[event.target.closest("button")?.id]?.();
 }
 
-function newSheet() {
-  const sheet = element("div", { class: "sheet", id: "device-sheet" });
-  document.getElementById("detail").replaceChildren(sheet);
-  return sheet;
+// What is under way is not asked for again.
+function askButton(kind, row, isPrimary) {
+  const open = row.requests.find((request) => request.kind === kind);
+  return element("button", {
+    id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button", disabled: Boolean(open),
+  }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Ask for a${kind === "network" ? "" : "n"} ${kind} report`);
 }
 
 function lede(device) {
@@ -57,9 +64,12 @@ function lede(device) {
   return `${placeOf(device)}, ${device.platform}, ${agent}${device.foreground ? ", run by a person at the machine" : ""}`;
 }
 
+const fact = (name, value, look) =>
+  element("div", {}, element("dt", {}, name), element("dd", { class: look }, value));
+
 function facts(device) {
   const rows = [
-    ["Last seen", exact(device.lastSeenAt)],
+    ["Last heard", exact(device.lastSeenAt)],
     ["Enrolled", exact(device.createdAt)],
     ["Location", device.locationId],
     ["Organization", device.organizationName || device.organizationId],
@@ -69,22 +79,26 @@ function facts(device) {
     ["Binding", device.bindingId, "mono"],
   ];
   if (device.revokedAt) rows.unshift(["Revoked", exact(device.revokedAt)]);
-  return element("dl", { class: "facts" }, ...rows.map(([name, value, look]) =>
-    element("div", {}, element("dt", {}, name), element("dd", { class: look }, value))));
+  return element("dl", { class: "facts" }, ...rows.map((row) => fact(...row)));
 }
 
 // A request and the report that answers it are one row; a report nobody asked for is its own.
-function historyTable(requests, reports) {
+function historyTable({ detail: { requests, reports }, lines, askers }) {
   const rows = [...requests.map((request) => ({ request })), ...unasked(requests, reports)];
   if (!rows.length) return element("p", { class: "empty" }, "Nothing was asked of this device yet.");
   const answers = new Map(reports.map((report) => [report.requestId, report]));
-  for (const row of rows) row.report ||= answers.get(row.request.id);
+  const said = new Map(lines.flatMap((line) => [[line.reportId, line], [line.requestId || line.reportId, line]]));
+  for (const row of rows) {
+    row.report ||= answers.get(row.request.id);
+    row.line = said.get(row.report?.reportId) || said.get(row.request?.id);
+    row.asker = row.request && (askers[row.request.requestedById] || "a key that is gone");
+  }
   const began = (row) => (row.request || row.report).createdAt;
   rows.sort((one, other) => began(other).localeCompare(began(one)));
-  return element("table", {},
+  return element("table", { class: "history" },
     element("thead", {}, element("tr", {},
-      ...["Report", "Status", "When"].map((head) => element("th", {}, head)),
-      element("th", { class: "how" }, "Course"), element("th"))),
+      ...["Report", "Status", "What it says", "When"].map((head) => element("th", { scope: "col" }, head)),
+      element("th", { class: "how", scope: "col" }, "Course"))),
     element("tbody", {}, ...rows.map(historyRow)));
 }
 
@@ -93,15 +107,16 @@ const unasked = (requests, reports) => {
   return reports.filter((report) => !known.has(report.requestId)).map((report) => ({ report }));
 };
 
-function historyRow({ request, report }) {
+function historyRow({ request, report, line, asker }) {
   const { kind, createdAt } = request || report;
   return element("tr", {},
     element("td", { class: "kind" }, kind),
     element("td", {}, pill(request ? request.status : report.outcome)),
+    element("td", { class: "says" }, line
+      ? element("a", { class: "line", href: `#/report/${line.reportId}` }, dot(line.tone || "muted"), element("span", {}, line.headline || "Open"))
+      : ""),
     element("td", { class: "when" }, when(createdAt)),
-    element("td", { class: "how" }, [...course(request), ...circumstances(request, report)].join(", ")),
-    element("td", { class: "act" },
-      report ? element("a", { href: `#/report/${report.reportId}` }, "Open") : ""));
+    element("td", { class: "how" }, [asker && `asked by ${asker}`, ...course(request), ...circumstances(request, report)].filter(Boolean).join(", ")));
 }
 
 function course(request) {

@@ -1,30 +1,16 @@
-// The list of devices on the left.
+// The list of devices: filters, rows, and what can be done with many at once.
 
-import { call } from "./facade.js";
-import { ago, dot, element, replace, stateOf } from "./elements.js";
+import { ask } from "./facade.js";
+import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { openAsking } from "./asking.js";
+import { saveList } from "./saving.js";
 
-const PAGES_MAX = 50;
-const SHOWN_MAX = 500;
-const ORDER = { online: 0, offline: 1, revoked: 2 };
-
-export async function fetchDevices() {
-  const devices = [];
-  let cursor = null;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const reply = await call("listDevices", cursor ? { cursor } : {});
-    devices.push(...reply.devices);
-    cursor = reply.nextCursor;
-    if (!cursor) return { devices, isCut: false };
-  }
-  return { devices, isCut: true };
-}
-
-export function showDevices({ devices, isCut }, words, current) {
-  const wanted = devices.filter((device) => matches(device, words)).sort(byState);
-  const shown = wanted.slice(0, SHOWN_MAX);
-  replace(document.getElementById("device-list"), ...shown.map((device) => entry(device, current)));
-  document.getElementById("count").textContent = summary(devices, wanted, shown, isCut);
-}
+const PAGES_MAX = 100;
+const STATES = [
+  ["", "All states"], ["offline", "Offline"], ["never-seen", "Never seen"], ["broken", "Broken"],
+  ["warned", "With a warning"], ["online", "Online"], ["working", "Working"], ["revoked", "Revoked"],
+];
+export const FILTERS = ["search", "state", "location", "platform", "version"];
 
 // An install id that nobody chose is but a number (agent/presentation/machine_name.py).
 const NAMES_NOTHING = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -33,34 +19,168 @@ export const placeOf = (device) => device.locationName || device.locationId;
 export const nameOf = (device) =>
   NAMES_NOTHING.test(device.legacyInstallId) ? placeOf(device) : device.legacyInstallId;
 
-function entry(device, current) {
-  const state = stateOf(device);
-  const isCurrent = device.instanceId === current;
-  return element("li", {},
-    element("a", { href: `#/device/${device.instanceId}`, "aria-current": isCurrent ? "true" : null },
-      dot(state),
-      element("span", { class: "name" }, nameOf(device)),
-      element("span", { class: "seen" }, state === "online" ? "online" : ago(device.lastSeenAt)),
-      element("span", { class: "sub" }, `${device.platform} · ${placeOf(device)}`)));
+const selected = new Map();
+
+export async function fetchDevices(filters, pages) {
+  const [summary, ...found] = await Promise.all([ask("summary"), ask("overview", filters)]);
+  let [{ devices: rows, nextCursor, canWrite }] = found;
+  for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
+    const more = await ask("overview", { ...filters, cursor: nextCursor });
+    rows = rows.concat(more.devices);
+    nextCursor = more.nextCursor;
+  }
+  return { rows, summary, canWrite, hasMore: Boolean(nextCursor), filters };
 }
 
-function summary(devices, wanted, shown, isCut) {
-  const online = devices.filter((device) => stateOf(device) === "online").length;
-  const total = `${devices.length}${isCut ? "+" : ""}`;
-  const text = `${total} ${devices.length === 1 ? "device" : "devices"}, ${online} online`;
-  if (shown.length < wanted.length) return `${text}; the first ${shown.length} are shown`;
-  return wanted.length < devices.length ? `${text}; ${wanted.length} found` : text;
+export function showDevices(data, view, actions) {
+  if (!document.getElementById("device-rows")) build(view, data, actions);
+  for (const name of FILTERS) {
+    const field = document.getElementById(`by-${name}`);
+    if (field === document.activeElement) continue;
+    if (name !== "search") options(field, name, data);
+    field.value = name in data.filters ? data.filters[name] || (name === "version" ? "-" : "") : "";
+  }
+  showRows(data, actions);
 }
 
-function matches(device, words) {
-  const text = [
-    placeOf(device), device.locationId, device.instanceId, device.legacyInstallId, device.platform,
-    stateOf(device),
-  ].join(" ").toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+function showRows(data, actions) {
+  const { rows, canWrite, hasMore, summary } = data;
+  const total = summary.states.all;
+  document.getElementById("count").textContent = Object.keys(data.filters).length
+    ? `${rows.length}${hasMore ? "+" : ""} found of ${plural(total, "device")}`
+    : plural(total, "device");
+  replace(document.getElementById("device-rows"),
+    rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, nothing(data)),
+    hasMore ? element("button", { id: "more", class: "more", type: "button" }, "Show more") : null,
+    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
+  for (const box of document.querySelectorAll("#device-rows input[type=checkbox]"))
+    box.checked = selected.has(box.value);
+  offer(data);
 }
 
-function byState(one, other) {
-  return ORDER[stateOf(one)] - ORDER[stateOf(other)] || nameOf(one).localeCompare(nameOf(other))
-    || one.instanceId.localeCompare(other.instanceId);
+function build(view, data, actions) {
+  const field = (name, label, made) =>
+    element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  const search = element("input", {
+    id: "by-search", type: "search", autocomplete: "off", spellcheck: "false", maxlength: "200",
+    placeholder: "Name, location, version or id",
+  });
+  const select = (name) => element("select", { id: `by-${name}` });
+  view.replaceChildren(element("div", { class: "sheet wide" },
+    element("div", { class: "title" }, element("h1", {}, "Devices"), element("span", { class: "count", id: "count", role: "status" })),
+    element("form", { class: "filters", id: "filters", role: "search" },
+      field("search", "Find", search), field("state", "State", select("state")),
+      field("location", "Location", select("location")), field("platform", "Platform", select("platform")),
+      field("version", "Version", select("version"))),
+    element("div", { class: "actions", id: "many" },
+      element("button", { id: "ask-selected", type: "button", class: "primary" }, "Ask selected"),
+      element("button", { id: "ask-found", type: "button" }, "Ask all found …"),
+      element("span", { class: "spread" }),
+      element("button", { id: "save-csv", type: "button" }, "Save CSV"),
+      element("button", { id: "save-json", type: "button" }, "Save JSON")),
+    element("p", { class: "problem", role: "alert", id: "list-problem" }),
+    element("div", { id: "device-rows" })));
+  let typing = 0;
+  const filters = document.getElementById("filters");
+  filters.addEventListener("submit", (event) => event.preventDefault());
+  filters.addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => actions.filter(chosen()), event.target === search ? 250 : 0);
+  });
+  view.firstChild.addEventListener("click", (event) => {
+    const data = actions.data();
+    const saved = (kind) => actions.attempt(() => saveList(kind, data.filters));
+    ({
+      more: actions.more,
+      "ask-selected": () => openAsking([...selected.values()], {}),
+      "ask-found": () => openAsking(null, data.filters),
+      "save-csv": () => saved("csv"),
+      "save-json": () => saved("json"),
+    })[event.target.closest("button")?.id]?.();
+  });
+  view.firstChild.addEventListener("change", (event) => {
+    if (event.target.type !== "checkbox") return;
+    const rows = actions.data().rows;
+    for (const row of event.target.id === "choose-all" ? rows : rows.filter((each) => each.device.instanceId === event.target.value)) {
+      if (event.target.checked && row.state !== "revoked") selected.set(row.device.instanceId, row);
+      else selected.delete(row.device.instanceId);
+    }
+    showRows(actions.data(), actions);
+  });
 }
+
+function chosen() {
+  const filters = {};
+  for (const name of FILTERS) {
+    const { value } = document.getElementById(`by-${name}`);
+    if (value.trim()) filters[name] = name === "version" && value === "-" ? "" : value.trim();
+  }
+  return filters;
+}
+
+function options(select, name, { summary, filters }) {
+  const counts = { location: summary.locations, platform: summary.platforms, version: summary.versions }[name];
+  const found = counts
+    ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
+    : STATES.map(([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text]);
+  const wanted = filters[name];
+  if (wanted && !found.some(([value]) => value === wanted)) found.push([wanted, wanted]);
+  replace(select, ...found.map(([value, text]) => element("option", { value }, text)));
+}
+
+function offer({ rows, canWrite }) {
+  document.getElementById("ask-selected").hidden = document.getElementById("ask-found").hidden = !canWrite;
+  document.getElementById("ask-selected").disabled = !selected.size;
+  document.getElementById("ask-selected").textContent = selected.size ? `Ask ${selected.size} selected …` : "Ask selected …";
+  document.getElementById("ask-found").disabled = !rows.length;
+  const all = document.getElementById("choose-all");
+  if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
+}
+
+const nothing = ({ summary, filters }) => {
+  if (Object.keys(filters).length) return "No device is like this.";
+  return summary.states.all
+    ? "No device may be seen with this key."
+    : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+};
+
+function table(rows, canWrite) {
+  const heads = ["Device", "State", "What it says", "Heard", "Working", "Reported"];
+  return element("table", { class: "devices" },
+    element("thead", {}, element("tr", {},
+      canWrite ? element("th", { class: "choose" }, element("input", { type: "checkbox", id: "choose-all", "aria-label": "Choose all shown" })) : null,
+      ...heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...rows.map((row) => entry(row, canWrite))));
+}
+
+function entry(row, canWrite) {
+  const { device, state } = row;
+  const name = nameOf(device);
+  return element("tr", {},
+    canWrite ? element("td", { class: "choose" }, state === "revoked" ? null
+      : element("input", { type: "checkbox", value: device.instanceId, "aria-label": `Choose ${name}` })) : null,
+    element("td", { class: "who" },
+      element("a", { class: "name", href: `#/device/${device.instanceId}` }, name),
+      element("span", { class: "sub" }, `${placeOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
+    element("td", {}, pill(state)),
+    element("td", { class: "says" }, ...says(row)),
+    element("td", { class: "when", "data-label": "heard" }, state === "never-seen" ? "never" : when(device.lastSeenAt)),
+    element("td", { class: "when", "data-label": "working" }, working(row)),
+    element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
+}
+
+export const reportedAt = ({ reports }) => reports.map((each) => each.createdAt).sort().at(-1);
+
+// What runs now; what waits has begun nothing yet.
+export function working({ requests }) {
+  const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));
+  if (!request) return "–";
+  const title = request.askedBy ? `asked by ${request.askedBy}` : null;
+  const since = request.startedAt || request.createdAt;
+  return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));
+}
+
+export const says = ({ reports }) => reports.length
+  ? reports.map((report) => element("a", { class: "line", href: `#/report/${report.reportId}` },
+      dot(report.tone || "muted"), element("span", {}, report.headline || `A report about the ${report.kind}.`)))
+  : [element("span", { class: "sub" }, "no report yet")];

@@ -7,42 +7,48 @@ export function element(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
 const TONES = {
-  online: "good", offline: "muted", revoked: "bad",
-  queued: "busy", received: "busy", running: "busy",
+  online: "good", offline: "bad", "never-seen": "bad", revoked: "muted",
+  queued: "busy", received: "busy", running: "busy", working: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
   sent: "good", pending: "busy",
+  good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
+const WORDS = { "never-seen": "never seen", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
-export const pill = (word) => element("span", { class: `pill ${TONES[word] || ""}` }, word);
+export const pill = (word, text = WORDS[word] || word) =>
+  element("span", { class: `pill ${TONES[word] || ""}` }, text);
 export const dot = (word) =>
-  element("span", { class: `dot ${TONES[word] || ""}`, role: "img", "aria-label": word, title: word });
-
-export const stateOf = (device) =>
-  device.revokedAt ? "revoked" : device.online ? "online" : "offline";
+  element("span", { class: `dot ${TONES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
 
 export function ago(moment) {
   const seconds = Math.max(0, Math.round((Date.now() - new Date(moment)) / 1000));
-  if (seconds < 5) return "now";
-  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 10) return "now";
+  if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-export const exact = (moment) => new Date(moment).toLocaleString();
+// In the viewer's zone, and marked with it.
+export const exact = (moment) =>
+  new Date(moment).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
 export const when = (moment) =>
-  element("time", { datetime: moment, title: exact(moment) }, ago(moment));
+  moment ? element("time", { datetime: moment, title: exact(moment) }, ago(moment)) : "–";
+
+export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function lasted(from, to) {
   const seconds = (new Date(to) - new Date(from)) / 1000;
   return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`;
 }
+
+export const plural = (count, word) => `${count.toLocaleString()} ${word}${count === 1 ? "" : "s"}`;
 
 // Live refresh must not take the focus or the selection away: what looks the same stays.
 export function replace(parent, ...children) {

@@ -20,11 +20,34 @@ export async function call(procedure, body = {}) {
   return (await post(PREFIX + procedure, body)).json();
 }
 
+// The console's own calls, beside the facade.
+export async function ask(name, body = {}) {
+  return (await post(`/console/api/${name}`, body)).json();
+}
+
+// Yields [event, data] until the stream ends. `signal` ends it from here.
+export async function* changes(body, signal) {
+  const response = await post("/console/api/changes", body, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    rest += value;
+    const pieces = rest.split("\n\n");
+    rest = pieces.pop();
+    for (const piece of pieces) {
+      const [, event, data] = piece.match(/^event: (\w+)\ndata: (.*)$/s) || [];
+      if (event) yield [event, JSON.parse(data)];
+    }
+  }
+}
+
 export async function reportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }
 
-async function post(path, body) {
+async function post(path, body, signal = AbortSignal.timeout(20000)) {
   let response;
   try {
     response = await fetch(path, {
@@ -35,7 +58,7 @@ async function post(path, body) {
       },
       body: JSON.stringify(body),
       credentials: "omit",
-      signal: AbortSignal.timeout(20000),
+      signal,
     });
   } catch {
     throw new Refusal(0, "unreachable", "The service does not answer.");

@@ -1,102 +1,177 @@
-// Which view is shown, and its live refresh.
+// Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
+// what the stream missed.
 
-import { call, forgetKey, hasKey, keepKey } from "./facade.js";
+import { call, changes, forgetKey, hasKey, keepKey } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
-import { fetchDevices, showDevices } from "./devices.js";
+import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
 import { element } from "./elements.js";
-import { showReport } from "./report.js";
+import { fetchHome, showHome } from "./home.js";
+import { fetchReport, showReport } from "./report.js";
 
-const REFRESH_MS = 3000;
-const REFRESH_MAX_MS = 60000;
+const RELOAD_MS = 60000;
+const RELOAD_MIN_MS = 2000;
+const RETRY_MS = 3000;
+const RETRY_MAX_MS = 60000;
+const TICK_MS = 10000;
+const WATCHED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { list: { devices: [], isCut: false }, pages: 1, problem: "", shownReport: null, device: null, failures: 0 };
+const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0 };
 let timer = 0;
+let due = Infinity;
 let turn = 0;
+const NOTHING = { ids: null, stop: () => {} };
+let watched = NOTHING;
+
+const VIEWS = {
+  home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
+  devices: {
+    load: (route) => fetchDevices(route.filters, state.pages),
+    show: (data) => showDevices(data, at("view"), listActions),
+    title: () => "Devices",
+    rows: (data) => data.rows,
+  },
+  device: {
+    load: (route) => fetchDevice(route.id, state.pages),
+    show: (data) => showDevice(data, at("view"), state.problem, deviceActions(data.row.device)),
+    title: (data) => nameOf(data.row.device),
+    rows: (data) => [data.row],
+  },
+  report: {
+    // A report never changes: it is fetched once.
+    load: (route) => (state.at === location.hash && state.data ? state.data : fetchReport(route.id)),
+    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view")); },
+    title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
+    rows: () => null,
+  },
+};
 
 function route() {
-  const [, view, id] = location.hash.match(/^#\/(device|report)\/([0-9a-f-]{36})$/) || [];
-  return { view: view || "home", id: id || null };
+  const [path, query] = location.hash.replace(/^#\//, "").split("?");
+  const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
+  if (view) return { view, id };
+  if (path !== "devices") return { view: "home" };
+  const wanted = new URLSearchParams(query);
+  return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
 }
 
 function signedOut(problem = "") {
   forgetKey();
   clearTimeout(timer);
   turn += 1;
-  state.shownReport = null;
-  at("bar").hidden = at("panes").hidden = true;
+  watched.stop();
+  watched = NOTHING;
+  state.data = null;
+  at("bar").hidden = at("view").hidden = true;
   at("sign-in").hidden = false;
   at("sign-in-problem").textContent = problem;
-  at("detail").replaceChildren();
-  at("device-list").replaceChildren();
+  at("view").replaceChildren();
+  document.title = "Venue control";
   at("key").focus();
+}
+
+function later(ms) {
+  const wanted = Date.now() + ms;
+  if (wanted >= due) return;
+  clearTimeout(timer);
+  due = wanted;
+  timer = setTimeout(refresh, ms);
 }
 
 async function refresh() {
   clearTimeout(timer);
+  due = Infinity;
   turn += 1;
   const mine = turn;
-  const isWanted = () => mine === turn;
-  let waitMs = REFRESH_MS;
+  const wanted = route();
   try {
-    await update(isWanted);
-    if (!isWanted()) return;
+    const data = await VIEWS[wanted.view].load(wanted);
+    if (mine !== turn) return;
     state.failures = 0;
+    state.loadedAt = Date.now();
+    render(wanted, data);
+    follow(VIEWS[wanted.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
+    later(RELOAD_MS);
   } catch (error) {
-    if (!isWanted()) return;
+    if (mine !== turn) return;
     if (error.status === 401) return signedOut("The service does not know this key, or it was revoked.");
-    state.failures += 1;
-    waitMs = Math.max(error.waitSeconds * 1000 || 0, Math.min(REFRESH_MAX_MS, REFRESH_MS * 2 ** state.failures));
     explain(error);
+    again(error);
   }
-  if (!document.hidden) timer = setTimeout(refresh, waitMs);
 }
 
-async function update(isWanted) {
-  const { view, id } = route();
-  at("panes").classList.toggle("open", view !== "home");
-  const list = await fetchDevices();
-  if (!isWanted()) return;
-  state.list = list;
+function render(wanted, data) {
+  const view = VIEWS[wanted.view];
+  state.data = data;
+  state.at = location.hash;
   at("sign-in").hidden = true;
-  at("bar").hidden = at("panes").hidden = false;
-  if (view !== "report") state.device = id;
-  listDevices();
-  if (view === "device") {
-    const detail = await fetchDevice(id, state.pages);
-    if (isWanted()) {
-      state.shownReport = null;
-      showDevice(detail, state.problem, actions(id));
+  at("bar").hidden = at("view").hidden = false;
+  if (at("view").dataset.view !== wanted.view + (wanted.id || "")) {
+    at("view").dataset.view = wanted.view + (wanted.id || "");
+    at("view").replaceChildren();
+    at("view").scrollTop = 0;
+  }
+  view.show(data);
+  document.title = `${view.title(data)} · Venue control`;
+  at("nav-home").ariaCurrent = wanted.view === "home" ? "page" : null;
+  at("nav-devices").ariaCurrent = wanted.view === "home" ? null : "page";
+}
+
+// ---------------------------------------------------------------------------- what changes
+
+function follow(ids) {
+  const wanted = ids?.slice(0, WATCHED_MAX);
+  if (watched.ids === wanted?.join()) return;
+  watched.stop();
+  watched = NOTHING;
+  if (!wanted) return;
+  const control = new AbortController();
+  watched = { ids: wanted.join(), stop: () => control.abort() };
+  listen(wanted, control.signal);
+}
+
+async function listen(instanceIds, signal) {
+  try {
+    for await (const [event, row] of changes({ instanceIds }, signal)) {
+      if (signal.aborted) return;
+      if (event === "device") changed(row);
+      else later(Math.max(0, state.loadedAt + RELOAD_MIN_MS - Date.now()));
     }
-  } else if (view === "report") {
-    // A report never changes: it is fetched once.
-    if (state.shownReport === id) return;
-    const device = await showReport(id, isWanted);
-    if (!isWanted()) return;
-    state.shownReport = id;
-    state.device = device;
-    listDevices();
-  } else home();
+  } catch (error) {
+    if (!signal.aborted && error.status === 401) return signedOut("The key was revoked.");
+  }
+  if (signal.aborted) return;
+  watched = NOTHING;
+  again();
 }
 
-function listDevices() {
-  showDevices(state.list, at("filter").value, state.device);
+function changed(row) {
+  const wanted = route();
+  if (!state.data || state.at !== location.hash) return;
+  const rows = VIEWS[wanted.view].rows(state.data) || [];
+  const known = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
+  if (known < 0 || JSON.stringify(rows[known]) === JSON.stringify(row)) return;
+  const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
+  if (wanted.view === "device") state.data.row = row;
+  else rows[known] = row;
+  VIEWS[wanted.view].show(state.data);
+  if (wanted.view === "device" && isWork) later(0);
 }
 
-function home() {
-  state.shownReport = null;
-  const text = state.list.devices.length
-    ? "Choose a device to see its requests and reports."
-    : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
-  at("detail").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, text)));
+function again(error) {
+  state.failures += 1;
+  const waitMs = Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (state.failures - 1));
+  if (!document.hidden) later(Math.max(error?.waitSeconds * 1000 || 0, waitMs));
 }
+
+// ---------------------------------------------------------------------------- what is said and done
 
 function explain(error) {
-  if (at("panes").hidden) return signedOut(error.message || String(error));
+  if (at("view").hidden) return signedOut(error.message || String(error));
   live(error.message || String(error), true);
   if (error.status === 404 || error.status === 403) {
-    at("detail").replaceChildren(
+    at("view").replaceChildren(
       element("div", { class: "sheet" }, element("p", { class: "problem" }, error.message)));
   }
 }
@@ -106,12 +181,20 @@ function live(text, isBad) {
   at("live").classList.toggle("bad", isBad);
 }
 
-function actions(instanceId) {
-  const ask = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
+const listActions = {
+  data: () => state.data,
+  more: () => { state.pages += 1; refresh(); },
+  filter: (filters) => { location.hash = `#/devices?${new URLSearchParams(filters)}`; },
+  attempt: (action) => attempt(action),
+};
+
+function deviceActions(device) {
+  const { instanceId } = device;
+  const wish = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
   return {
-    "ask-network": () => ask("network"),
-    "ask-application": () => ask("application"),
-    revoke: () => confirmRevoke(instanceId),
+    "ask-network": () => wish("network"),
+    "ask-application": () => wish("application"),
+    revoke: () => confirmRevoke(device),
     older: () => { state.pages += 1; refresh(); },
   };
 }
@@ -123,14 +206,16 @@ async function attempt(action) {
   } catch (error) {
     if (error.status === 401) return signedOut("The key was revoked.");
     state.problem = error.message;
+    if (at("list-problem")) at("list-problem").textContent = error.message;
   }
   refresh();
 }
 
-function confirmRevoke(instanceId) {
+function confirmRevoke(device) {
   const dialog = at("confirm");
+  at("confirm-title").textContent = `Revoke ${nameOf(device)}?`;
   dialog.onclose = () => {
-    if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId }));
+    if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId: device.instanceId }));
   };
   dialog.returnValue = "";
   dialog.showModal();
@@ -143,16 +228,18 @@ at("sign-in-form").addEventListener("submit", (event) => {
   refresh();
 });
 at("sign-out").addEventListener("click", () => signedOut());
-at("filter").addEventListener("input", listDevices);
 addEventListener("hashchange", () => {
   state.pages = 1;
   state.problem = "";
-  state.shownReport = null;
   refresh();
 });
 document.addEventListener("visibilitychange", () => {
   if (hasKey() && !document.hidden) refresh();
 });
+// Ages grow without news.
+setInterval(() => {
+  if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data);
+}, TICK_MS);
 
 if (hasKey()) refresh();
 else signedOut();

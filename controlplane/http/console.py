@@ -29,6 +29,9 @@ PAGES = {
     "/console/elements.js": "elements.js",
     "/console/devices.js": "devices.js",
     "/console/device.js": "device.js",
+    "/console/home.js": "home.js",
+    "/console/asking.js": "asking.js",
+    "/console/saving.js": "saving.js",
     "/console/report.js": "report.js",
 }
 FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors 'none'"

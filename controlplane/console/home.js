@@ -1,0 +1,61 @@
+// The first view: what is broken now.
+
+import { ask } from "./facade.js";
+import { dot, element, pill, replace, when, zone } from "./elements.js";
+import { nameOf, placeOf, says, working } from "./devices.js";
+
+const SHOWN = 12;
+const TILES = [
+  ["offline", "Offline", "bad"], ["never-seen", "Never seen", "bad"], ["broken", "Broken", "bad"],
+  ["warned", "With a warning", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
+];
+
+export async function fetchHome() {
+  const [summary, list] = await Promise.all([ask("summary"), ask("overview", { size: SHOWN })]);
+  return { summary, rows: list.devices };
+}
+
+const wants = (row) => row.state !== "revoked" && (row.state !== "online" || row.tone === "bad" || row.tone === "warn");
+
+export function showHome({ summary, rows }, view) {
+  if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet wide", id: "home" }));
+  const broken = rows.filter(wants);
+  replace(document.getElementById("home"),
+    element("h1", {}, "What is broken now"),
+    element("ul", { class: "tiles" }, ...TILES.map(([state, text, tone]) => tile(state, text, tone, summary.states[state]))),
+    element("div", { class: "columns" },
+      element("section", {}, element("h2", {}, "To look at"),
+        broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, calm(summary)),
+        broken.length === SHOWN ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices, what is broken first")) : null),
+      element("div", {},
+        element("section", {}, element("h2", {}, "Newest reports"),
+          summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),
+        element("section", {}, element("h2", {}, "Versions"), counts("version", summary.versions)),
+        element("section", {}, element("h2", {}, "Platforms"), counts("platform", summary.platforms)))),
+    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
+}
+
+const tile = (state, text, tone, count) => element("li", {},
+  element("a", { class: `tile ${count ? tone : "none"}`, href: `#/devices?state=${state}` },
+    element("strong", {}, count.toLocaleString()), element("span", {}, text)));
+
+const calm = ({ states }) => states.all
+  ? "Nothing: every device is heard, and no newest report names a problem."
+  : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+
+const card = (row) => element("li", {},
+  element("div", { class: "title" },
+    element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.state),
+    row.requests.length ? working(row) : null),
+  element("p", { class: "sub" }, `${placeOf(row.device)} · heard `, row.state === "never-seen" ? "never" : when(row.device.lastSeenAt)),
+  ...says(row));
+
+const report = (each) => element("li", {},
+  element("a", { class: "line", href: `#/report/${each.reportId}` }, dot(each.tone || "muted"),
+    element("span", {}, element("strong", {}, nameOf({ legacyInstallId: each.name, locationId: each.locationId })),
+      ` · ${each.kind} · `, when(each.createdAt),
+      element("span", { class: "sub" }, each.headline || ""))));
+
+const counts = (name, values) => element("ul", { class: "counts" }, ...values.slice(0, 10).map(({ value, count }) =>
+  element("li", {}, element("a", { href: `#/devices?${name}=${encodeURIComponent(value ?? "")}` }, value ?? "unknown"),
+    element("span", {}, count.toLocaleString()))));

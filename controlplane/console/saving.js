@@ -1,0 +1,51 @@
+// Files for other programs: a list of devices as CSV or JSON, a report as a page or JSON.
+
+import { ask } from "./facade.js";
+import { nameOf, placeOf, reportedAt } from "./devices.js";
+
+const ROWS_MAX = 10000;
+const COLUMNS = {
+  name: ({ device }) => nameOf(device),
+  location: ({ device }) => placeOf(device),
+  platform: ({ device }) => device.platform,
+  version: ({ device }) => device.appVersion || "",
+  state: ({ state }) => state,
+  heard: ({ device }) => device.lastSeenAt,
+  workingSince: ({ requests }) => requests.find((each) => each.startedAt)?.startedAt || "",
+  reported: (row) => reportedAt(row) || "",
+  network: ({ reports }) => reports.find((each) => each.kind === "network")?.headline || "",
+  application: ({ reports }) => reports.find((each) => each.kind === "application")?.headline || "",
+  instanceId: ({ device }) => device.instanceId,
+};
+
+export async function saveList(kind, filters) {
+  const rows = [];
+  let cursor = null;
+  do {
+    const page = await ask("overview", { ...filters, size: 200, ...(cursor && { cursor }) });
+    rows.push(...page.devices);
+    cursor = page.nextCursor;
+  } while (cursor && rows.length < ROWS_MAX);
+  if (kind === "json") save(JSON.stringify(rows, null, 2), "application/json", `devices-${today()}.json`);
+  else save(csv(rows), "text/csv", `devices-${today()}.csv`);
+}
+
+// RFC 4180. A text that a spreadsheet would take for a formula is kept a text.
+export function csv(rows) {
+  const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
+  const lines = [Object.keys(COLUMNS), ...rows.map((row) => Object.values(COLUMNS).map((of) => of(row)))];
+  return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
+}
+
+export function save(content, type, name) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+export const fileName = (words) => words.join("-").replace(/[^\w.-]+/g, "_").slice(0, 120);
+
+const today = () => new Date().toISOString().slice(0, 10);
