@@ -74,7 +74,7 @@ function build(view, data, actions) {
       field("version", "Version", select("version"))),
     element("div", { class: "actions", id: "many" },
       element("button", { id: "ask-selected", type: "button", class: "primary" }, "Ask selected"),
-      element("button", { id: "ask-found", type: "button" }, "Ask all found …"),
+      element("button", { id: "ask-found", type: "button" }, "Ask all found"),
       element("span", { class: "spread" }),
       element("button", { id: "save-csv", type: "button" }, "Save CSV"),
       element("button", { id: "save-json", type: "button" }, "Save JSON")),
@@ -131,7 +131,7 @@ function options(select, name, { summary, filters }) {
 function offer({ rows, canWrite }) {
   document.getElementById("ask-selected").hidden = document.getElementById("ask-found").hidden = !canWrite;
   document.getElementById("ask-selected").disabled = !selected.size;
-  document.getElementById("ask-selected").textContent = selected.size ? `Ask ${selected.size} selected …` : "Ask selected …";
+  document.getElementById("ask-selected").textContent = selected.size ? `Ask ${selected.size} selected` : "Ask selected";
   document.getElementById("ask-found").disabled = !rows.length;
   const all = document.getElementById("choose-all");
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));

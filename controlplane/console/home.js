@@ -7,7 +7,7 @@ import { nameOf, placeOf, says, working } from "./devices.js";
 const SHOWN = 12;
 const TILES = [
   ["offline", "Offline", "bad"], ["never-seen", "Never seen", "bad"], ["broken", "Broken", "bad"],
-  ["warned", "With a warning", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
+  ["warned", "Warnings", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
 ];
 
 export async function fetchHome() {
