@@ -180,7 +180,7 @@ def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
     facts = collect(World(hosts=(moved,), known=(queue,)), job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
-    assert facts.learned == ()
+    assert [each.address for each in facts.learned] == ["10.0.0.77"]
 
 
 def test_a_whole_report() -> None:
