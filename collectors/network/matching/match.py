@@ -7,7 +7,7 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from shlex import quote
 
@@ -85,18 +85,23 @@ class _Matcher:
         seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
         self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
-        self._arrived = {
+        moved = {
             at.device.address: (printer, at.by)
             for printer, at in self.located
             if at is not None and at.device is not None and at.left is not None
         }
         self._arrived = {
             address: (printer, by)
-            for address, (printer, by) in self._arrived.items()
-            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
+            for address, (printer, by) in moved.items()
+            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
         # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
-        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
+        still = [
+            address
+            for printer in known
+            for address in printer.addresses
+            if self._is_still_there(printer, address, self._arrived)
+        ]
         self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
@@ -283,7 +288,7 @@ class _Matcher:
         )
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
-        if by != "MAC" and self._is_still_there(printer, old):
+        if by != "MAC" and self._is_still_there(printer, old, self._arrived):
             reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
             return Verdict("unknown", reason, is_ambiguous=True)
         seen = _choose_port(printer, device)
@@ -306,29 +311,29 @@ class _Matcher:
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
 
-    def _is_still_there(self, printer: KnownPrinter, old: str) -> bool:
-        """Tell whether what answers at the address it is set up with may well be the printer."""
+    def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
+        """Tell whether what answers at the address it is set up with may well be the printer;
+        it is not where another one has ``arrived``."""
         there = self._index.at(old)
         is_open = printer.port is not None and self._contact(old, printer.port) == "open"
-        if there is None or not is_open or there.address in self._arrived:
+        if there is None or not is_open or there.address in arrived:
             return False
         return difference(printer, there, None, "address") is None
 
     def _out_of_reach(self, address: str) -> str | None:
         """Say why this machine cannot print to an address; None where it can."""
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
+        if self._can_reach(address):
+            return None
+        if ipaddress.ip_address(address.partition("%")[0]) in _LINK_LOCAL:
             return (
                 "which a device gives itself when no DHCP server answers it: see that it is"
                 " connected to this network, and restart it or give it a fixed address"
             )
-        if self._can_reach(address):
-            return None
         return "which is in another network than this machine: bring both into one network"
 
     def _can_reach(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
+        if parsed in _LINK_LOCAL:
             return False
         nearby = (*self._own_networks, *self._networks)
         is_near = not self._own_networks or any(parsed in network for network in nearby)
