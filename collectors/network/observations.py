@@ -138,7 +138,9 @@ class KnownPrinter:
     ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
     be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says. ``backend``
     names the CUPS backend of a queue whose device URI has no form that is known. ``learned``
-    is what it was when it last answered.
+    is what it was when it last answered. ``is_file_missing`` tells that a device is there, but not
+    the device file that is printed to, ``suspended`` is the sysfs folder of one that the kernel has
+    suspended. ``stuck_jobs`` are those of its queue that somebody has to see to.
     """
 
     id: str
@@ -161,6 +163,11 @@ class KnownPrinter:
     state_reasons: tuple[str, ...] = ()
     backend: str | None = None
     learned: LearnedPrinter | None = None
+    is_file_missing: bool = False
+    suspended: str | None = None
+    is_rejecting: bool = False
+    stuck_jobs: int = 0
+    is_on_wsd_port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +256,8 @@ class Observations:
 
     ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
     are the ranges in which every address was tried, so that silence there means something.
-    ``own_networks`` are those that this machine has an address in.
+    ``own_networks`` are those that this machine has an address in. ``looks`` tell of print ports
+    that did not answer at once how they were found, one time after the other.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)
@@ -257,6 +265,7 @@ class Observations:
     announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
     own_networks: tuple[str, ...] = ()
+    looks: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
         """Return what was seen of all other addresses."""
