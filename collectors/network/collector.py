@@ -23,7 +23,7 @@ from collectors.network.observations import (
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.printers.contacts import printer_host, printer_targets
+from collectors.network.printers.contacts import doubtful_ports, printer_host, printer_targets
 from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -36,6 +36,9 @@ from collectors.network.sources import Sources
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
+LOOKS_AFTER_S = (2.0, 4.0, 6.0)
+"""When a print port that did not answer is looked at again: a receipt is printed by then."""
+
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _LOOK_S = 0.05
@@ -139,6 +142,7 @@ class _Collection:
         asked = gathered.open_ports()
         asking = Background(lambda: self._ask(asked, gathered.nameless()))
         self._look_again()
+        gathered.scan = self._guarded("scan", self._watch_print_ports, self._scan_as_it_is)
         gathered.macs = self._guarded("neighbours", self._read_macs, lambda _reason: {})
         self._run.checkpoint(self._facts(final=False))
         first = self._guarded(
@@ -233,6 +237,25 @@ class _Collection:
             return gathered.scan
         found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
         return merge(gathered.scan, found)
+
+    def _watch_print_ports(self) -> ScanFindings:
+        """Look again at printers' ports that did not answer: another till may hold them."""
+        gathered, scan, started_s = self._gathered, self._gathered.scan, time.monotonic()
+        for after_s in () if self._job.device_only else LOOKS_AFTER_S:
+            own = gathered.local.own_addresses
+            targets = doubtful_ports(gathered.known or (), scan.hosts, own)
+            if not targets or started_s + after_s >= self._discovery_ends_s:
+                break
+            first = {h.address: h for h in scan.hosts}
+            self._pause_until(started_s + after_s)
+            if self._run.cancelled:
+                break
+            found = self._sources.look_once(
+                targets, deadline_s=self._discovery_ends_s, run=self._run
+            )
+            scan = merge(scan, found)
+            gathered.add_look(targets, first, found)
+        return scan
 
     def _ask(self, open_ports: Sequence[OpenPort], nameless: Sequence[str]) -> Enrichment:
         if not self._job.enrich:

@@ -45,12 +45,14 @@ class MdnsService:
 
 @dataclass(frozen=True, slots=True)
 class MdnsFindings:
-    """``truncated`` when ``max_services`` or the deadline cut the list."""
+    """``truncated`` when ``max_services`` or the deadline cut the list. ``unicast_only`` are
+    interfaces on which no multicast answer came, and hosts answered when each was asked alone."""
 
     services: tuple[MdnsService, ...] = ()
     state: SourceState = field(default_factory=SourceState)
     truncated: bool = False
     limitations: tuple[str, ...] = ()
+    unicast_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

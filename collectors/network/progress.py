@@ -1,5 +1,6 @@
 """What a run has gathered so far, and the facts that follow from it. Pure."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +14,10 @@ from collectors.contract import (
 )
 from collectors.network.correlate import correlate
 from collectors.network.host.local_network import LocalNetwork
+from collectors.network.matching.causes import machine_causes
+from collectors.network.matching.machine import look_at_machine
 from collectors.network.matching.match import match
+from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import (
     assemble_endpoints,
@@ -28,8 +32,8 @@ from collectors.network.observations import (
     OpenPort,
     PrinterMatches,
 )
-from collectors.network.scan.scan import ScanFindings
-from collectors.network.scan.targets import TargetSelection
+from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
+from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
@@ -51,6 +55,7 @@ class Gathered:
     known: tuple[KnownPrinter, ...] | None = None
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
+    looks: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
@@ -79,7 +84,20 @@ class Gathered:
             macs=self.macs,
             announcers=announced.announcers,
             scanned_networks=self.selection.networks if is_whole else (),
+            looks=self.looks,
         )
+
+    def add_look(
+        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], found: ScanFindings
+    ) -> None:
+        """Add how print ports were found to how they were found before."""
+        now = {host.address: host for host in found.hosts}
+        for target in targets:
+            for port in target.ports or ():
+                key, host = (target.address, port), now.get(target.address)
+                first = before[target.address].contact(port) or "no-answer"
+                last = (host.contact(port) if host else None) or "no-answer"
+                self.looks[key] = (*self.looks.get(key, (first,)), last)
 
     def open_ports(self) -> tuple[OpenPort, ...]:
         """Return the open ports that may be asked what they are, with their announced queues
@@ -119,7 +137,14 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     observed = gathered.observations(announced)
     others = observed.without(gathered.local.own_addresses)
     # This machine's own queues are no printers of the network.
-    matches = match(gathered.known, others) if gathered.known else PrinterMatches()
+    known = gathered.known or ()
+    is_whole = final and not cancelled
+    machine = (
+        look_at_machine(gathered.local, known, observed, gathered.mdns.unicast_only)
+        if is_whole
+        else NOTHING_WRONG
+    )
+    matches = match(known, others, machine) if known else PrinterMatches()
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -138,7 +163,10 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=_limitations(gathered, announced, hosts, job),
+        limitations=(
+            *machine_causes(machine),
+            *_limitations(gathered, announced, hosts, job),
+        ),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )

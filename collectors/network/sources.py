@@ -22,7 +22,7 @@ from collectors.network.observations import (
     OpenPort,
     Wanted,
 )
-from collectors.network.scan.scan import ScanFindings, look_again, scan, take_late
+from collectors.network.scan.scan import ScanFindings, look_again, look_once, scan, take_late
 from collectors.network.scan.targets import Target
 
 
@@ -48,6 +48,12 @@ class Scan(Protocol):
 
 class LookAgain(Protocol):
     def __call__(self, first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings: ...
+
+
+class LookOnce(Protocol):
+    def __call__(
+        self, targets: Sequence[Target], *, deadline_s: float, run: Run
+    ) -> ScanFindings: ...
 
 
 class TakeLate(Protocol):
@@ -132,6 +138,7 @@ class Sources:
     browse: Browse = _browse
     scan: Scan = scan
     look_again: LookAgain = look_again
+    look_once: LookOnce = look_once
     take_late: TakeLate = take_late
     read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
         _read_known_printers

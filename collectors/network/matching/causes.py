@@ -151,7 +151,7 @@ CAUSES: tuple[Cause, ...] = (
         "port-held",
         "place",
         lambda s, _: s.contact in ("refused", "no-answer") and len(s.looks) > 1,
-        "{s.seen}, and so each of {s.looks_count} times in six seconds",
+        "{s.seen}, each of {s.looks_count} times that it was tried",
         "the host answers; its print port refused or was silent each time in six seconds",
         "another till or program may hold it, or it hangs: let nothing else print to it, or switch"
         " it off and on",

@@ -71,7 +71,7 @@ def _isolated(
         gateways = {ipaddress.ip_address(gateway) for gateway in each.interface.gateways}
         for _, network in _networks(each) if each.is_wireless else ():
             seen = {address for address in answering if address in network}
-            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned)  # type: ignore[arg-type]
+            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned)
             is_wanted = any(address in network for address in wanted - gateways)
             if is_whole and is_wanted and seen and seen <= gateways:
                 yield each.interface.name, str(network)

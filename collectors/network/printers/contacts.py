@@ -6,8 +6,10 @@ a port the scan did not try; a bare connection tells whether it answers there.
 
 import ipaddress
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from collectors.network.observations import KnownPrinter
+from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import (
     PRINT_PORTS,
@@ -19,6 +21,7 @@ from collectors.shared.addresses import (
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
+_DOUBTFUL = ("refused", "no-answer")
 
 
 def printer_targets(
@@ -48,6 +51,22 @@ def printer_targets(
         left_out = len(targets) - PRINTERS_MAX
         limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
+
+
+def doubtful_ports(
+    known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
+) -> tuple[Target, ...]:
+    """Return the ports of printers that refused or were silent although the host answers: another
+    till may hold them for a moment."""
+    by_address = {host.address: host for host in hosts if host.is_answering}
+    wanted: dict[str, dict[int, None]] = {}
+    for printer in known:
+        for address in printer.addresses if printer.transport == "network" else ():
+            host, port = by_address.get(address), printer.port
+            if host and port and address not in own and host.contact(port) in _DOUBTFUL:
+                wanted.setdefault(address, {})[port] = None
+    targets = (Target(address, "local", None, tuple(ports)) for address, ports in wanted.items())
+    return tuple(islice(targets, PRINTERS_MAX))
 
 
 def printer_host(address: str | None) -> str | None:

@@ -21,6 +21,9 @@ TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _SECOND_LOOK_PORTS = 4
+PRINT_GAP_S = 1.0
+"""Between two connections to one print port: where one till is served at a time, a second one just
+after the first is what it refuses or lets wait."""
 
 ConnectOutcome = Literal["open", "refused", "unreachable"]
 
@@ -58,6 +61,7 @@ class HostProbes:
         self.refused: list[int] = []
         self.silent: list[int] = []
         self._tries: dict[int, int] = {}
+        self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
         self._printing = deque(port for port in ports if port in PRINT_PORTS)
@@ -80,13 +84,16 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
-        return min((probe.due for probe in self._flying.values()), default=None)
+        waiting = () if self._prints() else (self._next_print_s.get(p, 0.0) for p in self._printing)
+        return min((*(probe.due for probe in self._flying.values()), *waiting), default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
         """Return up to ``room`` connections to start now; they count as started."""
         steps: list[Step] = []
-        if self._printing and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
-            steps.append(self._start(self._printing.popleft(), now))
+        ready = next((p for p in self._printing if self._next_print_s.get(p, now) <= now), None)
+        if ready and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
+            self._printing.remove(ready)
+            steps.append(self._start(ready, now))
         held = self._held_for_printing()
         while self._ordinary and len(steps) < room and self.sockets + held < IN_FLIGHT_MAX:
             steps.append(self._start(self._ordinary.popleft(), now))
@@ -118,15 +125,17 @@ class HostProbes:
         return True
 
     def look_again(self) -> bool:
-        """Give silent ports of a host that answers one more try, once; True if there are any."""
+        """Give silent ports of a host that answers one more try, once; True if there are any.
+
+        Print ports are left alone: another second of waiting would hold up the whole scan."""
+        again = [port for port in self.silent if port not in PRINT_PORTS]
         worth = self.has_answered and 0 < len(self.silent) <= _SECOND_LOOK_PORTS
-        if self._looked_twice or not worth or not self.is_done:
+        if self._looked_twice or not (worth and again) or not self.is_done:
             return False
         self._looked_twice = True
         self._tries_max += 1
-        for port in self.silent:
-            (self._printing if port in PRINT_PORTS else self._ordinary).append(port)
-        self.silent.clear()
+        self._ordinary.extend(again)
+        self.silent = [port for port in self.silent if port in PRINT_PORTS]
         return True
 
     @property
@@ -152,6 +161,7 @@ class HostProbes:
     def _start(self, port: int, now: float) -> Step:
         tries = self._tries.get(port, 0) + 1
         self._tries[port] = tries
+        self._next_print_s[port] = now + PRINT_GAP_S
         self._flying[port] = _Probe(port, tries, 1, now, now, now + self._wait_s())
         return Step(port, "connect")
 

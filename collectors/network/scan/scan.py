@@ -17,7 +17,6 @@ from collectors.shared.addresses import PRINT_PORTS
 
 THIRD_REQUEST_S = 2.25
 """When the kernel's third request (after 2 s) has had its answer."""
-IPP_PORT = 631
 _SPARE_FILES = 64
 
 PortState = Literal["open", "refused", "no-answer"]
@@ -85,6 +84,12 @@ def scan(
 def look_again(first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings:
     """Try silent ports of hosts that answer on others once more: both SYNs may have been lost."""
     return _follow_up(first, silent_ports(first.hosts), (), deadline_s, run)
+
+
+def look_once(targets: Sequence[Target], *, deadline_s: float, run: Run) -> ScanFindings:
+    """Make one connection to each port of the targets."""
+    tell = partial(run.progress, "print ports")
+    return _scan(targets, (), deadline_s, run, tell, tries=1)
 
 
 def take_late(
@@ -221,8 +226,8 @@ def with_neighbour_table(
 def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
     """Return the silent ports of hosts that answer on others, as targets that need no ARP.
 
-    Print ports of a host with IPP are left out: it may just be asked for its attributes, and a
-    printer is given one connection at a time.
+    Print ports are left out: the sweep has just tried them, and a printer is given one connection
+    at a time. Those of this machine's printers are looked at again by themselves.
     """
     wanted = ((host, _worth_another_try(host)) for host in hosts)
     return tuple(
@@ -233,8 +238,7 @@ def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
 def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
     if not host.is_answering:
         return ()
-    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else ()
-    return tuple(port for port in host.silent_ports if port not in left_out)
+    return tuple(port for port in host.silent_ports if port not in PRINT_PORTS)
 
 
 def _follow_up(
