@@ -107,6 +107,11 @@ class DeviceIndex:
                 return Found(tuple(dict.fromkeys(hits)), by)
         return None
 
+    def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
+        """Return what of one kind of evidence a printer and a device have in common."""
+        store = self._stores[by]
+        return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
+
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are surely printers, by what answers or is announced."""
         for device in self._devices:

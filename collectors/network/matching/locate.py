@@ -1,7 +1,7 @@
 """Which device each printer of the machine is, if any, and by which evidence. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collectors.network.matching.devices import (
     IDENTITIES,
@@ -35,7 +35,7 @@ def locate_printers(
 ) -> tuple[tuple[KnownPrinter, Located | None], ...]:
     """Look for every printer; None for those of which nothing was seen, or that are local."""
     first = [(printer, _locate(index, printer)) for printer in known]
-    return tuple((p, _without_shared(index, p, at, first)) for p, at in first)
+    return tuple((p, _by_mac(p, _without_shared(index, p, at, first))) for p, at in first)
 
 
 def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Located | None:
@@ -57,9 +57,7 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
         return elsewhere
     if elsewhere is not None and elsewhere.by in IDENTITIES:
         return elsewhere
-    learned_mac = printer.learned.mac_address if printer.learned else None
-    is_same_mac = left is not None and learned_mac in device.mac_addresses
-    return Located("MAC" if is_same_mac else found.by, device, left)
+    return Located(found.by, device, left)
 
 
 def _without_shared(
@@ -70,18 +68,24 @@ def _without_shared(
 ) -> Located | None:
     """Locate again without evidence that another printer, at another address, has as well."""
     skip: tuple[By, ...] = ()
-    while at is not None and at.left is not None:
-        own = set(evidence_of(printer, at.by))
-        if not any(
-            own & set(evidence_of(other, at.by))
-            and other.addresses
-            and not set(other.addresses) & set(printer.addresses)
-            for other, _ in all_of_them
-        ):
+    while at is not None and at.device is not None and at.left is not None:
+        own = index.evidence(printer, at.by, at.device)
+        for other, _ in all_of_them:
+            if other.addresses and not set(other.addresses) & set(printer.addresses):
+                own -= set(evidence_of(other, at.by))
+        if own:
             return at
         skip = (*skip, at.by)
         at = _locate(index, printer, skip)
     return at
+
+
+def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
+    """Name the MAC, where a printer that moved has the one that was learned: it is the surest."""
+    mac = printer.learned.mac_address if printer.learned else None
+    if at is None or at.left is None or at.device is None or mac not in at.device.mac_addresses:
+        return at
+    return replace(at, by="MAC")
 
 
 def _settle(printer: KnownPrinter, found: Found) -> Device | None:

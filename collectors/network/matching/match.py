@@ -116,6 +116,9 @@ class _Matcher:
             for address, (printer, by) in self._arrived.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
         }
+        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
+        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
+        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:

@@ -121,6 +121,14 @@ def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
     assert kitchen.status == "reachable"
 
 
+def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
+    uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+    kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
+    moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
+    told, _ = second(FIRST, moved, kitchen, bar)
+    assert "Moved to 192.168.1.77:9100 (same MAC)" in (told.reason or "")
+
+
 def test_what_two_devices_have_is_no_identity():
     places = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
     both = tuple(answer(address, "SN77777B") for address, _ in places)
