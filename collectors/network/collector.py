@@ -236,7 +236,7 @@ class _Collection:
         if not targets:
             return gathered.scan
         found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
-        return merge(gathered.scan, found)
+        return merge(gathered.scan, found, targets)
 
     def _watch_print_ports(self) -> ScanFindings:
         """Look again at printers' ports that did not answer: another till may hold them."""

@@ -7,7 +7,7 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from collectors.contract import LearnedPrinter, Printer
@@ -105,20 +105,19 @@ class _Matcher:
         self.located = locate_printers(known, self._index)
         seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
-        self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
-        self._arrived = {
+        set_up = (self._index.at(address) for printer in known for address in printer.addresses)
+        rivals = (device for at in seen for device in at.rivals)
+        self._held = {device.address for device in (*own, *rivals, *filter(None, set_up))}
+        moved = {
             at.device.address: (printer, at.by)
             for printer, at in self.located
             if at is not None and at.device is not None and at.left is not None
         }
         self._arrived = {
             address: (printer, by)
-            for address, (printer, by) in self._arrived.items()
-            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
+            for address, (printer, by) in moved.items()
+            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
-        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
-        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
-        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
@@ -294,7 +293,7 @@ class _Matcher:
         return difference(printer, device, seen, by)
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
-        if by != "MAC" and self._is_still_there(printer, old):
+        if by != "MAC" and self._is_still_there(printer, old, self._arrived):
             reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
             return Verdict("unknown", reason, is_ambiguous=True)
         seen = _choose_port(printer, device)
@@ -321,31 +320,32 @@ class _Matcher:
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
 
-    def _is_still_there(self, printer: KnownPrinter, old: str) -> bool:
-        """Tell whether what answers at the address it is set up with may well be the printer."""
+    def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
+        """Tell whether what answers at the address it is set up with may well be the printer;
+        it is not where another one has ``arrived``."""
         there = self._index.at(old)
         is_open = printer.port is not None and self._contact(old, printer.port) == "open"
-        if there is None or not is_open or there.address in self._arrived:
+        if there is None or not is_open or there.address in arrived:
             return False
         return difference(printer, there, None, "address") is None
 
     def _out_of_reach(self, told: Symptoms, seen: str | None = None) -> Symptoms:
         """Add why this machine cannot print to an address, if it cannot; and ``seen`` then."""
-        parsed = ipaddress.ip_address(told.address.partition("%")[0])
-        why: OutOfReach = ""
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
-            why = "link-local"
-        elif not self._can_reach(told.address):
-            is_masked = any(parsed in each for each in self._usual_networks)
-            why = "wrong mask" if is_masked else "other network"
-        if not why:
+        if self._can_reach(told.address):
             return told
-        seen = seen or f"{told.seen}; {told.left}"
-        return replace(told, status="unreachable", seen=seen, out_of_reach=why)
+        parsed = ipaddress.ip_address(told.address.partition("%")[0])
+        is_masked = any(parsed in each for each in self._usual_networks)
+        why: OutOfReach = "wrong mask" if is_masked else "other network"
+        return replace(
+            told,
+            status="unreachable",
+            seen=seen or f"{told.seen}; {told.left}",
+            out_of_reach="link-local" if parsed in _LINK_LOCAL else why,
+        )
 
     def _can_reach(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
+        if parsed in _LINK_LOCAL:
             return False
         nearby = (*self._own_networks, *self._networks)
         is_near = not self._own_networks or any(parsed in network for network in nearby)

@@ -79,7 +79,8 @@ def browse(
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
     own = frozenset(address.address for each in interfaces for address in each.addresses)
     watches = [
-        Watch(link, LinkRecords(link.name, quota), own=own) for link in links[:INTERFACES_MAX]
+        Watch(link, LinkRecords(link.name, quota, link.networks), own=own)
+        for link in links[:INTERFACES_MAX]
     ]
     try:
         asking = [watch for watch in watches if watch.link.sockets]

@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
+from tests.lab.harm import HARM_PORTS
+
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
-HARM_PORTS = frozenset({22, 445, 515, 6101, 8443, *range(9100, 9117)})
 
 
 @dataclass(slots=True)

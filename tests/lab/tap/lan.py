@@ -2,7 +2,8 @@
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-plays the plan while the command runs and ends with its exit code. It must be started in a network
+plays the plan while the command runs and ends with its exit code, or with HARMED where anything
+came that nobody may send. It must be started in a network
 namespace of its own (see namespaces.py), whose only device beside loopback is the TAP. The command
 finds in ``TAP_LAN_CONTROL`` the socket at which `read_counters` and `reset_counters` ask.
 """
@@ -22,12 +23,15 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from tests.lab.harm import Harm
 from tests.lab.tap import frames
 from tests.lab.tap.counters import PRINT_PORTS, LanCounters, counters_from_json, counters_to_json
+from tests.lab.tap.ipp import ipp_answer
 from tests.lab.tap.mdns import Responder, read_questions
 from tests.lab.tap.plan import LanHost, LanPlan, load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
+HARMED = 70
 DEVICE = "lab0"
 DEVICE_MAC = "02:00:00:00:00:fe"
 
@@ -35,6 +39,7 @@ _TUNSETIFF = 0x400454CA
 _IFF_TAP, _IFF_NO_PI = 0x0002, 0x1000
 _FRAME_MAX = 65536
 _ISN = 1000
+_PLAY = b"play "
 _ARP_FORGOTTEN_S = 5.0
 _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")
@@ -50,19 +55,23 @@ class TapLan:
 
     def __init__(self, plan: LanPlan, tap_fd: int) -> None:
         self.counters = LanCounters()
-        self._plan = plan
+        self.harm = Harm(plan.excluded)
         self._tap = tap_fd
         self._rng = random.Random()  # each run of a LAN is another one
-        self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
-        self._macs = {host.address: _mac(host.mac) for host in plan.hosts}
-        self._ghosts = _Ghosts(plan)
-        self._responder = Responder(plan)
+        self.play(plan)
         self._due: list[tuple[float, int, bytes]] = []
         self._number = 0
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
         self.was_asked = False
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
+
+    def play(self, plan: LanPlan) -> None:
+        """Have the hosts of a plan from now on; who is excluded stays."""
+        self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
+        self._macs = {host.address: _mac(host.mac) for host in plan.hosts}
+        self._ghosts = _Ghosts(plan)
+        self._responder = Responder(plan)
 
     # ------------------------------------------------------------------ time
 
@@ -115,6 +124,7 @@ class TapLan:
         packet = frames.read_ipv4(frame.body)
         if packet is None:
             return
+        self.harm.count(packet.destination, packet.protocol, packet.body)
         if packet.destination == _MDNS_GROUP:
             self._handle_mdns(packet, now)
             return
@@ -171,8 +181,8 @@ class TapLan:
             ack = segment.sequence + len(segment.payload)
             flags = frames.ACK | frames.PSH | frames.FIN
             page = _WEB_PAGE if port in _WEB_PORTS else _TLS_ALERT
-            if port == _IPP_PORT and host.ipp_uuid:
-                page = _ipp_answer(host.ipp_uuid)
+            if port == _IPP_PORT and host.ipp:
+                page = ipp_answer(host.ipp, segment.payload)
             return frames.Tcp(port, client, segment.acknowledgement, ack, flags, page)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
@@ -262,6 +272,11 @@ def reset_counters() -> None:
     _ask(b"reset")
 
 
+def change_plan(path: Path) -> None:
+    """Have other hosts on the LAN this process runs in."""
+    _ask(_PLAY + bytes(path))
+
+
 def _ask(question: bytes) -> bytes:
     with tempfile.TemporaryDirectory() as directory, _control_socket() as asking:
         asking.bind(str(Path(directory) / "reply"))
@@ -292,26 +307,6 @@ def open_tap(plan: LanPlan) -> int:
     ):
         subprocess.run(["ip", *command], check=True)
     return tap_fd
-
-
-def _ipp_answer(uuid: str) -> bytes:
-    """Return the reply of a printer that is idle (RFC 8010, section 3)."""
-    printer = (
-        (0x45, "printer-uuid", f"urn:uuid:{uuid}".encode()),
-        (0x41, "printer-make-and-model", b"Lab Printer 1"),
-        (0x23, "printer-state", struct.pack("!i", 3)),
-    )
-    texts = ((0x47, "attributes-charset", b"utf-8"), (0x48, "attributes-natural-language", b"en"))
-    body = struct.pack("!BBHI", 1, 1, 0, 1) + b"\x01" + b"".join(_ipp_value(*t) for t in texts)
-    body += b"\x04" + b"".join(_ipp_value(*each) for each in printer) + b"\x03"
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/ipp\r\nContent-Length: {len(body)}\r\n"
-    return head.encode() + b"Connection: close\r\n\r\n" + body
-
-
-def _ipp_value(tag: int, name: str, value: bytes) -> bytes:
-    return (
-        struct.pack("!BH", tag, len(name)) + name.encode() + struct.pack("!H", len(value)) + value
-    )
 
 
 def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[bytes]:
@@ -366,6 +361,8 @@ def _answer_control(lan: TapLan, control: socket.socket) -> None:
     question, asker = control.recvfrom(_FRAME_MAX)
     if question == b"reset":
         lan.reset()
+    elif question.startswith(_PLAY):
+        lan.play(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), asker)
 
 
@@ -382,8 +379,12 @@ def main() -> int:
         environment = {**os.environ, CONTROL_VARIABLE: path}
         liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
         try:
+            lan = TapLan(plan, tap_fd)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
-                return play(TapLan(plan, tap_fd), tap_fd, control, child, liar)
+                code = play(lan, tap_fd, control, child, liar)
+            if lan.harm.counts:
+                sys.stderr.write(f"the LAN got what nobody may send: {lan.harm}\n")
+            return HARMED if lan.harm.counts else code
         finally:
             if liar is not None:
                 liar.kill()

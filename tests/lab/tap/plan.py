@@ -8,6 +8,7 @@ import json
 import random
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 _OPEN_SETS = (
@@ -35,6 +36,15 @@ class LanService:
 
 
 @dataclass(frozen=True, slots=True)
+class IppPrinter:
+    """A printer or queue that answers at a path, ``/ipp/print``, with attributes written like TXT
+    records, ``printer-state=3``; a name that comes again adds a value."""
+
+    path: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LanHost:
     """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
 
@@ -53,15 +63,16 @@ class LanHost:
     loses_first_arp: bool = False
     hostname: str = ""
     services: tuple[LanService, ...] = ()
-    ipp_uuid: str = ""
-    """What it answers to Get-Printer-Attributes on port 631; "" for no IPP."""
+    ipp: tuple[IppPrinter, ...] = ()
+    """What it answers to Get-Printer-Attributes on port 631; () for no IPP."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanPlan:
     """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
 
-    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host.
+    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host. ``excluded`` are
+    addresses that may get no packet.
     """
 
     subnet: str
@@ -70,6 +81,7 @@ class LanPlan:
     hosts: tuple[LanHost, ...]
     proxy_arp_mac: str = ""
     proxied: str = ""
+    excluded: tuple[str, ...] = ()
     seed: int = 1
     lies: int = 0
     lies_per_s: int = 0
@@ -143,14 +155,16 @@ def save_plan(plan: LanPlan, path: Path) -> None:
 
 def load_plan(path: Path) -> LanPlan:
     raw = json.loads(path.read_text("utf-8"))
-    return LanPlan(**{**raw, "hosts": tuple(_load_host(host) for host in raw["hosts"])})
+    hosts = tuple(_load_host(host) for host in raw["hosts"])
+    return LanPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
 
 
-def _load_host(raw: dict[str, object]) -> LanHost:
+def _load_host(raw: dict[str, Any]) -> LanHost:
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
-    services = raw.get("services", ())
-    assert isinstance(services, list)
     values["services"] = tuple(
-        LanService(**{**service, "txt": tuple(service["txt"])}) for service in services
+        LanService(**{**service, "txt": tuple(service["txt"])}) for service in raw["services"]
     )
-    return LanHost(**values)  # type: ignore[arg-type]
+    values["ipp"] = tuple(
+        IppPrinter(each["path"], tuple(each["attributes"])) for each in raw["ipp"]
+    )
+    return LanHost(**values)

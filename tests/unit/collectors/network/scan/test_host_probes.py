@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
+    PRINT_GAP_S,
     WAIT_MIN_S,
     WAIT_S,
     ConnectOutcome,
@@ -47,6 +48,15 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert probes.connects(0.1, 100) == []
     assert probes.answered(9100, "open", 0.1)
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
+
+
+def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
+    probes = HostProbes((9100,))
+    assert [s.port for s in probes.connects(0.0, 100)] == [9100]
+    assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
+    assert probes.connects(WAIT_S, 100) == []
+    assert probes.next_due == PRINT_GAP_S
+    assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
@@ -120,12 +130,12 @@ def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     mute = HostProbes((80,))
     run_out(mute)
     assert not mute.look_again()
-    probes = HostProbes((80, 9100))
+    probes = HostProbes((80, 443, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
     run_out(probes, 0.01)
     assert probes.look_again()
-    assert probes.silent == []
+    assert probes.silent == [9100]
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
     assert not probes.look_again()
 
