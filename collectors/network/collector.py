@@ -23,7 +23,12 @@ from collectors.network.observations import (
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.printers.contacts import doubtful_ports, printer_host, printer_targets
+from collectors.network.printers.contacts import (
+    doubtful_ports,
+    printer_host,
+    printer_targets,
+    snmp_targets,
+)
 from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -140,7 +145,9 @@ class _Collection:
         gathered = self._gathered
         gathered.scan = self._guarded("scan", self._contact_printers, self._scan_as_it_is)
         asked = gathered.open_ports()
-        asking = Background(lambda: self._ask(asked, gathered.nameless()))
+        asking = Background(
+            lambda: join(self._ask_printers(), self._ask(asked, gathered.nameless()))
+        )
         self._look_again()
         gathered.scan = self._guarded("scan", self._watch_print_ports, self._scan_as_it_is)
         gathered.macs = self._guarded("neighbours", self._read_macs, lambda _reason: {})
@@ -268,6 +275,16 @@ class _Collection:
             interfaces=[local.interface for local in self._gathered.local.in_use],
             nameless=nameless,
         )
+
+    def _ask_printers(self) -> Enrichment:
+        """Ask this machine's printers by SNMP, where the configuration has a community."""
+        community, gathered = self._job.snmp_community, self._gathered
+        if not community or self._job.device_only or not self._job.enrich:
+            return Enrichment()
+        own = gathered.local.own_addresses
+        targets = snmp_targets(gathered.known or (), gathered.scan.hosts, own)
+        told = self._sources.ask_snmp(targets, community, self._deadline_s, self._run)
+        return Enrichment(evidence=told)
 
     def _read_macs(self) -> dict[str, str]:
         table = self._sources.read_neighbour_table()

@@ -89,6 +89,15 @@ class OpenPort:
 
 
 @dataclass(frozen=True, slots=True)
+class SnmpTarget:
+    """A printer that is asked by SNMP, and the port and queue for which it answers."""
+
+    address: str
+    port: int
+    queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What an allow-listed question (IPP attributes, web page) told of one address and port.
 

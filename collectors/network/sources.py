@@ -16,10 +16,12 @@ from collectors.network.host.operating_system import read_os_version
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.observations import (
     Enrichment,
+    Evidence,
     KnownPrinter,
     KnownPrinters,
     MdnsFindings,
     OpenPort,
+    SnmpTarget,
     Wanted,
 )
 from collectors.network.scan.scan import ScanFindings, look_again, look_once, scan, take_late
@@ -128,6 +130,14 @@ def _enrich(
     )
 
 
+def _ask_snmp(
+    targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
+) -> tuple[Evidence, ...]:
+    from collectors.network.questions.snmp import ask_snmp
+
+    return ask_snmp(targets, community, deadline_s, run)
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the facts come from; the defaults are the real ones."""
@@ -147,3 +157,4 @@ class Sources:
         _resolve_hosts
     )
     enrich: Enrich = _enrich
+    ask_snmp: Callable[[Sequence[SnmpTarget], str, float, Run], tuple[Evidence, ...]] = _ask_snmp

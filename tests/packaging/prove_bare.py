@@ -83,7 +83,7 @@ class Situation:
     is_long: bool = False
 
 
-NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze", "systemctl")
+NOT_INSTALLED: Final = ("veth", "tap", "peers", "snmpd", "browser", "systemd-analyze", "systemctl")
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")
 NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")

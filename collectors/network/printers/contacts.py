@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from collectors.network.observations import KnownPrinter
+from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import (
@@ -67,6 +67,24 @@ def doubtful_ports(
                 wanted.setdefault(address, {})[port] = None
     targets = (Target(address, "local", None, tuple(ports)) for address, ports in wanted.items())
     return tuple(islice(targets, PRINTERS_MAX))
+
+
+def snmp_targets(
+    known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
+) -> tuple[SnmpTarget, ...]:
+    """Return the printers to ask by SNMP: those that answer at the address they are set up with.
+
+    What they tell stands for the port that is printed to, or for another open one for printing."""
+    opened = {host.address: host.open_ports for host in hosts if host.address not in own}
+    found: dict[str, SnmpTarget] = {}
+    for printer in known:
+        for address in printer.addresses if printer.transport == "network" else ():
+            ports = opened.get(address, ())
+            port = next((p for p in (printer.port, *PRINT_PORTS) if p in ports), None)
+            if port is not None:
+                queue = printer.queue if port == printer.port else None
+                found.setdefault(address, SnmpTarget(address, port, queue))
+    return tuple(islice(found.values(), PRINTERS_MAX))
 
 
 def printer_host(address: str | None) -> str | None:
