@@ -41,9 +41,6 @@ from collectors.network.sources import Sources
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
-LOOKS_AFTER_S = (2.0, 4.0, 6.0)
-"""When a print port that did not answer is looked at again: a receipt is printed by then."""
-
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _LOOK_S = 0.05
@@ -248,7 +245,7 @@ class _Collection:
     def _watch_print_ports(self) -> ScanFindings:
         """Look again at printers' ports that did not answer: another till may hold them."""
         gathered, scan, started_s = self._gathered, self._gathered.scan, time.monotonic()
-        for after_s in () if self._job.device_only else LOOKS_AFTER_S:
+        for after_s in () if self._job.device_only else self._sources.looks_after_s:
             own = gathered.local.own_addresses
             targets = doubtful_ports(gathered.known or (), scan.hosts, own)
             if not targets or started_s + after_s >= self._discovery_ends_s:

@@ -138,10 +138,15 @@ def _ask_snmp(
     return ask_snmp(targets, community, deadline_s, run)
 
 
+LOOKS_AFTER_S = (2.0, 4.0, 6.0)
+"""When a print port that did not answer is looked at again: a receipt is printed by then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the facts come from; the defaults are the real ones."""
 
+    looks_after_s: tuple[float, ...] = LOOKS_AFTER_S
     read_local_network: Callable[[], LocalNetwork] = read_local_network
     read_neighbour_table: Callable[[], tuple[LinkNeighbour, ...]] = read_neighbour_table
     read_os_version: Callable[[], str | None] = read_os_version
