@@ -84,8 +84,10 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
-        waiting = () if self._prints() else (self._next_print_s.get(p, 0.0) for p in self._printing)
-        return min((*(probe.due for probe in self._flying.values()), *waiting), default=None)
+        moments = [probe.due for probe in self._flying.values()]
+        if not self._prints():
+            moments += (self._next_print_s[p] for p in self._printing if p in self._next_print_s)
+        return min(moments, default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
         """Return up to ``room`` connections to start now; they count as started."""

@@ -149,7 +149,8 @@ class Sweep:
         elif settles_at is not None and settles_at > now:
             moments.append(settles_at)
         for host in self._active:
-            if (due := host.probes.next_due) is not None:
+            # What is due already waits for room or pace.
+            if (due := host.probes.next_due) is not None and due > now:
                 moments.append(due)
         if self._waits_for_pace:
             moments.append(now + self._paces.connections.next_s())
