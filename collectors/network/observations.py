@@ -60,13 +60,14 @@ class Wanted:
     """What this machine's own printers are recognised by in what is announced.
 
     ``names`` are instance names in lower case and as queues are named after them, ``addresses``
-    literal ones of printers.
+    literal ones of printers. ``is_called`` tells of any that is printed to by a name of mDNS.
     """
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[str] = frozenset()
     uuids: frozenset[str] = frozenset()
     macs: frozenset[str] = frozenset()
+    is_called: bool = False
 
 
 NOTHING_WANTED = Wanted()
@@ -179,6 +180,12 @@ class KnownPrinter:
     is_rejecting: bool = False
     stuck_jobs: int = 0
     is_on_wsd_port: bool = False
+
+
+def is_called_by_mdns(printer: KnownPrinter) -> bool:
+    """Tell whether what prints to it must find it by a multicast question each time."""
+    host = (printer.host or "").lower().rstrip(".")
+    return bool(printer.dns_sd_name) or host.endswith(".local")
 
 
 @dataclass(frozen=True, slots=True)

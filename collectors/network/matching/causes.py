@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from collectors.network.matching.symptoms import MachineSymptoms, Sees, Symptoms
+from collectors.network.observations import is_called_by_mdns
 
 Group = Literal["place", "instead", "device", "queue", "jobs", "port", "machine"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -330,7 +331,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "multicast-filtered",
         "machine",
-        lambda s, _: s.is_named_by_mdns,
+        lambda s, _: is_called_by_mdns(s.printer),
         "multicast does not pass on {m.unicast_only_listed}: hosts answer mDNS only when each is"
         " asked by itself",
         "no host answers a multicast question, but some answer the same one sent to them alone",

@@ -121,12 +121,6 @@ class Symptoms:
         return len(self.looks)
 
     @property
-    def is_named_by_mdns(self) -> bool:
-        """Whether what prints to it has to find it by a multicast question each time."""
-        host = (self.printer.host or "").lower().rstrip(".")
-        return bool(self.printer.dns_sd_name) or host.endswith(".local")
-
-    @property
     def may_discard(self) -> bool:
         """Whether all that was seen is a connection that some of its kind take for nothing."""
         is_raw = self.status == "reachable" and self.port in RAW_PRINT_PORTS

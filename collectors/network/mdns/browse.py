@@ -118,6 +118,11 @@ class _Hosts:
         self._wanted = wanted
         self._excluded = parse_networks(exclude)
 
+    @property
+    def is_called(self) -> bool:
+        """Whether this machine prints to anything by a name of mDNS."""
+        return self._wanted().is_called
+
     def of(self, link: LinkSockets) -> list[str]:
         """Return IPv4 addresses, those of known printers first."""
         try:
@@ -152,9 +157,9 @@ def _ask_hosts(
 def _answer_alone(
     watch: Watch, end: End, hosts: _Hosts, types: Sequence[str], *, deadline_s: float, run: Run
 ) -> bool:
-    """Where nobody was heard, ask some hosts themselves; tell whether any of them answers. Then
-    multicast does not pass, and what they say is all that is to be had."""
-    if end != "quiet" or watch.has_heard or run.cancelled:
+    """Where nobody was heard and a printer is called by its name, ask some hosts themselves; tell
+    whether any answers. Then multicast does not pass, and what they say is all there is."""
+    if end != "quiet" or watch.has_heard or run.cancelled or not hosts.is_called:
         return False
     there = hosts.of(watch.link)[:_ASKED_IN_SILENCE]
     return ask_directly(watch.records, there, types, deadline_s=deadline_s, run=run) > 0
