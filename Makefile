@@ -80,6 +80,10 @@ deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
+.PHONY: makers
+makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv mam.csv oui36.csv")
+	@PYTHONPATH=. $(BIN)/python packaging/makers.py $(DATE) $(FILES)
+
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/__init__.py)
 
 macos-pkg: onedir ## build dist/*.pkg (on a Mac)
@@ -123,7 +127,13 @@ screenshots: $(STAMP) ## take the pictures of the documents from real runs
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
-.PHONY: bench-bodies
+.PHONY: bench-bodies bench-fleet test-postgresql
+bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
+	@$(BIN)/python -m tests.bench.fleet $(ARGS)
+
+test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
+	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 

@@ -1,9 +1,11 @@
 """The service as a process: uvicorn around the application, on loopback unless told otherwise."""
 
+import asyncio
 import gc
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -12,8 +14,10 @@ from agent.wire.addresses import join_host_port
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
+from controlplane.http.protocol import bounded_protocol
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 BACKLOG = 512
@@ -23,21 +27,27 @@ again and again while it becomes objects, which costs more than to read it."""
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
+    """Says when it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
 
-    def __init__(self, config: uvicorn.Config, core: Core, address: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, core: Core, on_listening: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._core = core
-        self._address = address
+        self._on_listening = on_listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            sys.stdout.write(f"listening on {self._address}\n")
-            sys.stdout.flush()
+            self._on_listening()
+        if (sentinel := parent_sentinel()) is not None:
+            asyncio.get_running_loop().add_reader(sentinel, self._stop)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._core.notifications.close()
+        self._core.feeds.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -62,17 +72,39 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def allow_many_connections() -> None:
+    """Raise the bound of open files to what the system permits: each stream is one."""
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{join_host_port(host, port)}"
 
 
-def serve(database_url: str, listener: socket.socket, settings: Settings, log_level: str) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def announce(listener: socket.socket) -> None:
+    """Print where the service listens: who started it waits for this line."""
+    sys.stdout.write(f"listening on {url_of(listener)}\n")
+    sys.stdout.flush()
+
+
+def serve(
+    database_url: str,
+    settings: Settings,
+    log_level: str,
+    listener: socket.socket,
+    on_listening: Callable[[], None],
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended."""
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    allow_many_connections()
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)
@@ -85,8 +117,10 @@ def serve(database_url: str, listener: socket.socket, settings: Settings, log_le
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
             lifespan="on",
+            http=bounded_protocol(),
+            ws="none",
         )
         gc.set_threshold(COLLECT_AFTER)
-        Server(config, core, url_of(listener)).run(sockets=[listener])
+        Server(config, core, on_listening).run(sockets=[listener])
     finally:
         database.close()

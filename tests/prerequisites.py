@@ -20,7 +20,7 @@ from typing import Final
 
 from collectors import landlock
 from tests.lab import namespaces
-from tests.lab.peers import peer_lan
+from tests.lab.peers.lan import peer_lan
 
 Probe = Callable[[], object]
 IN_CI: Final = "CI"
@@ -92,6 +92,14 @@ def _peers() -> None:
             lan.wait_for_printers(machine)
 
 
+def _postgresql() -> None:
+    # It imports what only POSIX has.
+    from tests.postgresql import postgresql
+
+    with postgresql():
+        pass
+
+
 def _ordinary_user() -> None:
     if not hasattr(os, "geteuid") or os.geteuid() == 0:
         raise LookupError("root may do everything")
@@ -155,6 +163,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         "run the tests as root and install iproute2 cups (with its dnssd backend: dpkg-reconfigure"
         " cups) cups-client cups-ipp-utils avahi-daemon dbus",
     ),
+    "postgresql": Prerequisite(_postgresql, "install postgresql"),
     "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
     "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
     "clock-state": Prerequisite(

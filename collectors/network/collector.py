@@ -23,13 +23,13 @@ from collectors.network.observations import (
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.printers.contacts import (
+from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
+from collectors.network.scan.printer_targets import (
     doubtful_ports,
     printer_host,
     printer_targets,
     snmp_targets,
 )
-from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
 from collectors.network.scan.scan import (
     ScanFindings,
     late_answers_by_s,

@@ -7,12 +7,11 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from controlplane.accounts.api_keys import Caller, parse_bearer
-from controlplane.accounts.key_store import note_use, recognise
+from controlplane.accounts.key_store import recognise
 from controlplane.core import Core
 from controlplane.http.errors import (
     Refusal,
     body_too_large,
-    rate_limited,
     read_only_key,
     unauthenticated,
 )
@@ -23,9 +22,7 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
     require_method(request, "POST")
     caller = await _authenticate(core, request)
     request.state.key_id = str(caller.key_id)
-    wait_s = core.rate_limit.take(caller.key_id)
-    if wait_s:
-        raise rate_limited(wait_s)
+    core.fairness.admit(caller)
     if writes and not caller.can_write:
         raise read_only_key()
     _require_json(request.headers)
@@ -69,13 +66,14 @@ async def _authenticate(core: Core, request: Request) -> Caller:
     key = parse_bearer(request.headers.get("authorization"))
     if key is None:
         raise unauthenticated()
-    now = core.clock()
-    recognised = await core.read(lambda session: recognise(session, key, now))
-    if recognised is None:
-        raise unauthenticated()
-    if recognised.is_use_due:
-        await core.write(lambda session: note_use(session, recognised.caller.key_id, now))
-    return recognised.caller
+    caller = core.keys.find(key)
+    if caller is None:
+        caller = await core.read(lambda session: recognise(session, key))
+        if caller is None:
+            raise unauthenticated()
+        core.keys.keep(key, caller)
+    core.keys.note_use(caller.key_id, core.clock())
+    return caller
 
 
 def _require_json(headers: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """Which procedure answers which path, what body it takes, and whether it writes.
 
-``onCommands`` is not here: its reply is a stream (see ``controlplane.http.commands``).
+Not here: ``onCommands``, whose reply is a stream (``controlplane.http.commands``), and
+``heartbeat``, which many share a transaction for (``controlplane.http.heartbeat``).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +15,9 @@ from agent.wire import operator_operations as operators
 from agent.wire import routes
 from agent.wire.base import Message
 from controlplane.http.bodies import parse_body
-from controlplane.remote_control import delivery, enrollment, operator, submission
+from controlplane.remote_control import enrollment, operator, submission
 from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.requests import delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
         routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
         routes.CURRENT: _read(device.EmptyRequest, enrollment.current),
-        routes.HEARTBEAT: _write(device.HeartbeatRequest, enrollment.heartbeat),
         routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
         routes.SUBMIT_RESULT: Operation(
             submission.parse_submission, submission.submit_result, writes=True

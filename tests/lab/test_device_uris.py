@@ -46,7 +46,7 @@ def known() -> dict[str, KnownPrinter]:
 
 def made(spooler: Spooler, name: str, uri: str) -> bool:
     command = queue_command(name, uri)
-    done = subprocess.run(command, env=dict(spooler.environment), check=False, capture_output=True)
+    done = subprocess.run(command, env=spooler.environment, check=False, capture_output=True)
     return done.returncode == 0
 
 

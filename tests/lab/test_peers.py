@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from agent.presentation.headline import headline_of
 from tests.lab.harm import HARM_PORTS
-from tests.lab.peers import Peer, PeerLan, peer_lan
+from tests.lab.peers.lan import Peer, PeerLan, peer_lan
 from tests.lab.spooler import Spooler
+from tests.lab.test_tap_lan import payload_of
 from tests.paths import ROOT
 
 pytestmark = [
@@ -73,7 +75,7 @@ class Venue:
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
         """Start a browse; it begins when `findings_of` lets it."""
-        script = str(ROOT / "tests/lab/peers_browse.py")
+        script = str(ROOT / "tests/lab/peers/browse.py")
         words = (script, "eth0", f"{self.machine.address}/24", str(limit), "30")
         return self.start(*words, stdin=subprocess.PIPE)
 
@@ -136,7 +138,7 @@ def venue(directory: Path) -> Iterator[Venue]:
         till, server = lan.add_host("till", 20), lan.add_host("server", 30)
         counts = directory / "counts.json"
         listener = subprocess.Popen(
-            lan.command(till, sys.executable, str(ROOT / "tests/lab/peers_listener.py"), counts),
+            lan.command(till, sys.executable, str(ROOT / "tests/lab/peers/listener.py"), counts),
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
         )
@@ -268,6 +270,19 @@ def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], tru
     )
 
 
+def test_what_is_wrong_is_found(facts: dict[str, Any]):
+    found = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
+    assert "no-gateway" in found
+    (moved,) = found["printer-moved"].sentences
+    assert moved == "The printer cellar has moved from 10.66.0.13:631 to 10.66.0.43:631."
+    unreachable = found["printer-unreachable"]
+    said = " ".join(unreachable.sentences)
+    assert "The printer office at " in said
+    assert unreachable.count == sum(
+        each["status"] == "unreachable" for each in facts["printers"]
+    ) - len(found["printer-moved"].sentences)
+
+
 def test_a_stopped_printer_refuses(facts: dict[str, Any]):
     found = printer(facts, "cups:office")
     assert (found["status"], found["matched_endpoint"]) == ("unreachable", None)
@@ -361,7 +376,7 @@ def test_another_program_on_the_port_is_survived(venue: Venue):
 
 def test_thousands_of_services_with_hostile_names(venue: Venue):
     host = venue.lan.add_host("many", 50)
-    script = str(ROOT / "tests/lab/peers_announcer.py")
+    script = str(ROOT / "tests/lab/peers/announcer.py")
     announcer = subprocess.Popen(
         venue.lan.command(host, sys.executable, script, host.address, "3000"),
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -202,6 +202,22 @@ CAUSES: tuple[Cause, ...] = (
     ),
     # ------------------------------------------------------------------ what there is instead
     Cause(
+        "replaced-perhaps",
+        "instead",
+        lambda s, _: s.may_have_replaced,
+        "if it has replaced the printer",
+        "another device takes connections at the printer's address, and the printer is nowhere",
+        "{s.forget}",
+    ),
+    Cause(
+        "replaced",
+        "instead",
+        lambda s, _: bool(s.replaced_on),
+        "since {s.replaced_on} it is another device than before",
+        "what was there instead of the printer was taken for it in the end",
+        "was the printer replaced?",
+    ),
+    Cause(
         "other-port-open",
         "instead",
         lambda s, _: bool(s.open_instead),

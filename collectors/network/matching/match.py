@@ -7,7 +7,7 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from collectors.contract import LearnedPrinter, Printer
@@ -37,6 +37,7 @@ from collectors.network.matching.verdicts import (
     Verdict,
     difference,
     is_queue_missing,
+    is_surely,
     judge_port,
     open_instead,
     own_state,
@@ -84,10 +85,8 @@ def match(
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    learned = tuple(matcher.learn(zip(known, verdicts, strict=True)))
-    replaced = tuple(p.id for p, v in zip(known, verdicts, strict=True) if v.is_taken)
     matched = {key: tuple(found) for key, found in ids.items()}
-    return PrinterMatches(printers, matched, learned, replaced)
+    return PrinterMatches(printers, matched, matcher.learned(verdicts), matcher.strangers(verdicts))
 
 
 class _Matcher:
@@ -105,9 +104,7 @@ class _Matcher:
         self.located = locate_printers(known, self._index)
         seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
-        set_up = (self._index.at(address) for printer in known for address in printer.addresses)
-        rivals = (device for at in seen for device in at.rivals)
-        self._held = {device.address for device in (*own, *rivals, *filter(None, set_up))}
+        self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
         moved = {
             at.device.address: (printer, at.by)
             for printer, at in self.located
@@ -118,6 +115,14 @@ class _Matcher:
             for address, (printer, by) in moved.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
+        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
+        still = [
+            address
+            for printer in known
+            for address in printer.addresses
+            if self._is_still_there(printer, address, self._arrived)
+        ]
+        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
@@ -142,7 +147,7 @@ class _Matcher:
         key: Key | None = None,
         *,
         is_ambiguous: bool = False,
-        is_taken: bool = False,
+        taken_by: Device | None = None,
     ) -> Verdict:
         return Verdict(
             symptoms.status,
@@ -151,17 +156,27 @@ class _Matcher:
             _marked(symptoms.printer, device, key) if device is not None else (),
             device,
             is_ambiguous,
-            is_taken,
+            taken_by,
         )
 
-    def learn(self, judged: Iterable[tuple[KnownPrinter, Verdict]]) -> Iterator[LearnedPrinter]:
-        """Yield what the printers are that can be reached over the network."""
+    def learned(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what the printers are that answer, where they are set up or, by MAC, elsewhere."""
         found = (
             (printer, verdict.device, verdict.endpoint[0])
-            for printer, verdict in judged
-            if verdict.status == "reachable" and verdict.device and verdict.endpoint
+            for (printer, at), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.device and verdict.endpoint and at is not None
+            if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
         )
-        return learn(found, self._index.devices)
+        return tuple(learn(found, self._index.devices))
+
+    def strangers(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what answers instead of printers that were seen nowhere."""
+        found = (
+            (printer, verdict.taken_by, verdict.taken_by.address)
+            for (printer, _), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.taken_by is not None
+        )
+        return tuple(learn(found, self._index.devices))
 
     def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
         """Point at what a printer that was not found may be; never at what another queue holds."""
@@ -172,10 +187,9 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
-        if renamed := self._renamed(printer, is_free):
-            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
-        if named := self._of_its_name(printer, is_free):
-            return f"a device of its name was seen at {named}: it may be the same printer"
+        for look in (self._renamed, self._alike, self._of_its_name):
+            if said := look(printer, is_free):
+                return said
         same: dict[str, None] = {}
         for device in filter(is_free, self._index.of_model(printer.make_model)):
             same[device.address] = None
@@ -186,22 +200,37 @@ class _Matcher:
         return None if plain_model(printer.make_model) else self._only_other(is_free)
 
     def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        """Return where the device is that had the name a printer is set up with."""
+        """Tell where the device is that had the name a printer is set up with."""
         if printer.learned is None or printer.addresses:
             return None
         learned = replace(printer, addresses=(printer.learned.address,))
         found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
         device = found.devices[0] if found is not None and len(found.devices) == 1 else None
-        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+        if device is None or not is_free(device) or not is_surely(printer.learned, device):
             return None
-        return device.address
+        where = device.address
+        return f"the device that had it when it last answered is at {where}: was it renamed?"
+
+    def _alike(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Tell of the device with one thing that the printer had, which is not enough to be it."""
+        found = self._index.find(printer, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if found is None or device is None or not is_free(device):
+            return None
+        if difference(replace(printer, learned=None), device, None, found.by):
+            return None
+        where = device.address
+        return f"a device with its {found.by} was seen at {where}: it may be the same printer"
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
         devices = found.devices if found is not None else ()
         if len(devices) != 1 or not is_free(devices[0]):
             return None
-        return None if difference(printer, devices[0], None, "name") else devices[0].address
+        if difference(printer, devices[0], None, "name"):
+            return None
+        where = devices[0].address
+        return f"a device of its name was seen at {where}: it may be the same printer"
 
     def _only_other(self, is_free: Callable[[Device], bool]) -> str | None:
         """Tell of a printer that no queue uses, if it is the only one."""
@@ -280,8 +309,9 @@ class _Matcher:
         if is_open:
             told = replace(told, seen=f"{told.address} answers on port {told.port}")
         told = replace(told, status="unreachable" if told.status == "unreachable" else "unknown")
-        is_foreign = unlike_learned(told.printer.learned, device) is not None
-        return self._verdict(told, is_taken=is_open and is_foreign)
+        is_taken = is_open and self._may_have_replaced(told.printer, device)
+        told = replace(told, may_have_replaced=is_taken)
+        return self._verdict(told, taken_by=device if is_taken else None)
 
     def _other_device(
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
@@ -291,6 +321,16 @@ class _Matcher:
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
         return difference(printer, device, seen, by)
+
+    def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
+        """Tell whether a device that is not what a printer was is no other queue's either."""
+        return unlike_learned(printer.learned, device) is not None and not any(
+            at is not None
+            and at.device is device
+            and unlike_learned(other.learned, device) is None
+            and not set(other.addresses) & set(printer.addresses)
+            for other, at in self.located
+        )
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old, self._arrived):

@@ -81,6 +81,7 @@ class Symptoms:
     left: str = ""
     out_of_reach: OutOfReach = ""
     other: str = ""
+    may_have_replaced: bool = False
     is_queue_missing: bool = False
     open_instead: str = ""
     what_is_there: str = ""
@@ -127,6 +128,16 @@ class Symptoms:
         return is_raw and any(
             map(_DISCARDING.search, (*self.models, self.printer.make_model or ""))
         )
+
+    @property
+    def replaced_on(self) -> str:
+        """Return the day since which another device than before is taken for the printer."""
+        since = self.printer.learned.replaced_at if self.printer.learned else None
+        return (since or "")[:10] if self.status == "reachable" else ""
+
+    @property
+    def forget(self) -> str:
+        return f"venue-agent printers forget {shlex.quote(self.printer.id)}"
 
     @property
     def jobs(self) -> str:

@@ -135,7 +135,7 @@ def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
     driver = ("-P", str(spooler.driver(queue["driver"]))) if queue["driver"] else ()
     info = ("-D", queue["info"]) if queue["info"] else ()
     command = queue_command(queue["name"], queue["uri"], *driver, *info)
-    subprocess.run(command, env=dict(spooler.environment), check=True)
+    subprocess.run(command, env=spooler.environment, check=True)
 
 
 def _collect(config: Path) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import OperationalError
 
 from agent.wire import routes
 from agent.wire.codec import decode
@@ -23,8 +24,12 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
-PATHS = (*OPERATIONS, routes.ON_COMMANDS)
-WRITING = (*(path for path, op in OPERATIONS.items() if op.writes), routes.ON_COMMANDS)
+PATHS = (*OPERATIONS, routes.HEARTBEAT, routes.ON_COMMANDS)
+WRITING = (
+    *(path for path, op in OPERATIONS.items() if op.writes),
+    routes.HEARTBEAT,
+    routes.ON_COMMANDS,
+)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
 
@@ -184,13 +189,13 @@ class TestSmallBodies:
 class TestRate:
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0.1, burst=2)
+        return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
 
     async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
         responses = [await service.post(routes.LIST_DEVICES) for _ in range(3)]
         assert [response.status_code for response in responses] == [200, 200, 429]
         assert problem_of(responses[2]).code == "rate_limited"
-        assert 1 <= int(responses[2].headers["retry-after"]) <= 10
+        assert 1 <= int(responses[2].headers["retry-after"]) <= 20
         other = await service.post(routes.LIST_DEVICES, api_key=service.make_key())
         assert other.status_code == 200
 
@@ -208,7 +213,7 @@ class BrokenDatabase(Database):
 
 
 async def call_broken(error: Exception) -> httpx2.Response:
-    core = Core(BrokenDatabase(error), Settings(), FakeClock())
+    core = Core(BrokenDatabase(error), Settings(refusal_delay_s=0), FakeClock())
     try:
         transport = httpx2.ASGITransport(app=build_app(core))
         async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
@@ -234,6 +239,25 @@ async def test_a_busy_database_asks_to_come_back() -> None:
     response = await call_broken(DatabaseBusyError("the database is busy"))
     assert (response.status_code, problem_of(response).code) == (503, "unavailable")
     assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_it_is_ready_while_the_database_answers(service: RunningService) -> None:
+    assert (await service.http.get("/readyz")).status_code == 200
+    core = Core(
+        BrokenDatabase(OperationalError("SELECT 1", {}, Exception("gone"))),
+        Settings(refusal_delay_s=0),
+        FakeClock(),
+    )
+    try:
+        transport = httpx2.ASGITransport(app=build_app(core))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+            assert (await http.get("/readyz")).status_code == 503
+            assert (await http.get("/healthz")).status_code == 200
+            core.feeds.close()
+            assert problem_of(await http.get("/readyz")).detail == "the service is being stopped"
+            assert (await http.post("/readyz")).status_code == 405
+    finally:
+        core.close()
 
 
 async def test_log_lines_cannot_be_forged(

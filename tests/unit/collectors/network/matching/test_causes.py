@@ -96,6 +96,7 @@ def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
 WELL = Venue()
 LEARNED = LearnedPrinter("cups:kitchen", AT, "2026-11-01T10:00:00+00:00", AT, MAC)
 REMEMBERED = with_learned([queue()], [LEARNED])[0]
+REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T10:00:00+00:00"))
 BY_UUID = queue(f"ipp://{AT}/ipp/print?uuid={UUID}")
 BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
 BY_HOST = queue("socket://kitchen.lan")
@@ -176,6 +177,8 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     ),
     "unplugged": (usb(), usb(AWAKE)),
     "usb-suspended": (usb(SUSPENDED), usb(AWAKE)),
+    "replaced-perhaps": (Venue(REMEMBERED, hosts=(host(mac=STRANGER),)), Venue(REMEMBERED)),
+    "replaced": (Venue(REPLACED), Venue(REMEMBERED)),
     "other-port-open": (
         Venue(hosts=(host(opened=(631,), refused_ports=(9100,)),)),
         Venue(hosts=(host(opened=(631, 9100)),)),

@@ -15,8 +15,8 @@ from pyasn1.codec.ber import decoder, encoder
 from pysnmp.proto import api
 
 from collectors.network.observations import KnownPrinter, SnmpTarget
-from collectors.network.printers.contacts import snmp_targets
 from collectors.network.questions.snmp import ask_snmp, encode_question, parse_answer
+from collectors.network.scan.printer_targets import snmp_targets
 from collectors.network.scan.scan import ScannedHost
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
 

@@ -1,0 +1,106 @@
+"""What a host on the network map most likely is, judged by what it offers and how it was found.
+
+Evidence in this order: this machine and the gateway are known; whoever shares the queue of a
+printer that is elsewhere is a computer; a matched printer is a printer; then the role and model
+a device tells (``X (speaker)``), announced services (DNS-SD types, RFC 6763), what its web page
+is called, open ports, and the host's name. A web server alone tells nothing: everything has one.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from agent.presentation.hosts.evidence import (
+    HOST_KINDS,
+    MODELS,
+    NAMES,
+    PAGES,
+    PORTS,
+    PRINT_TYPES,
+    ROLES,
+    TYPES,
+    HostKind,
+    Patterns,
+)
+from agent.presentation.hosts.services import is_port_name
+from agent.wire.payloads.network import Endpoint, MapHost
+
+SHARED_QUEUE: Final = "shared queue"
+_ROLE: Final = re.compile(r"(?:(.*) \()?([a-z ]+)\)?", re.DOTALL)
+
+
+def kind_of(
+    host: MapHost, endpoints: Iterable[Endpoint] = (), *, is_matched: bool, is_gateway: bool
+) -> HostKind:
+    """Judge what ``host`` is by it and its ``endpoints``; ``is_matched`` says that a printer was
+    matched to it."""
+    own = tuple(endpoints)
+    if "local" in host.sources:
+        return "machine"
+    if is_gateway or "gateway" in host.sources:
+        return "router"
+    printing = [e for e in own if e.matched_printer_ids] or [e for e in own if _is_print(host, e)]
+    if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
+        return "server"
+    if is_matched:
+        return "printer"
+    by_name, by_port = _by_pattern(NAMES, (host.hostname or "",)), _by_port(host)
+    return (
+        _by_word(host, own)
+        or _by_pattern(PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
+        or (by_name if by_port == "server" else None)
+        or by_port
+        or by_name
+        or "unknown"
+    )
+
+
+def telling_page(endpoints: Iterable[Endpoint]) -> str:
+    """Return what a page calls itself where that tells what the host is, "" for none."""
+    labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
+    told = (label for label in labels if not is_port_name(label))
+    return next((label for label in told if _by_pattern(PAGES, (label,))), "")
+
+
+def split_role(model: str) -> tuple[str, str]:
+    """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
+    found = _ROLE.fullmatch(model)
+    return (found[1] or "", found[2]) if found else (model, "")
+
+
+def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
+    """Judge by what the host says of itself: models of its own, roles, types of services."""
+    types = _types(host)
+    if types & PRINT_TYPES:
+        return "printer"
+    models = [e.model for e in endpoints if e.model and _role(e) != SHARED_QUEUE]
+    roles = {ROLES.get(_role(endpoint)) for endpoint in endpoints}
+    return (
+        _by_pattern(MODELS, models)
+        or next((kind for kind in HOST_KINDS if kind in roles), None)
+        or next((kind for kind, known in TYPES if types & known), None)
+    )
+
+
+def _role(endpoint: Endpoint) -> str:
+    return split_role(endpoint.model or "")[1]
+
+
+def _is_print(host: MapHost, endpoint: Endpoint) -> bool:
+    return bool(_types(host, endpoint.port) & PRINT_TYPES)
+
+
+def _types(host: MapHost, port: int | None = None) -> set[str]:
+    """Return the types announced, of one port or of all: ``_ipp`` for ``_ipp._tcp.local``."""
+    services = (s for s in host.services if port is None or s.port == port)
+    return {(service.type or "").partition(".")[0].lower() for service in services}
+
+
+def _by_port(host: MapHost) -> HostKind | None:
+    ports = {service.port for service in host.services if service.reachable is not False}
+    return next((kind for kind, known in PORTS if ports & known), None)
+
+
+def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:
+    known = tuple(texts)
+    return next((k for k, pattern in patterns if any(pattern.search(t) for t in known)), None)

@@ -1,0 +1,98 @@
+"""Announces many services with hostile names by mDNS on one interface: a script for a namespace.
+
+Usage: announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type;
+every tenth instance comes without SRV and TXT, which must be asked for by name. Prints "ready".
+"""
+
+import socket
+import struct
+import sys
+import time
+
+from tests.lab.tap.mdns import read_questions
+
+GROUP, PORT = "224.0.0.251", 5353
+BURST, PAUSE_S = 50, 0.003
+"""Hundreds of hosts answer within 0.12 s (RFC 6762, section 6), not all in one instant."""
+TYPES = ("_ipp._tcp", "_http._tcp", "_googlecast._tcp", "_made-up._tcp")
+HOSTILE = (
+    "Kitchen <script>alert(1)</script>",
+    "Bar \x1b[31mred\x1b[0m\x07",
+    "Emoji 🖨️👩‍🍳🔥",
+    "Dots. in. a name 4.2",
+    "Right \u202eto left",
+    "Line\r\nbreak\tand tab",
+)
+_PTR, _TXT, _SRV, _A = 12, 16, 33, 1
+_TXT_4K = b"".join(bytes([254]) + f"k{i}=".encode().ljust(254, b"\xff") for i in range(16))
+
+
+def instance_label(number: int) -> bytes:
+    """Return the hostile name of a service: at most 63 bytes, some of them no UTF-8."""
+    text = HOSTILE[number % len(HOSTILE)].encode()[:50]
+    return text + f" {number}".encode() + (b"\xff\xfe" if number % 7 == 0 else b"")
+
+
+def main() -> None:
+    address, count = sys.argv[1], int(sys.argv[2])
+    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
+    listening.bind(("", PORT))
+    membership = socket.inet_aton(GROUP) + socket.inet_aton(address)
+    listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    listening.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
+    listening.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+    answers = _answers(address, count)
+    print("ready", flush=True)
+    while True:
+        query, _ = listening.recvfrom(9000)
+        for name in read_questions(query):
+            for number, packet in enumerate(answers.get(b".".join(name), ()), 1):
+                listening.sendto(packet, (GROUP, PORT))
+                if number % BURST == 0:
+                    time.sleep(PAUSE_S)
+
+
+def _answers(address: str, count: int) -> dict[bytes, list[bytes]]:
+    """Return the packets that answer each lower-case name."""
+    answers: dict[bytes, list[bytes]] = {}
+    types = [_record(_ENUMERATION, _PTR, _name(_labels(t))) for t in TYPES]
+    answers[b"_services._dns-sd._udp.local"] = [_packet(types)]
+    for number in range(count):
+        kind = _labels(TYPES[number % len(TYPES)])
+        own = [instance_label(number), *kind]
+        host = [f"host-{number}".encode(), b"local"]
+        pointer = _record(_name(kind), _PTR, _name(own))
+        srv = _record(_name(own), _SRV, struct.pack("!HHH", 0, 0, 1024 + number) + _name(host))
+        txt = _record(_name(own), _TXT, _TXT_4K if number % 500 == 0 else b"\x0aty=Hostile")
+        a = _record(_name(host), _A, socket.inet_aton(address))
+        is_bare = number % 10 == 0
+        whole = [_packet([pointer]) if is_bare else _packet([pointer, srv, txt, a])]
+        answers.setdefault(b".".join(kind).lower(), []).extend(whole)
+        answers[b".".join(own).lower()] = [_packet([srv, txt])]
+        answers[b".".join(host).lower()] = [_packet([a])]
+    return answers
+
+
+def _labels(service_type: str) -> list[bytes]:
+    return [*(label.encode() for label in service_type.split(".")), b"local"]
+
+
+def _name(labels: list[bytes]) -> bytes:
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+_ENUMERATION = _name([b"_services", b"_dns-sd", b"_udp", b"local"])
+
+
+def _record(name: bytes, kind: int, data: bytes) -> bytes:
+    return name + struct.pack("!HHIH", kind, 1, 120, len(data)) + data
+
+
+def _packet(records: list[bytes]) -> bytes:
+    return struct.pack("!6H", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Browses mDNS on one interface and prints what came of it as JSON: a script for a namespace.
+
+It says ``ready`` and begins when it is given a line.
+
+Usage: browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from collectors.contract import Facts, Interface, InterfaceAddress
+from collectors.network.mdns.browse import browse
+
+
+class _Run:
+    cancelled = False
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None: ...
+
+    def checkpoint(self, facts: Facts) -> None: ...
+
+    def on_cancel(self, wake: object) -> None: ...
+
+
+def main() -> None:
+    name, (address, _, prefix), limit = sys.argv[1], sys.argv[2].partition("/"), int(sys.argv[3])
+    deadline_s = float(sys.argv[4]) if len(sys.argv) > 4 else 10.0
+    interface = Interface(
+        name,
+        (
+            InterfaceAddress(address, "ipv4", int(prefix)),
+            InterfaceAddress("fe80::1", "ipv6", 64),
+        ),
+    )
+    print("ready", flush=True)
+    sys.stdin.readline()
+    started, busy = time.monotonic(), time.process_time()
+    findings = browse(
+        [interface],
+        extra_types=(),
+        max_services=limit,
+        deadline_s=started + deadline_s,
+        run=_Run(),
+    )
+    figures = {
+        "seconds": round(time.monotonic() - started, 3),
+        "cpu_seconds": round(time.process_time() - busy, 3),
+        "rss_mib": peak_rss_mib(),
+    }
+    print(json.dumps({**asdict(findings), **figures}))
+
+
+def peak_rss_mib() -> int:
+    """Return this program's own peak. ru_maxrss would still know the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""A LAN of real peers in network namespaces: a spooler, IPP printers that announce themselves.
+
+One namespace is the switch (a bridge), one the machine under diagnosis, one each printer. Every
+peer runs in a PID namespace of its own, so that ending its first process ends all of it.
+"""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from tests.lab.spooler import Spooler, queue_command
+from tests.paths import ROOT
+
+SUBNET = "10.66.0"
+PREFIX_LENGTH = 24
+READY_S = 20.0
+_POLL_S = 0.05
+_ANNOUNCED = b"Server startup complete"
+_UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
+_GET_UUID = """{
+OPERATION Get-Printer-Attributes
+GROUP operation-attributes-tag
+ATTR charset attributes-charset utf-8
+ATTR naturalLanguage attributes-natural-language en
+ATTR uri printer-uri $uri
+}
+"""
+_AVAHI_CONF = """[server]
+host-name={host}
+allow-interfaces=eth0
+use-ipv4=yes
+use-ipv6=yes
+[publish]
+publish-workstation=yes
+"""
+_PRINTER = """
+mount -t tmpfs t /run
+mkdir -p /run/dbus /run/avahi-daemon
+chown avahi:avahi /run/avahi-daemon
+dbus-daemon --system --nofork --nopidfile &
+until [ -S /run/dbus/system_bus_socket ]; do sleep 0.02; done
+avahi-daemon --no-chroot --no-drop-root --no-rlimits -f "$1/avahi.conf" &
+until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
+exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"
+"""
+_lans = itertools.count()
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True)
+class Peer:
+    """A host of the LAN; its interface is always ``eth0``."""
+
+    name: str
+    namespace: str
+    address: str
+    mac_address: str
+    process: subprocess.Popen[bytes] | None = None
+    uuid: str = ""
+    is_printer: bool = False
+
+
+@dataclass(slots=True)
+class PeerLan:
+    """Builds and ends the LAN. ``directory`` holds what the peers write, ``excluded`` are addresses
+    that may get no packet."""
+
+    directory: Path
+    excluded: tuple[str, ...] = ()
+    prefix: str = field(default_factory=lambda: f"vp{os.getpid()}x{next(_lans)}")
+    peers: list[Peer] = field(default_factory=list)
+    _namespaces: list[str] = field(default_factory=list)
+    _watcher: subprocess.Popen[str] | None = None
+
+    def add_host(self, name: str, number: int) -> Peer:
+        """Add a namespace with the address ``10.66.0.number`` on the bridge."""
+        if not self._namespaces:
+            self._add_namespace("switch")
+            self._in("switch", "ip", "link", "add", "br0", "type", "bridge")
+            self._in("switch", "ip", "link", "set", "br0", "up")
+            self._watch()
+        namespace = self._add_namespace(name)
+        mac = f"02:66:00:00:00:{number:02x}"
+        switch, outer = self._namespace("switch"), f"v{number}"
+        veth = ("type", "veth", "peer", "name", "eth0", "address", mac, "netns", namespace)
+        _run("ip", "-n", switch, "link", "add", outer, *veth)
+        self._in("switch", "ip", "link", "set", outer, "master", "br0", "up")
+        address = f"{SUBNET}.{number}"
+        self._in(name, "ip", "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0")
+        self._in(name, "ip", "link", "set", "eth0", "up")
+        peer = Peer(name, namespace, address, mac)
+        self.peers.append(peer)
+        return peer
+
+    def add_printer(self, name: str, number: int, maker: str, model: str) -> Peer:
+        """Start an IPP printer with its own announcer; ``wait_for_printers`` completes it."""
+        peer = self.add_host(name, number)
+        peer.is_printer = True
+        own = self.directory / name
+        own.mkdir()
+        (own / "avahi.conf").write_text(_AVAHI_CONF.format(host=f"{name}-host"))
+        arguments = [str(own), maker, model, name]
+        peer.process = self._start(peer, ["sh", "-c", _PRINTER, "printer", *arguments], own)
+        return peer
+
+    def wait_for_printers(self, asking: Peer) -> None:
+        """Wait until every printer has announced itself, and learn its UUID from its answer.
+
+        An announcer whose address changes while it still probes its names (RFC 6762, section 8)
+        never comes to announce them.
+        """
+        test = self.directory / "uuid.test"
+        test.write_text(_GET_UUID)
+        for peer in self.peers:
+            if peer.is_printer and not peer.uuid:
+                log = self.directory / peer.name / "peer.log"
+                _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
+                peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
+
+    def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
+        """Start cupsd at a peer; ``listen`` is where others reach it, if they may."""
+        spooler = Spooler(self.directory / f"cups-{peer.name}")
+        command = spooler.set_up(listen=listen)
+        peer.process = self._start(peer, [*command], spooler.directory)
+        _wait(spooler.socket.exists, "the spooler's socket")
+        return spooler
+
+    def add_queue(self, peer: Peer, spooler: Spooler, name: str, uri: str, *options: str) -> None:
+        self.administer(peer, spooler, *queue_command(name, uri, *options))
+
+    def administer(self, peer: Peer, spooler: Spooler, *command: str) -> None:
+        """Run a command of CUPS at a peer."""
+        server = f"CUPS_SERVER={spooler.socket}"
+        _run("ip", "netns", "exec", peer.namespace, "env", server, *command)
+
+    def move(self, peer: Peer, number: int) -> None:
+        """Give a running peer another address, as a DHCP server does."""
+        old, peer.address = peer.address, f"{SUBNET}.{number}"
+        self._in(peer.name, "ip", "addr", "del", f"{old}/{PREFIX_LENGTH}", "dev", "eth0")
+        new = f"{peer.address}/{PREFIX_LENGTH}"
+        self._in(peer.name, "ip", "addr", "add", new, "dev", "eth0")
+
+    def stop(self, peer: Peer) -> None:
+        """End all of a peer's programs; its address still answers."""
+        if peer.process is not None:
+            _end(peer.process)
+            peer.process = None
+
+    def unplug(self, peer: Peer) -> None:
+        self._in(peer.name, "ip", "link", "set", "eth0", "down")
+
+    def plug_in(self, peer: Peer) -> None:
+        self._in(peer.name, "ip", "link", "set", "eth0", "up")
+
+    def command(self, peer: Peer, *command: str) -> list[str]:
+        return ["ip", "netns", "exec", peer.namespace, *command]
+
+    def harm(self) -> str:
+        """Return what came that nobody may send, "" for nothing. Nobody watches any more."""
+        watcher, self._watcher = self._watcher, None
+        return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
+
+    def close(self) -> None:
+        self.harm()
+        for peer in self.peers:
+            self.stop(peer)
+        for namespace in self._namespaces:
+            _end_all_in(namespace)
+            subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+
+    def _watch(self) -> None:
+        inside = ("ip", "netns", "exec", self._namespace("switch"))
+        script = (sys.executable, "-m", "tests.lab.peers.watcher", "br0", *self.excluded)
+        self._watcher = subprocess.Popen(
+            [*inside, *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        assert self._watcher.stdout is not None
+        assert self._watcher.stdout.readline() == "ready\n"
+
+    def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
+        uri = f"ipp://{peer.address}/ipp/print"
+        command = self.command(asking, "ipptool", "-tv", "-T", "2", uri, str(test))
+        done = subprocess.run(command, capture_output=True, check=False, text=True)
+        found = _UUID.search(done.stdout)
+        return found[1] if found else None
+
+    def _start(self, peer: Peer, command: list[str], directory: Path) -> subprocess.Popen[bytes]:
+        apart = ["unshare", "-m", "-p", "-f", "--kill-child", *command]
+        with (directory / "peer.log").open("wb") as log:
+            return subprocess.Popen(
+                self.command(peer, *apart), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def _add_namespace(self, name: str) -> str:
+        namespace = self._namespace(name)
+        _run("ip", "netns", "add", namespace)
+        self._namespaces.append(namespace)
+        self._in(name, "ip", "link", "set", "lo", "up")
+        return namespace
+
+    def _namespace(self, name: str) -> str:
+        return f"{self.prefix}-{name}"
+
+    def _in(self, name: str, *command: str) -> None:
+        _run("ip", "netns", "exec", self._namespace(name), *command)
+
+
+@contextmanager
+def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLan]:
+    """Give a LAN; after the test, whatever it was, nothing may have come that nobody may send."""
+    lan = PeerLan(directory, excluded)
+    try:
+        yield lan
+        harm = lan.harm()
+        assert not harm, f"the LAN got what nobody may send: {harm}"
+    finally:
+        lan.close()
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()  # unshare ignores SIGTERM; its end takes the PID namespace with it
+    process.wait(timeout=READY_S)
+
+
+def _end_all_in(namespace: str) -> None:
+    """End whatever a test left running in a namespace, which nobody but it can have started."""
+    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
+    for pid in listed.stdout.split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def _wait(ask: Callable[[], Answer | None], what: str) -> Answer:
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        answer = ask()
+        if answer:
+            return answer
+        time.sleep(_POLL_S)
+    raise TimeoutError(f"{what} was not ready within {READY_S} s")

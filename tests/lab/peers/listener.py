@@ -1,0 +1,55 @@
+"""Listens where no byte may ever arrive and counts what does: a script for a namespace.
+
+Usage: listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
+"""
+
+import json
+import selectors
+import socket
+import sys
+from pathlib import Path
+
+from tests.lab.harm import HARM_PORTS
+
+
+def main() -> None:
+    file = Path(sys.argv[1])
+    counts = {port: [0, 0] for port in HARM_PORTS}
+    selector = selectors.DefaultSelector()
+    for port in HARM_PORTS:
+        listening = socket.create_server(("", port))
+        selector.register(listening, selectors.EVENT_READ, port)
+    _write(file, counts)
+    print("ready", flush=True)
+    while True:
+        for key, _ in selector.select():
+            if not isinstance(key.fileobj, socket.socket):
+                continue
+            if key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                accepted, _ = key.fileobj.accept()
+                counts[key.data][0] += 1
+                selector.register(accepted, selectors.EVENT_READ, key.data)
+            else:
+                size = _read(key.fileobj)
+                counts[key.data][1] += size
+                if not size:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+            _write(file, counts)
+
+
+def _read(from_socket: socket.socket) -> int:
+    try:
+        return len(from_socket.recv(65536))
+    except ConnectionResetError:
+        return 0
+
+
+def _write(file: Path, counts: dict[int, list[int]]) -> None:
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(counts))
+    new.replace(file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+from pathlib import Path
+
+import pytest
+
+from agent import presentation
+from agent.presentation.hosts.evidence import HOST_KINDS, KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of
+from agent.presentation.page.network_diagram import NEAREST_FIRST
+from agent.wire.payloads.network import Endpoint, MapHost
+from agent.wire.vocabulary import DiscoverySource
+from collectors.network.mdns.description import ROLES as COLLECTED_ROLES
+from tests.fixtures.payloads import host
+
+
+@pytest.mark.parametrize(
+    ("name", "ports", "announced", "kind"),
+    [
+        (None, (9100,), None, "printer"),
+        ("front-desk", (80, 631), None, "printer"),
+        ("x", (8008,), "_googlecast._tcp.local.", "screen"),
+        ("x", (554, 80), None, "camera"),
+        ("nas", (22, 445), None, "server"),
+        ("Annas-iPhone", (), None, "phone"),
+        ("x", (), "_apple-mobdev2._tcp", "phone"),
+        ("BRN30055C112233", (80,), None, "printer"),
+        ("door-kiosk", (80,), None, "screen"),
+        ("something", (), None, "unknown"),
+        (None, (), None, "unknown"),
+        ("<script>", (), "\x1b[31m", "unknown"),
+    ],
+)
+def test_evidence(
+    name: str | None, ports: tuple[int, ...], announced: str | None, kind: HostKind
+) -> None:
+    found = host(7, name, *ports, mdns=announced)
+    assert kind_of(found, is_matched=False, is_gateway=False) == kind
+
+
+def test_what_is_known_beats_what_is_guessed() -> None:
+    printer_like = host(7, "x", 9100)
+    assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
+    local = host(7, "x", 9100, sources=("local", "tcp"))
+    assert kind_of(local, is_matched=True, is_gateway=True) == "machine"
+    assert kind_of(host(7, "x", 22), is_matched=True, is_gateway=False) == "printer"
+
+
+def test_a_port_that_refused_is_no_evidence() -> None:
+    found = host(7, None, 9100)
+    refused = found.services[0].model_copy(update={"reachable": False})
+    silent = found.model_copy(update={"services": (refused,)})
+    assert kind_of(silent, is_matched=False, is_gateway=False) == "unknown"
+
+
+def endpoint(
+    port: int,
+    label: str = "x",
+    model: str | None = None,
+    ids: tuple[str, ...] = (),
+    by: tuple[DiscoverySource, ...] = ("scan",),
+) -> Endpoint:
+    return Endpoint(
+        address="192.168.1.7",
+        host="x",
+        port=port,
+        label=label,
+        model=model,
+        discovered_by=by,
+        status="reachable",
+        mac_address=None,
+        matched_printer_ids=ids,
+    )
+
+
+def test_a_web_server_alone_is_no_server() -> None:
+    for ports in ((80,), (443,), (80, 443), (8080,), (8043, 8443)):
+        assert judged(host(7, None, *ports)) == "unknown"
+
+
+def test_who_shares_a_queue_is_no_printer() -> None:
+    shares = host(7, "till", 631, mdns="_ipp._tcp")
+    shared = endpoint(631, model="Brother HL (shared queue)")
+    assert judged(shares, shared) == "server"
+    matched = endpoint(631, model="Brother HL (shared queue)", ids=("q1",))
+    assert judged(shares, matched, is_matched=True) == "server"
+    nameless = endpoint(631, model="shared queue")
+    assert judged(shares, nameless) == "server"
+    # A raw printer at its side is a printer of its own.
+    assert judged(shares, shared, endpoint(9100, ids=("q1",)), is_matched=True) == "printer"
+    assert judged(shares, endpoint(631, model="Brother HL")) == "printer"
+    assert judged(shares, shared, is_gateway=True) == "router"
+
+
+@pytest.mark.parametrize(
+    ("announced", "model", "kind"),
+    [
+        ("_airplay._tcp", "iMac21,1", "server"),
+        ("_airplay._tcp", "Mac16,12", "server"),
+        ("_airplay._tcp", "AppleTV14,1", "screen"),
+        ("_airplay._tcp", "AudioAccessory5,1", "speaker"),
+        ("_airplay._tcp", "Sonos One (speaker)", "speaker"),
+        ("_airplay._tcp", "LG OLED55C9 (screen)", "screen"),
+        ("_raop._tcp", "AirPort10,115", "network"),
+        ("_ssh._tcp", "MacPro", "server"),
+        ("_companion-link._tcp", "J320AP", "phone"),
+        ("_companion-link._tcp", "D421pAP", "phone"),
+        ("_companion-link._tcp", "J105aAP", "screen"),
+        ("_companion-link._tcp", "B520AP", "speaker"),
+        ("_companion-link._tcp", "iPad13,1", "phone"),
+        ("_googlecast._tcp", "Google Home Mini (speaker)", "speaker"),
+        ("_hap._tcp", "LIFX A19 (light)", "lighting"),
+        ("_hap._tcp", "Circle View (camera)", "camera"),
+        ("_hap._tcp", "Eve Energy (outlet)", "home"),
+        ("_hap._tcp", "Someone's (best) plug", "home"),
+        ("_spotify-connect._tcp", None, "speaker"),
+        ("_androidtvremote2._tcp", None, "screen"),
+    ],
+)
+def test_roles_and_models(announced: str, model: str | None, kind: HostKind) -> None:
+    found = host(7, "Android.local", 5000, mdns=announced)
+    assert judged(found, endpoint(5000, model=model, by=("mdns",))) == kind
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("DCS-932LB1", "camera"),
+        ("NETGEAR R7000P", "network"),
+        ("Kyocera ECOSYS", "printer"),
+        ("CUPS/2.4 IPP/2.1", "server"),
+        ("Cisco IP Phone", "phone"),
+        ("Shelly Switch", "home"),
+        ("Lucia's of San Francisco", "unknown"),
+        ("Sprint results", "unknown"),
+    ],
+)
+def test_pages(label: str, kind: HostKind) -> None:
+    assert judged(host(7, None, 80), endpoint(80, label)) == kind
+
+
+def test_a_name_that_a_person_announces_is_no_page() -> None:
+    found = host(7, None, 80, mdns="_http._tcp")
+    assert judged(found, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
+
+
+def test_every_role_that_decides_is_one_that_collectors_tell() -> None:
+    assert set(ROLES) <= COLLECTED_ROLES
+    assert SHARED_QUEUE in COLLECTED_ROLES
+
+
+def test_every_kind_has_words_an_icon_and_a_colour() -> None:
+    templates = Path(presentation.__file__).parent / "page/templates"
+    icons, styles = (templates / "map.html").read_text(), (templates / "report.css").read_text()
+    assert set(KIND_IN_WORDS) == set(HOST_KINDS) == set(NEAREST_FIRST)
+    for kind in HOST_KINDS:
+        assert f'id="icon-{kind}"' in icons
+        assert styles.count(f"--{kind}: #") == 2
+
+
+def judged(
+    found: MapHost, *endpoints: Endpoint, is_matched: bool = False, is_gateway: bool = False
+) -> HostKind:
+    return kind_of(found, endpoints, is_matched=is_matched, is_gateway=is_gateway)
