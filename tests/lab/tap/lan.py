@@ -74,6 +74,7 @@ class TapLan:
         self._macs = {host.address: _mac(host.mac) for host in plan.hosts}
         self._ghosts = _Ghosts(plan)
         self._responder = Responder(plan)
+        self._filters_multicast = plan.filters_multicast
 
     # ------------------------------------------------------------------ time
 
@@ -129,7 +130,8 @@ class TapLan:
             return
         self.harm.count(packet.destination, packet.protocol, packet.body)
         if packet.destination == _MDNS_GROUP:
-            self._handle_mdns(packet, now)
+            if not self._filters_multicast:
+                self._handle_mdns(packet, now)
             return
         host = self._hosts.get(packet.destination)
         if host is None or host.drops_all:

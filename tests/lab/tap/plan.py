@@ -75,7 +75,8 @@ class LanPlan:
     """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
 
     ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host. ``excluded`` are
-    addresses that may get no packet.
+    addresses that may get no packet. ``filters_multicast`` drops all multicast, as some access
+    points do.
     """
 
     subnet: str
@@ -85,6 +86,7 @@ class LanPlan:
     proxy_arp_mac: str = ""
     proxied: str = ""
     excluded: tuple[str, ...] = ()
+    filters_multicast: bool = False
     seed: int = 1
     lies: int = 0
     lies_per_s: int = 0
