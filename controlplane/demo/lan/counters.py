@@ -1,0 +1,26 @@
+"""What the played LAN counted: frames, connections at once, and payload bytes by TCP port."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
+HARM_PORTS = frozenset({22, 445, 515, 6101, 8443, *range(9100, 9117)})
+
+
+@dataclass(slots=True)
+class LanCounters:
+    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host."""
+
+    frames: int = 0
+    arp_requests: int = 0
+    syns: int = 0
+    udp_datagrams: int = 0
+    wrong_destination: int = 0
+    most_connections: int = 0
+    most_print_connections: int = 0
+    payload_bytes: Counter[int] = field(default_factory=Counter)
+    syns_by_port: Counter[int] = field(default_factory=Counter)
+
+    def harm(self) -> dict[int, int]:
+        """Return the ports that must never get a byte and did, with the number of bytes."""
+        return {port: n for port, n in self.payload_bytes.items() if port in HARM_PORTS and n}
