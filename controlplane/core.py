@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.rate_limit import RateLimit
@@ -25,6 +26,7 @@ class Core:
         self.settings = settings
         self.clock = clock
         self.notifications = Notifications()
+        self.sign_in_links = SignInLinks()
         self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")

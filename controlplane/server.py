@@ -4,6 +4,7 @@ import gc
 import logging
 import socket
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 import uvicorn
@@ -67,8 +68,15 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{join_host_port(host, port)}"
 
 
-def serve(database_url: str, listener: socket.socket, settings: Settings, log_level: str) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def serve(
+    database_url: str,
+    listeners: Sequence[socket.socket],
+    settings: Settings,
+    log_level: str,
+    *,
+    offered_key: str | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; say where, and what signs in with ``offered_key``."""
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
@@ -87,6 +95,9 @@ def serve(database_url: str, listener: socket.socket, settings: Settings, log_le
             lifespan="on",
         )
         gc.set_threshold(COLLECT_AFTER)
-        Server(config, core, url_of(listener)).run(sockets=[listener])
+        address = url_of(listeners[0])
+        if offered_key is not None:
+            sys.stdout.write(f"sign in at {address}{core.sign_in_links.offer(offered_key)}\n")
+        Server(config, core, address).run(sockets=list(listeners))
     finally:
         database.close()

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             serve(
                 options.database or default_database(os.environ),
-                listener,
+                [listener],
                 settings,
                 options.log_level,
             )

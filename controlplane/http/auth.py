@@ -28,7 +28,7 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
         raise rate_limited(wait_s)
     if writes and not caller.can_write:
         raise read_only_key()
-    _require_json(request.headers)
+    require_json(request.headers)
     return caller
 
 
@@ -78,7 +78,7 @@ async def _authenticate(core: Core, request: Request) -> Caller:
     return recognised.caller
 
 
-def _require_json(headers: Mapping[str, str]) -> None:
+def require_json(headers: Mapping[str, str]) -> None:
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != "application/json":
         raise Refusal(
