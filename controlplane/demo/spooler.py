@@ -1,16 +1,16 @@
 """A print spooler of the demo: it lists the venue's queues and their jobs, and prints nothing.
 
-    python -m controlplane.demo.spooler lan|loopback
+    python -m controlplane.demo.spooler lan|loopback SOCKET
 
-listens on a free port of loopback and says which.
+answers on a socket that listens already.
 """
 
-import socketserver
+import socket
 import struct
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Final
 
 from controlplane.demo import ipp
@@ -64,11 +64,6 @@ def answer(question: bytes, queues: Sequence[Queue], now: float) -> bytes:
     return ipp.response(*(jobs(queues, now) if operation == GET_JOBS else ()))
 
 
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-
 def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -86,14 +81,14 @@ def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def main() -> int:
-    queues = QUEUES if sys.argv[1] == "lan" else QUEUES_WITHOUT_LAN
-    with _Server(("127.0.0.1", 0), _handler(queues)) as server:
-        sys.stdout.write(f"listening on {server.server_address[1]}\n")
-        sys.stdout.flush()
+def main() -> None:
+    played, descriptor = sys.argv[1:]
+    handler = _handler(QUEUES if played == "lan" else QUEUES_WITHOUT_LAN)
+    with HTTPServer(("127.0.0.1", 0), handler, bind_and_activate=False) as server:
+        server.socket.close()
+        server.socket = socket.socket(fileno=int(descriptor))
         server.serve_forever()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -45,14 +45,22 @@ def set_up(processes: Processes, *, is_real: bool) -> Stage:
         return _REAL
     reason = why_no_lan()
     outside = () if reason else (_play_lan(processes),)
-    spooler = processes.start(
-        "spooler", "controlplane.demo.spooler", "loopback" if reason else "lan"
-    )
-    port = processes.said("spooler", spooler, r"listening on (\d+)")
-    environment = {"CUPS_SERVER": f"127.0.0.1:{port}"}
+    environment = _start_spooler(processes, "loopback" if reason else "lan")
     if reason:
         return Stage(_ON_LOOPBACK.format(reason=reason), "device_only = true\n", environment)
     return Stage(_ON_LAN.format(devices=len(VENUE.hosts)), environment=environment, outside=outside)
+
+
+def _start_spooler(processes: Processes, played: str) -> dict[str, str]:
+    """Return the environment in which the agent finds it; on Windows it looks for no CUPS."""
+    if sys.platform == "win32":
+        return {}
+    with bind("127.0.0.1", 0) as listener:
+        listener.listen()
+        descriptor = listener.fileno()
+        words = ("controlplane.demo.spooler", played, str(descriptor))
+        processes.start("spooler", *words, inherited=[descriptor])
+        return {"CUPS_SERVER": f"127.0.0.1:{listener.getsockname()[1]}"}
 
 
 def why_no_lan() -> str | None:
