@@ -288,11 +288,13 @@ class App:
         """Build what makes reports, at the first one that is wanted."""
         if self._collection_built is None:
             # Megabytes of models that a daemon without requests never needs.
+            from agent.adapters.storage.printer_memory import PrinterMemory
             from agent.reporting import build_collection
 
             self._collection_built = build_collection(
                 config=self._config,
                 binding_state=self.binding_state,
+                memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._runtime.clock,
                 on_activity=self._note_activity,

@@ -7,6 +7,7 @@ from agent import __version__
 from agent.adapters import machine
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess, default_command
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.capabilities import capabilities_of
 from agent.config.model import LocalConfig
 from agent.rules.reports.agent_facts import AgentFacts
@@ -25,6 +26,7 @@ def build_collection(
     *,
     config: LocalConfig,
     binding_state: BindingState,
+    memory: PrinterMemory,
     health: HealthBoard,
     clock: Clock,
     on_activity: Callable[[str], None],
@@ -42,6 +44,7 @@ def build_collection(
     return Collection(
         collectors=CollectorProcess(collector_command or default_command),
         maker=maker,
+        memory=memory,
         health=health,
         clock=clock,
         on_activity=on_activity,

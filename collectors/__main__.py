@@ -25,6 +25,7 @@ from collectors.contract import (
     Event,
     Facts,
     Job,
+    LearnedPrinter,
     NetworkJob,
     Progress,
     Result,
@@ -97,6 +98,7 @@ def job_from_json(kind: str, line: bytes) -> Job:
         snapshot_by_hand: dict[str, Any] = {"max_duration_s": 10.0}
         return ApplicationJob(**{**snapshot_by_hand, **values})
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
+    values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
     by_hand: dict[str, Any] = {
         "ports": (),
         "max_hosts": 256,

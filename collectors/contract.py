@@ -34,12 +34,33 @@ class ConfiguredPrinter:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedPrinter:
+    """What a printer of this machine was when it last answered.
+
+    ``setup`` is what it was set up with then: of a printer that was set up anew nothing is known.
+    MAC, UUID and serial number are given only where no other device in sight had the same.
+    """
+
+    id: str
+    setup: str = ""
+    seen_at: str = ""
+    address: str = ""
+    mac_address: str | None = None
+    uuid: str | None = None
+    serial: str | None = None
+    dns_sd_name: str | None = None
+    hostname: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkJob:
     """Bounds of one network report.
 
     ``subnets`` empty means this machine's own private networks. With ``device_only`` nothing but
     this machine's own addresses is contacted and no packet leaves it. ``enrich`` allows the
-    questions of the allow-list (IPP attributes, web page titles, reverse mDNS).
+    questions of the allow-list (IPP attributes, web page titles, reverse mDNS). ``learned`` is what
+    earlier reports learned of this machine's printers.
     """
 
     ports: tuple[int, ...]
@@ -52,6 +73,7 @@ class NetworkJob:
     printers: tuple[ConfiguredPrinter, ...] = ()
     device_only: bool = False
     enrich: bool = True
+    learned: tuple[LearnedPrinter, ...] = ()
     kind: Literal["network"] = "network"
 
 
@@ -190,7 +212,9 @@ class NetworkFacts:
     """``printers`` is None until the printer sources were asked.
 
     ``limitations`` say what was not tried or was cut, with the number; ``truncated`` that a
-    bound of the job was met; ``cancelled`` that somebody stopped it.
+    bound of the job was met; ``cancelled`` that somebody stopped it. ``learned`` is of the printers
+    that were reachable, ``replaced`` has the ids of those at whose address another device answers
+    now: both are in no report.
     """
 
     scope: Literal["local-network", "device"]
@@ -201,6 +225,8 @@ class NetworkFacts:
     hosts: tuple[Host, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     printers: tuple[Printer, ...] | None = None
+    learned: tuple[LearnedPrinter, ...] = ()
+    replaced: tuple[str, ...] = ()
     interfaces_source: SourceState = field(default_factory=SourceState)
     mdns_source: SourceState = field(default_factory=SourceState)
     scan_source: SourceState = field(default_factory=SourceState)

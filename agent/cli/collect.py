@@ -18,6 +18,7 @@ from rich.console import Console
 from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
 from agent.config.capabilities import capabilities_of
@@ -30,6 +31,7 @@ from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.sealing import Payload
+from agent.tasks.collection import with_limitation, with_memory
 from agent.tasks.report_maker import application_job, network_job, payload_of
 from agent.wire.codec import encode, encode_indented
 from agent.wire.payloads.common import Identity
@@ -69,6 +71,8 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
     config = loaded.config
     identity = _identity(loaded.state_dir)
     job: Job = network_job(config) if kind == "network" else application_job(config)
+    memory = PrinterMemory(StateDirectory(loaded.state_dir))
+    job, limitation = with_memory(job, memory, SystemClock().now())
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     if sys.platform != "win32":
@@ -88,7 +92,7 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
         identity=identity,
         environment=environment_here(capabilities_of(config)),
     )
-    return payload_of(job, collected.facts, (), context)
+    return payload_of(job, with_limitation(collected.facts, limitation), (), context)
 
 
 def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:

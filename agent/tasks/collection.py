@@ -1,17 +1,20 @@
 """One collection: the child is run, and its facts answer one request or many."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from agent.adapters.clock import Clock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.journal import Entry
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.errors import CollectorError
+from agent.rules.learned_printers import still_known, updated
 from agent.rules.reports.sealing import Report, Sealed
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import Draft, ReportMaker
 from agent.wire.vocabulary import Kind
-from collectors.contract import Progress
+from collectors.contract import Facts, Job, NetworkFacts, NetworkJob, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,14 @@ class Collection:
         *,
         collectors: CollectorProcess,
         maker: ReportMaker,
+        memory: PrinterMemory,
         health: HealthBoard,
         clock: Clock,
         on_activity: Callable[[str], None],
     ) -> None:
         self._collectors = collectors
         self._maker = maker
+        self._memory = memory
         self._health = health
         self._clock = clock
         self._on_activity = on_activity
@@ -59,6 +64,7 @@ class Collection:
         job = self._maker.job(kind)
         if job is None:
             return self._gathered(self._maker.switched_off(kind, self._clock.now()), was_run=False)
+        job, limitation = with_memory(job, self._memory, self._clock.now())
         self._on_activity(f"collecting {kind}")
         try:
             collected = await self._collectors.collect(job, self._note)
@@ -69,11 +75,20 @@ class Collection:
             self._health.set("collector-failed", f"{kind}: {collected.error}")
         else:
             self._health.clear({"collector-failed"})
-        return self._gathered(self._maker.finished(job, collected.facts))
+            self._remember(job, collected.facts, is_lost=limitation is not None)
+        facts = with_limitation(collected.facts, limitation)
+        return self._gathered(self._maker.finished(job, facts))
 
     def interrupted(self, entry: Entry) -> Finished:
         """Report that the collection died with the agent once too often."""
         return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
+
+    def _remember(self, job: Job, facts: Facts, *, is_lost: bool) -> None:
+        """Keep what a whole collection has learned of the printers."""
+        if isinstance(job, NetworkJob) and isinstance(facts, NetworkFacts):
+            learned = updated(job.learned, facts, self._clock.now())
+            if is_lost or learned != job.learned:
+                self._memory.write(learned)
 
     def _gathered(self, draft: Draft, *, was_run: bool = True) -> CollectionResult:
         return CollectionResult(draft, was_run, self._maker)
@@ -81,3 +96,15 @@ class Collection:
     def _note(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
         self._on_activity(f"collecting: {progress.step} {progress.done}{of}")
+
+
+def with_memory(job: Job, memory: PrinterMemory, now: datetime) -> tuple[Job, str | None]:
+    """Give a network job what earlier reports learned, or say in words why it has none of it."""
+    if not isinstance(job, NetworkJob):
+        return job, None
+    learned, limitation = memory.read()
+    return replace(job, learned=still_known(learned, now)), limitation
+
+
+def with_limitation(facts: Facts, limitation: str | None) -> Facts:
+    return replace(facts, limitations=(*facts.limitations, *filter(None, (limitation,))))

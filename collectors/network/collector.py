@@ -14,6 +14,7 @@ from typing import TypeVar
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
 from collectors.network.background import Background
 from collectors.network.host.local_network import LocalNetwork
+from collectors.network.matching.learned import with_learned
 from collectors.network.mdns.announced import wanted_by
 from collectors.network.observations import (
     NOTHING_WANTED,
@@ -164,6 +165,7 @@ class _Collection:
 
     def _read_printers(self) -> KnownPrinters:
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
+        known = replace(known, printers=with_learned(known.printers, self._job.learned))
         self._wanted = wanted_by(known.printers)
         if self._job.device_only or not self._gathered.local.in_use:
             return known

@@ -9,7 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from collectors.contract import Failure, HostSource, Printer, SourceState, Transport
+from collectors.contract import (
+    Failure,
+    HostSource,
+    LearnedPrinter,
+    Printer,
+    SourceState,
+    Transport,
+)
 from collectors.network.scan.scan import PortState, ScannedHost
 
 # ---------------------------------------------------------------------------- mDNS
@@ -130,7 +137,8 @@ class KnownPrinter:
     address or a name; ``addresses`` are the literal ones (of ``host`` resolved, if it is a name).
     ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
     be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says. ``backend``
-    names the CUPS backend of a queue whose device URI has no form that is known.
+    names the CUPS backend of a queue whose device URI has no form that is known. ``learned``
+    is what it was when it last answered.
     """
 
     id: str
@@ -152,6 +160,7 @@ class KnownPrinter:
     stopped: bool = False
     state_reasons: tuple[str, ...] = ()
     backend: str | None = None
+    learned: LearnedPrinter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +172,14 @@ class KnownPrinters:
 
 @dataclass(frozen=True, slots=True)
 class PrinterMatches:
-    """``printer_ids`` are the printers matched to an address and port."""
+    """``printer_ids`` are the printers matched to an address and port, ``learned`` is what those
+    that are reachable were found to be, ``replaced`` the ids of those at whose address another
+    device takes connections."""
 
     printers: tuple[Printer, ...] = ()
     printer_ids: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+    learned: tuple[LearnedPrinter, ...] = ()
+    replaced: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------------------- all of it, joined

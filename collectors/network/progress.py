@@ -131,6 +131,8 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         hosts=kept,
         endpoints=assemble_endpoints(observed, matches),
         printers=None if gathered.known is None else matches.printers,
+        learned=matches.learned if final else (),
+        replaced=matches.replaced if final else (),
         interfaces_source=_state(gathered.interfaces_state, final),
         mdns_source=_state(gathered.mdns.state, final),
         scan_source=_state(gathered.scan.state, final),

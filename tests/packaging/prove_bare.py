@@ -32,8 +32,7 @@ from typing import Final
 from tests.paths import ROOT
 from tests.prerequisites import IN_CI, WITHOUT
 
-TREE: Final = ROOT
-CACHE: Final = TREE / "build/bare"
+CACHE: Final = ROOT / "build/bare"
 RELEASE: Final = "bookworm"
 SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")
 PACKAGES: Final = ("python3", "python3-venv", "make", "git")
@@ -47,7 +46,7 @@ ANYWHERE: Final = (
     "hostile/test_misbehaving_service.py", "security/test_planted_secrets.py",
 )  # fmt: skip
 SHORT: Final = " ".join(f"--ignore=tests/scenario/{name}" for name in ANYWHERE)
-# What the hands decide: the tests that need something of the machine.
+# What the situation decides: the tests that need something of the machine.
 SHORTEST: Final = "-m needs"
 WITHIN_S: Final = 1800
 SUMMARY: Final = re.compile(r"^(\d+ (?:passed|failed|skipped).*) in [\d.]+s.*$", re.MULTILINE)
@@ -69,9 +68,12 @@ class Bare:
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
-    """Whose hands the machine is in. ``options`` are of systemd-nspawn(1), ``without`` is what
-    tests/prerequisites.py calls the things that cannot be had there."""
+class Situation:
+    """Who runs it on what kind of machine.
+
+    ``options`` are of systemd-nspawn(1); ``without`` is what tests/prerequisites.py calls what
+    cannot be had there.
+    """
 
     name: str
     user_id: int
@@ -88,16 +90,16 @@ NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
 # What the filters of other containers refuse, too.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
-HANDS: Final = (
-    Hands("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS), short_form=SHORT),
-    Hands(
+SITUATIONS: Final = (
+    Situation("user", USER_ID, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS), short_form=SHORT),
+    Situation(
         "user without namespaces",
         USER_ID,
         (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *NOT_ROOTS),
         (FORBIDDEN,),
     ),
-    Hands("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME)),
-    Hands(
+    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME)),
+    Situation(
         "root of an ordinary container",
         0,
         (
@@ -122,7 +124,7 @@ def prepare(bare: Bare) -> None:
         if directory is not None:
             make_root(bare.release, directory)
     wanted = requirements()
-    constraints = (TREE / "constraints.txt").read_text()
+    constraints = (ROOT / "constraints.txt").read_text()
     with cached(bare.wheels, f"{wanted}\n{constraints}") as directory:
         if directory is not None:
             download(wanted, python_of(bare.root), directory)
@@ -166,7 +168,7 @@ def mirror() -> str:
 
 def requirements() -> tuple[str, ...]:
     """Return what the environment is made of, and what an editable installation is built with."""
-    document = tomllib.loads((TREE / "pyproject.toml").read_text())
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = document["project"]
     extras = project["optional-dependencies"]
     wanted = (*project["dependencies"], *extras["controlplane"], *extras["dev"])
@@ -188,7 +190,7 @@ def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
     """Download wheels for a version of Python. Raises SystemExit where one is missing."""
     options = ("--only-binary=:all:", "--python-version", version, "--dest", directory)
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download")
-    run(*pip, *options, "--constraint", TREE / "constraints.txt", *wanted)
+    run(*pip, *options, "--constraint", ROOT / "constraints.txt", *wanted)
 
 
 # ---------------------------------------------------------------------------- proving it
@@ -196,14 +198,14 @@ def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
 
 def copy_of_the_tree(place: Path) -> Path:
     """Return a repository of the files that git knows or would know, as they are now."""
-    git = ("git", "-c", f"safe.directory={TREE}", "-C", TREE)
+    git = ("git", "-c", f"safe.directory={ROOT}", "-C", ROOT)
     known = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     listed = subprocess.run(known, capture_output=True, text=True, check=True).stdout
     tree = place / "tree"
     for name in filter(None, listed.split("\0")):
-        if (TREE / name).exists():
+        if (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(TREE / name, tree / name, follow_symlinks=False)
+            shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
     own = ("git", "-C", tree, "-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
     run(*own, "init", "--quiet")
     run(*own, "add", "--all")
@@ -211,28 +213,29 @@ def copy_of_the_tree(place: Path) -> Path:
     return tree
 
 
-def prove(bare: Bare, hands: Hands, tree: Path, log: Path, *, is_short: bool) -> bool:
+def prove(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short: bool) -> bool:
     """Run both commands in a container; print how they went."""
-    run("chown", "--recursive", f"{hands.user_id}:{hands.user_id}", tree)
-    # In a home of its own: root keeps no state where another user could exchange it. An environment
-    # knows the place it was made for.
-    shutil.rmtree(tree / ".venv", ignore_errors=True)
-    place = f"{HOME if hands.user_id else '/root'}/venue-agent"
+    if tree.stat().st_uid != situation.user_id:
+        # An environment knows the place it was made for, and that is the user's home.
+        shutil.rmtree(tree / ".venv", ignore_errors=True)
+    run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
+    # In a home of its own: root keeps no state where another user could exchange it.
+    place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": "/wheels",
         IN_CI: "1",
-        WITHOUT: " ".join(hands.without),
+        WITHOUT: " ".join(situation.without),
     }
-    arguments = f"ARGS='{hands.short_form}'" if is_short else ""
+    arguments = f"ARGS='{situation.short_form}'" if is_short else ""
     words = (
         "systemd-nspawn", "--quiet", f"--directory={bare.root}", "--volatile=overlay",
         "--register=no", "--keep-unit", f"--machine=venue-agent-bare-{os.getpid()}",
         "--private-network", "--console=pipe", f"--bind={tree}:{place}",
         f"--bind-ro={bare.wheels}:/wheels", f"--chdir={place}",
-        f"--user={'somebody' if hands.user_id else 'root'}",
+        f"--user={'somebody' if situation.user_id else 'root'}",
         *(f"--setenv={name}={value}" for name, value in environment.items()),
-        *hands.options, "sh", "-c", BOTH.format(arguments=arguments),
+        *situation.options, "sh", "-c", BOTH.format(arguments=arguments),
     )  # fmt: skip
     began = time.monotonic()
     with (
@@ -247,10 +250,10 @@ def prove(bare: Bare, hands: Hands, tree: Path, log: Path, *, is_short: bool) ->
             # It ends the container with itself; killed, it would leave it running.
             container.terminate()
             code = container.wait() or 124
-    return tell(hands, code, log.read_text(errors="replace"), time.monotonic() - began)
+    return tell(situation, code, log.read_text(errors="replace"), time.monotonic() - began)
 
 
-def tell(hands: Hands, code: int, output: str, took_s: float) -> bool:
+def tell(situation: Situation, code: int, output: str, took_s: float) -> bool:
     """Print what was left out and why, or what went wrong; return whether all went well."""
     summaries = SUMMARY.findall(output)
     is_good = code == 0 and summaries != []
@@ -258,7 +261,9 @@ def tell(hands: Hands, code: int, output: str, took_s: float) -> bool:
     sys.stdout.write("\n".join(shown) + "\n" if is_good else output[-8000:])
     result = "; ".join(summaries) or "no summary of the tests"
     verdict = "ok " if is_good else f"exit {code} "
-    sys.stdout.write(f"{verdict} {hands.name}: make demo; make test: {result} ({took_s:.0f} s)\n")
+    sys.stdout.write(
+        f"{verdict} {situation.name}: make demo; make test: {result} ({took_s:.0f} s)\n"
+    )
     sys.stdout.flush()
     return is_good
 
@@ -272,7 +277,7 @@ def run(*words: str | Path) -> None:
 
 
 def main() -> int:
-    names = [hands.name for hands in HANDS]
+    names = [situation.name for situation in SITUATIONS]
     parser = argparse.ArgumentParser(description="Prove demo and tests on a bare machine.")
     parser.add_argument("--prepare", action="store_true", help="only make root and wheels ready")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
@@ -287,19 +292,21 @@ def main() -> int:
     prepare(bare)
     if options.prepare:
         return 0
-    chosen = [h for h in HANDS if options.all or not h.is_long]
+    chosen = [each for each in SITUATIONS if options.all or not each.is_long]
     if options.only:
-        chosen = [h for h in HANDS if h.name == options.only]
+        chosen = [each for each in SITUATIONS if each.name == options.only]
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as directory:
         place = Path(directory)
         kept: Path = options.keep or place
         kept.mkdir(parents=True, exist_ok=True)
         tree = copy_of_the_tree(place)
-        logs = [kept / f"{bare.release}-{hands.name.replace(' ', '-')}.txt" for hands in chosen]
+        logs = [
+            kept / f"{bare.release}-{situation.name.replace(' ', '-')}.txt" for situation in chosen
+        ]
         is_short = not (options.all or options.only)
         good = [
-            prove(bare, h, tree, log, is_short=is_short)
-            for h, log in zip(chosen, logs, strict=True)
+            prove(bare, each, tree, log, is_short=is_short)
+            for each, log in zip(chosen, logs, strict=True)
         ]
     took_s = round(time.monotonic() - began, 1)
     sys.stdout.write(json.dumps({"good": sum(good), "of": len(good), "seconds": took_s}) + "\n")

@@ -12,6 +12,7 @@ from agent import daemon
 from agent.adapters.collector_process import Collected, OnProgress
 from agent.adapters.notify import Notifier
 from agent.adapters.storage.journal import Entry
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
 from agent.config.capabilities import capabilities_of
@@ -94,6 +95,7 @@ class SimulatedApp(App):
                     environment=environment_here(capabilities_of(self._loaded.config)),
                     agent_fields=lambda: agent_fields(self._agent_facts()),
                 ),
+                memory=PrinterMemory(self._runtime.state),
                 health=self.health,
                 clock=self._virtual_clock,
                 on_activity=self._note_activity,

@@ -197,8 +197,11 @@ def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None
 
 def test_what_a_killed_agent_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path)
-    left = (".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d", ".probe.17")
-    kept = ("device.json", "agent.db", ".somebody-elses")
+    left = (
+        ".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d",
+        ".printers.json.q7w8e9r0", ".probe.17",
+    )  # fmt: skip
+    kept = ("device.json", "agent.db", "printers.json", ".somebody-elses")
     for name in (*left, *kept):
         (tmp_path / name).write_bytes(b"x")
     with state.hold():

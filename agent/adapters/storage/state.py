@@ -33,7 +33,9 @@ LOCK_PAUSE_S = 0.05
 QUARANTINE_MAX_BYTES = 128 * 2**20
 PRIVATE_DIRECTORY = 0o700
 PID_MAX_BYTES = 32
-LEFTOVERS = (".status.json.*", ".device.json.*", ".identity.pem.*", ".probe.*")
+LEFTOVERS = (
+    ".status.json.*", ".device.json.*", ".identity.pem.*", ".printers.json.*", ".probe.*"
+)  # fmt: skip
 """Names of temporary files (adapters.atomic_file)."""
 
 

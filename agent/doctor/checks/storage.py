@@ -17,6 +17,7 @@ from agent.adapters.storage.database import FILES, connect_to_read
 from agent.adapters.storage.database import NAME as DATABASE
 from agent.adapters.storage.device_record import NAME as RECORD
 from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.printer_memory import NAME as PRINTERS
 from agent.adapters.storage.state import LOCK_NAME
 from agent.adapters.storage.status_file import NAME as STATUS
 from agent.adapters.storage.visibility import is_closed
@@ -144,7 +145,9 @@ def _unsafe(context: Context) -> Finding | None:
         if context.state is not None:
             if (weakness := context.state.weakness()) is not None:
                 return fail(weakness.detail, weakness.fix)
-            context.state.require_own(KEY_NAME, RECORD, STATUS, LOCK_NAME, LAST_EXIT, *FILES)
+            context.state.require_own(
+                KEY_NAME, RECORD, PRINTERS, STATUS, LOCK_NAME, LAST_EXIT, *FILES
+            )
             context.state.require_quarantine()
     return None
 

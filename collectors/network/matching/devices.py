@@ -107,6 +107,11 @@ class DeviceIndex:
                 return Found(tuple(dict.fromkeys(hits)), by)
         return None
 
+    def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
+        """Return what of one kind of evidence a printer and a device have in common."""
+        store = self._stores[by]
+        return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
+
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are surely printers, by what answers or is announced."""
         for device in self._devices:
@@ -120,6 +125,10 @@ class DeviceIndex:
         for known, devices in self._models.items():
             if is_same_plain_model(wanted, known):
                 yield from devices
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
 
     def at(self, address: str) -> Device | None:
         return next(iter(self._stores["address"].get(address, ())), None)
@@ -168,6 +177,7 @@ def _device_macs(device: Device) -> Iterator[str]:
 def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
     for mac in sure_macs(printer):
         yield from (mac, _IN_UUID + mac)
+    yield from _learned(printer, "mac_address")
     # The ends of two UUIDs may be alike by chance, or by a firmware: compared with MACs alone.
     yield from filter(None, (mac_in_uuid(printer.uuid),))
 
@@ -185,6 +195,16 @@ def _names(hostnames: Iterable[str]) -> Iterator[str]:
         yield plain.removesuffix(".local")
 
 
+def _learned(
+    printer: KnownPrinter, mark: Literal["mac_address", "uuid", "serial"]
+) -> tuple[str, ...]:
+    """Return what was learned of a printer that is set up by its address: one that is set up by a
+    name is printed to under this name, wherever the device is that had it."""
+    learned = printer.learned if printer.addresses else None
+    found: str | None = getattr(learned, mark, None)
+    return (found,) if found else ()
+
+
 _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
     ("UUID", lambda device: (u for each in device.observations for u in each.uuids)),
     ("MAC", _device_macs),
@@ -196,9 +216,11 @@ _DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
 )
 
 _PRINTER_KEYS: dict[By, Callable[[KnownPrinter], Iterable[str]]] = {
-    "UUID": lambda printer: (printer.uuid,) if printer.uuid else (),
+    "UUID": lambda printer: (printer.uuid,) if printer.uuid else _learned(printer, "uuid"),
     "MAC": _printer_macs,
-    "serial number": lambda printer: (printer.serial,) if printer.serial else (),
+    "serial number": lambda printer: (
+        (printer.serial,) if printer.serial else _learned(printer, "serial")
+    ),
     "address": lambda printer: printer.addresses,
     "host name": lambda printer: _names((printer.host,)) if printer.host else (),
     "DNS-SD name": lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else (),

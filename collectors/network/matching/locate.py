@@ -1,9 +1,10 @@
 """Which device each printer of the machine is, if any, and by which evidence. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collectors.network.matching.devices import (
+    IDENTITIES,
     NAMES,
     By,
     Device,
@@ -34,7 +35,7 @@ def locate_printers(
 ) -> tuple[tuple[KnownPrinter, Located | None], ...]:
     """Look for every printer; None for those of which nothing was seen, or that are local."""
     first = [(printer, _locate(index, printer)) for printer in known]
-    return tuple((p, _without_shared(index, p, at, first)) for p, at in first)
+    return tuple((p, _by_mac(p, _without_shared(index, p, at, first))) for p, at in first)
 
 
 def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Located | None:
@@ -48,8 +49,14 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
         return Located(found.by, rivals=found.devices)
     left = _address_left(printer, device)
     is_named = found.by in NAMES
-    if left is not None and (is_named or difference(printer, device, None, found.by)):
-        return _locate(index, printer, (*skip, found.by))
+    is_other = difference(printer, device, None, found.by) is not None
+    elsewhere = None
+    if is_other or (is_named and left is not None):
+        elsewhere = _locate(index, printer, (*skip, found.by))
+    if left is not None and (is_named or is_other):
+        return elsewhere
+    if elsewhere is not None and elsewhere.by in IDENTITIES:
+        return elsewhere
     return Located(found.by, device, left)
 
 
@@ -61,25 +68,33 @@ def _without_shared(
 ) -> Located | None:
     """Locate again without evidence that another printer, at another address, has as well."""
     skip: tuple[By, ...] = ()
-    while at is not None and at.left is not None:
-        own = set(evidence_of(printer, at.by))
-        if not any(
-            own & set(evidence_of(other, at.by))
-            and other.addresses
-            and not set(other.addresses) & set(printer.addresses)
-            for other, _ in all_of_them
-        ):
+    while at is not None and at.device is not None and at.left is not None:
+        own = index.evidence(printer, at.by, at.device)
+        for other, _ in all_of_them:
+            if other.addresses and not set(other.addresses) & set(printer.addresses):
+                own -= set(evidence_of(other, at.by))
+        if own:
             return at
         skip = (*skip, at.by)
         at = _locate(index, printer, skip)
     return at
 
 
+def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
+    """Name the MAC, where a printer that moved has the one that was learned: it is the surest."""
+    mac = printer.learned.mac_address if printer.learned else None
+    if at is None or at.left is None or at.device is None or mac not in at.device.mac_addresses:
+        return at
+    return replace(at, by="MAC")
+
+
 def _settle(printer: KnownPrinter, found: Found) -> Device | None:
     """Return the one device meant; None where several are and nothing tells them apart."""
     devices, name = found.devices, (printer.dns_sd_name or "").lower()
+    learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
         lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
+        lambda device: learned_mac in device.mac_addresses,
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         lambda device: bool(name) and name in instance_names(device),
         # Anybody may announce what is another's: who answers and what it says then tell more.

@@ -7,9 +7,10 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from collectors.contract import Printer
+from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.devices import (
     BY,
     IDENTITIES,
@@ -20,6 +21,7 @@ from collectors.network.matching.devices import (
     group_devices,
     service_names,
 )
+from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
@@ -33,6 +35,7 @@ from collectors.network.matching.verdicts import (
     missing_queue,
     printer_state,
     spooler_state,
+    unlike_learned,
     what_is_there,
     what_was_missing,
 )
@@ -63,7 +66,10 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    return PrinterMatches(printers, {key: tuple(found) for key, found in ids.items()})
+    learned = tuple(matcher.learn(zip(known, verdicts, strict=True)))
+    replaced = tuple(p.id for p, v in zip(known, verdicts, strict=True) if v.is_taken)
+    matched = {key: tuple(found) for key, found in ids.items()}
+    return PrinterMatches(printers, matched, learned, replaced)
 
 
 class _Matcher:
@@ -87,6 +93,9 @@ class _Matcher:
             for address, (printer, by) in self._arrived.items()
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
         }
+        # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
+        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
+        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
@@ -104,6 +113,15 @@ class _Matcher:
             return self._moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
 
+    def learn(self, judged: Iterable[tuple[KnownPrinter, Verdict]]) -> Iterator[LearnedPrinter]:
+        """Yield what the printers are that can be reached over the network."""
+        found = (
+            (printer, verdict.device, verdict.endpoint[0])
+            for printer, verdict in judged
+            if verdict.status == "reachable" and verdict.device and verdict.endpoint
+        )
+        return learn(found, self._index.devices)
+
     def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
         """Point at what a printer that was not found may be; never at what another queue holds."""
         is_lost = verdict.device is None and not verdict.is_ambiguous
@@ -113,6 +131,8 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
+        if renamed := self._renamed(printer, is_free):
+            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
         if named := self._of_its_name(printer, is_free):
             return f"a device of its name was seen at {named}: it may be the same printer"
         same: dict[str, None] = {}
@@ -123,6 +143,17 @@ class _Matcher:
         if same:
             return f"the same model was seen at {listed(tuple(same))}"
         return None if plain_model(printer.make_model) else self._only_other(is_free)
+
+    def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Return where the device is that had the name a printer is set up with."""
+        if printer.learned is None or printer.addresses:
+            return None
+        learned = replace(printer, addresses=(printer.learned.address,))
+        found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+            return None
+        return device.address
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
@@ -187,7 +218,9 @@ class _Matcher:
             status = "unreachable" if status == "unreachable" else "unknown"
             if needed.outcome == "open":
                 reason, other = f"{address} answers on port {port}, but {other}", None
-            return Verdict(status, sentence(reason, other, spooler_state(printer)))
+            is_taken = status == "unknown" and unlike_learned(printer.learned, device) is not None
+            said = sentence(reason, other, spooler_state(printer))
+            return Verdict(status, said, is_taken=is_taken and needed.outcome == "open")
         if missing := missing_queue(printer, seen):
             where = join_host_port(address, port)
             status, reason = "unreachable", f"{where} answers, but {missing}"

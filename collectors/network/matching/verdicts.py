@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
 from collectors.network.matching.reasons import listed, sentence, state_words
@@ -18,7 +19,8 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged; ``marked`` are the endpoints that are this printer."""
+    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``is_taken``
+    tells that another device than the one it was takes connections at its address."""
 
     status: Status
     reason: str
@@ -26,6 +28,7 @@ class Verdict:
     marked: tuple[tuple[str, int], ...] = ()
     device: Device | None = None
     is_ambiguous: bool = False
+    is_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,33 @@ def difference(
         ),
     )
     said = next((said for is_so, said in differences if is_so), None)
-    return f"{said}, so that it may be another device" if said else None
+    said = f"{said}, so that it may be another device" if said else None
+    return unlike_learned(printer.learned, device) or said
+
+
+def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
+    """Say that a device shows another identity than the printer had when it last answered, and
+    none that is the same: on Wi-Fi a printer has another MAC than on a cable."""
+    if learned is None:
+        return None
+    pairs = (
+        ("MAC", learned.mac_address, device.mac_addresses),
+        ("serial number", learned.serial, [s for e in device.observations for s in e.serials]),
+        ("UUID", learned.uuid, [u for e in device.observations for u in e.uuids]),
+    )
+    told = [(mark, own, given) for mark, own, given in pairs if own and given]
+    if not told or any(own in given for _, own, given in told):
+        return None
+    mark, own, given = told[0]
+    who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
+    when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
+    return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+
+
+def _name_of(device: Device) -> str | None:
+    models = (model for each in device.observations for model in each.models)
+    labels = (label for each in device.observations for label in each.labels)
+    return next(iter((*models, *labels, *device.hostnames)), None)
 
 
 def _has_other_mac(printer: KnownPrinter, device: Device) -> bool:
@@ -132,9 +161,7 @@ def what_is_there(device: Device) -> str | None:
     """Name a device that shows no port for printing, so that it may have taken the address."""
     if any(each.port in PRINT_PORTS for each in device.observations):
         return None
-    models = [model for each in device.observations for model in each.models]
-    labels = [label for each in device.observations for label in each.labels]
-    name = next(iter((*models, *labels, *device.hostnames)), None)
+    name = _name_of(device)
     return f"what answers there is {name}: has another device taken the address?" if name else None
 
 

@@ -66,8 +66,15 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     return Wanted(
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
-        uuids=frozenset(p.uuid for p in printers if p.uuid),
-        macs=frozenset(p.mac_address for p in printers if p.mac_address),
+        uuids=frozenset(
+            uuid for p in printers for uuid in (p.uuid, p.learned and p.learned.uuid) if uuid
+        ),
+        macs=frozenset(
+            mac
+            for p in printers
+            for mac in (p.mac_address, p.learned and p.learned.mac_address)
+            if mac
+        ),
     )
 
 

@@ -44,6 +44,7 @@ FILES: Final = (
     "identity.pem", "device.json", "agent.db", "agent.db-wal", "agent.db-shm", "agent.db-journal",
     "status.json", "agent.lock", "last-exit", "quarantine",
     "quarantine/20260101T000000.000000-rejected-1.json", ".status.json.abc",
+    "printers.json",
 )  # fmt: skip
 
 READS: Final = {

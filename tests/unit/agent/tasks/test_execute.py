@@ -14,6 +14,7 @@ import pytest
 
 from agent.adapters.collector_process import Collected
 from agent.adapters.failpoints import Failpoint
+from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
@@ -26,7 +27,7 @@ from agent.tasks.wakeup import Wakeup
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
-from collectors.contract import Failure, Field, Job
+from collectors.contract import Failure, Field, Job, LearnedPrinter, NetworkFacts, NetworkJob
 from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, nothing_told
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
@@ -78,6 +79,7 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
         return Collection(
             collectors=collectors,  # type: ignore[arg-type]
             maker=maker,
+            memory=PrinterMemory(home.state),
             health=home.health,
             clock=home.clock,
             on_activity=said.append,
@@ -121,6 +123,35 @@ async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
     assert workshop.told() == ["running"]
     assert workshop.collectors.jobs == [network_job(config())]
     decode(json.dumps(report["report"]), NetworkPayload)
+
+
+async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHarness) -> None:
+    seen_at = workshop.home.clock.now().isoformat()
+    kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
+    facts = good_facts("network")
+    assert isinstance(facts, NetworkFacts)
+    learned = Collected(replace(facts, learned=(kitchen,)))
+    broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
+    workshop.collectors.script.extend([learned, broken])
+    results = [await workshop.executor._collection().gather("network") for _ in range(3)]
+
+    jobs = [job for job in workshop.collectors.jobs if isinstance(job, NetworkJob)]
+    assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
+    for result in results:
+        assert result.draft.payload is not None
+        assert "00:1b:a9:0:0:1" not in result.draft.payload.model_dump_json()
+
+
+async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHarness) -> None:
+    (workshop.home.state.path / "printers.json").write_bytes(b"garbage")
+    workshop.home.requested(Event.ACCEPTED)
+
+    async with running(workshop.executor.run):
+        await until(lambda: workshop.home.entry().state is State.REPORTED)
+
+    (line,) = workshop.report()["report"]["limitations"]
+    assert line.startswith("what earlier reports learned of the printers cannot be read: ")
+    assert PrinterMemory(workshop.home.state).read() == ((), None)  # made anew
 
 
 async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:

@@ -1,10 +1,12 @@
 """The order of the steps, what a broken source costs, and how a run ends early."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
+from collectors.__main__ import job_from_json
 from collectors.contract import (
     ConfiguredPrinter,
     Facts,
@@ -155,6 +157,30 @@ def collect(
 ) -> NetworkFacts:
     sources = replace(world.sources(), **changed)  # type: ignore[arg-type]
     return collect_network(job, run or RecordedRun(), sources)
+
+
+def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
+    queue = KnownPrinter(
+        "q",
+        "Kitchen",
+        "network",
+        "cups",
+        "10.0.0.9:9100",
+        host="10.0.0.9",
+        addresses=("10.0.0.9",),
+        port=9100,
+    )
+    kitchen = replace(PRINTER, open_ports=(9100,), refused_ports=())
+    learned = collect(World(hosts=(kitchen,), known=(queue,))).learned
+    assert [each.mac_address for each in learned] == [PRINTER.mac_address]
+
+    job = job_from_json("network", json.dumps(asdict(replace(JOB, learned=learned))).encode())
+    assert isinstance(job, NetworkJob)
+    moved = replace(kitchen, address="10.0.0.77")
+    facts = collect(World(hosts=(moved,), known=(queue,)), job)
+    assert facts.printers is not None
+    assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
+    assert facts.learned == ()
 
 
 def test_a_whole_report() -> None:

@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 
 from collectors.contract import Printer
+from collectors.network.matching.learned import with_learned
 from collectors.network.matching.match import match
 from collectors.shared.addresses import split_host_port
 from tests.unit.collectors.network.matching.venues import SHARED_UUID, Device, Venue, venues
@@ -29,8 +31,52 @@ def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
 
 @settings(max_examples=VENUES, deadline=None)
 @given(venues())
-def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue):
-    printers = match(venue.known(), venue.observed()).printers
+def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
+    known, before = venue.known(), venue.before()
+    learned = {
+        each.id: each
+        for each in match(known, before.observed()).learned
+        if each.mac_address
+        in (None, before.queues[int(each.id.removeprefix("cups:q"))].device.mac_address)
+    }
+    known = list(with_learned(known, tuple(learned.values())))
+    printers = match(known, venue.observed()).printers
+    for queue, told in zip(venue.queues, printers, strict=True):
+        shown = _shown(venue, told)
+        truth = venue.current(queue)
+        if shown is None or shown.number == truth.number:
+            continue
+        assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
+        is_learned = told.id in learned and learned[told.id].mac_address is not None
+        assert not (is_learned and venue.could_be_known(queue, shown)), (told.reason, queue)
+
+
+@settings(max_examples=100, deadline=None)
+@given(venues())
+def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
+    before = venue.before()
+    known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
+    printers = match(known, venue.observed()).printers
+    for queue, printer, told in zip(venue.queues, known, printers, strict=True):
+        truth = venue.current(queue)
+        if queue.kind not in ("raw", "ipp") or not truth.is_mac_seen or truth.address is None:
+            continue
+        assert printer.learned is not None
+        assert printer.learned.mac_address == truth.mac_address
+        if truth.address == queue.address:
+            assert told.status == "reachable", told.reason
+        else:
+            assert (told.reason or "").startswith(f"Moved to {truth.address}"), told.reason
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+@settings(max_examples=VENUES, deadline=None)
+@given(venue=venues())
+def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: bool):
+    known = venue.known()
+    if remembers:
+        known = list(with_learned(known, match(known, venue.before().observed()).learned))
+    printers = match(known, venue.observed()).printers
     held = {
         queue.address: queue.device.number
         for queue in venue.queues

@@ -152,6 +152,10 @@ class Venue:
             or (queue.address is None and queue.kind != "host" and queue.name == device.name)
         )
 
+    def could_be_known(self, queue: Queue, device: Device) -> bool:
+        """Tell whether who remembers what a queue led to sees that a device is another."""
+        return queue.device.is_mac_seen and device.is_mac_seen
+
 
 def _scanned(device: Device) -> ScannedHost:
     mac = device.mac_address if device.is_mac_seen else None

@@ -1,0 +1,73 @@
+"""What a printer is when it answers, so that it is known again at another address. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from collectors.contract import LearnedPrinter
+from collectors.network.matching.devices import Device
+from collectors.network.observations import KnownPrinter
+
+TEXT_KEPT = 255
+
+Marks = Callable[[Device], Iterable[str]]
+
+
+def with_learned(
+    known: Sequence[KnownPrinter], learned: Sequence[LearnedPrinter]
+) -> tuple[KnownPrinter, ...]:
+    """Give each printer what was learned of it, unless it was set up anew since."""
+    by_id = {(each.id, each.setup): each for each in learned}
+    return tuple(replace(each, learned=by_id.get((each.id, _setup(each)))) for each in known)
+
+
+def learn(
+    found: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
+) -> Iterator[LearnedPrinter]:
+    """Yield what printers are that were surely found, each at a device and one of its addresses.
+
+    Makers give one UUID or serial number to many devices, and a router answers with its MAC for
+    others: what two devices have is no identity of either.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    for printer, device, address in found:
+        ports = device.observations
+        models = (model for each in ports for model in each.models)
+        instances = (name for each in ports for name in each.instances)
+        yield LearnedPrinter(
+            id=printer.id,
+            setup=_setup(printer),
+            seen_at=now,
+            address=address,
+            mac_address=_only(device, devices, lambda each: each.mac_addresses),
+            uuid=_only(device, devices, _uuids),
+            serial=_only(device, devices, _serials),
+            dns_sd_name=_first(instances),
+            hostname=_first(device.hostnames),
+            model=_first(models),
+        )
+
+
+def _setup(printer: KnownPrinter) -> str:
+    parts = (printer.host, printer.mac_address, printer.dns_sd_name, printer.uuid, printer.serial)
+    return " ".join(part[:TEXT_KEPT] for part in parts if part)
+
+
+def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None:
+    """Return the one mark of a device, where no other device has it."""
+    own = set(marks(device))
+    if len(own) != 1 or any(own & set(marks(each)) for each in devices if each is not device):
+        return None
+    return own.pop()[:TEXT_KEPT]
+
+
+def _uuids(device: Device) -> Iterator[str]:
+    return (uuid for each in device.observations for uuid in each.uuids)
+
+
+def _serials(device: Device) -> Iterator[str]:
+    return (serial for each in device.observations for serial in each.serials)
+
+
+def _first(texts: Iterable[str]) -> str | None:
+    return next((text[:TEXT_KEPT] for text in texts if text), None)

@@ -1,0 +1,79 @@
+"""`collect` by hand knows what the daemon's reports learned, and changes nothing."""
+
+import argparse
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from agent.adapters.collector_process import Collected
+from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.adapters.storage.state import StateDirectory
+from agent.cli import collect
+from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob
+from tests.fakes.collectors.fake_collectors import good_facts
+
+TIMELESS = timedelta(days=36_500)
+KITCHEN = LearnedPrinter(
+    "cups:kitchen", "192.168.1.50", "2026-11-20T19:00:00+00:00", mac_address="00:1b:a9:00:00:01"
+)
+
+
+class Child:
+    """Takes the job, and has learned something."""
+
+    jobs: ClassVar[list[Job]] = []
+
+    async def collect(self, job: Job, *_: object) -> Collected:
+        self.jobs.append(job)
+        facts = good_facts(job.kind)
+        assert isinstance(facts, NetworkFacts)
+        return Collected(facts)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(collect, "CollectorProcess", Child)
+    monkeypatch.setattr(Child, "jobs", [])
+    (tmp_path / "agent.toml").write_text(f'[device]\nstate_dir = "{tmp_path / "state"}"\n')
+    StateDirectory(tmp_path / "state").prepare()
+    return tmp_path
+
+
+def collected(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    options = argparse.Namespace(
+        kind="network", config=home / "agent.toml", ndjson=False, html=None, json=True
+    )
+    assert collect.run(options) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def test_the_child_is_told_and_nothing_is_written(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PrinterMemory(StateDirectory(home / "state")).write((KITCHEN,))
+    monkeypatch.setattr("agent.rules.learned_printers.KEPT", TIMELESS)
+    before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
+    report = collected(home, capsys)
+    (job,) = Child.jobs
+    assert isinstance(job, NetworkJob)
+    assert job.learned == (KITCHEN,)
+    assert report["limitations"] == []
+    assert before == {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in before}
+    assert set(before) == set((home / "state").iterdir())
+
+
+def test_what_is_closed_to_this_user_is_a_limitation(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_self: StateDirectory, _name: str, _most: int) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(StateDirectory, "read", closed)
+    assert collected(home, capsys)["limitations"] == [
+        "what earlier reports learned of the printers cannot be read: Permission denied"
+    ]
+    assert [job.learned for job in Child.jobs if isinstance(job, NetworkJob)] == [()]

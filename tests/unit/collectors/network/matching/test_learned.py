@@ -1,0 +1,176 @@
+"""What a first good report learned, and what the second one says by it."""
+
+from dataclasses import replace
+
+import pytest
+
+from collectors.contract import LearnedPrinter, Printer
+from collectors.network.correlate import correlate
+from collectors.network.matching.learned import with_learned
+from collectors.network.matching.match import match
+from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
+from collectors.network.scan.scan import ScannedHost
+
+KITCHEN_MAC, BAR_MAC, STRANGER_MAC = "00:1b:a9:00:00:01", "00:1b:a9:00:00:02", "00:1b:a9:00:00:03"
+LAN = ("192.168.1.0/24",)
+
+
+def queue(name: str, address: str) -> KnownPrinter:
+    return KnownPrinter(
+        id=f"cups:{name}",
+        name=name,
+        transport="network",
+        source="cups",
+        address=f"{address}:9100",
+        host=address,
+        addresses=(address,),
+        port=9100,
+        make_model="Local Raw Printer",
+    )
+
+
+KITCHEN, BAR = queue("kitchen", "192.168.1.50"), queue("bar", "192.168.1.51")
+
+
+def seen(*places: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()) -> Observations:
+    hosts = [ScannedHost(a, mac_address=mac, open_ports=(9100,)) for a, mac in places]
+    return correlate(scanned=hosts, evidence=evidence, scanned_networks=LAN)
+
+
+FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
+
+
+def second(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
+    """Judge by what was learned in a report before."""
+    learned = match(printers, first).learned
+    return list(match(with_learned(printers, learned), then).printers)
+
+
+def test_two_identical_printers_that_were_swapped_are_both_named_by_mac():
+    swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
+    kitchen, bar = second(FIRST, swapped, KITCHEN, BAR)
+    assert (kitchen.status, kitchen.matched_endpoint) == ("unreachable", "192.168.1.51:9100")
+    assert (bar.status, bar.matched_endpoint) == ("unreachable", "192.168.1.50:9100")
+    assert "Moved to 192.168.1.51:9100 (same MAC); 192.168.1.50 is another device now" in (
+        kitchen.reason or ""
+    )
+    assert "Moved to 192.168.1.50:9100 (same MAC)" in (bar.reason or "")
+
+
+def test_without_anything_learned_the_swap_is_not_seen():
+    swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
+    assert {p.status for p in match([KITCHEN, BAR], swapped).printers} == {"reachable"}
+
+
+def test_a_printer_that_dhcp_has_moved_is_named_by_mac():
+    (kitchen,) = second(FIRST, seen(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
+    assert kitchen.reason == (
+        "Moved to 192.168.1.77:9100 (same MAC); nothing answers at 192.168.1.50 any more: set the"
+        " printer up with the new address, or give it a fixed one"
+    )
+
+
+def test_it_is_reachable_again_once_it_is_back():
+    known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
+    matches = match(known, FIRST)
+    assert matches.printers[0].status == "reachable"
+    assert matches.replaced == ()
+
+
+def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
+    stranger = seen(("192.168.1.50", STRANGER_MAC))
+    known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
+    matches = match(known, stranger)
+    (kitchen,) = matches.printers
+    assert (matches.learned, matches.replaced) == ((), (KITCHEN.id,))
+    assert kitchen.status == "unknown"
+    assert kitchen.matched_endpoint is None
+    assert f"another device answers there: MAC {STRANGER_MAC}" in (kitchen.reason or "")
+    assert f"while the printer had MAC {KITCHEN_MAC} on 20" in (kitchen.reason or "")
+
+
+def test_of_a_queue_that_was_set_up_anew_nothing_is_known():
+    learned = match([KITCHEN], FIRST).learned
+    anew = replace(KITCHEN, host="192.168.1.60", addresses=("192.168.1.60",))
+    assert [p.learned for p in with_learned([anew, KITCHEN], learned)] == [None, *learned]
+
+
+def answer(address: str, serial: str, uuid: str | None = None) -> Evidence:
+    return Evidence(address, 9100, serial=serial, uuid=uuid, make_model="EPSON TM-m30")
+
+
+@pytest.mark.parametrize("serial", ["X3B7001", None])
+def test_where_no_mac_is_seen_a_serial_number_or_uuid_does(serial: str | None):
+    uuid = None if serial else "d4d1e202-baff-3fff-46ff-3ab6db000001"
+    told = answer("192.168.1.50", serial or "", uuid)
+    first = seen(("192.168.1.50", None), evidence=(told,))
+    moved = replace(told, address="192.168.1.77")
+    (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    by = "serial number" if serial else "UUID"
+    assert f"Moved to 192.168.1.77:9100 (same {by})" in (kitchen.reason or "")
+
+
+def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
+    first = seen(
+        ("192.168.1.50", KITCHEN_MAC), evidence=(told := answer("192.168.1.50", "X3B7001"),)
+    )
+    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
+    (kitchen,) = second(first, wifi, KITCHEN)
+    assert "Moved to 192.168.1.77:9100 (same serial number)" in (kitchen.reason or "")
+    (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(told,)), KITCHEN)
+    assert kitchen.status == "reachable"
+
+
+def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
+    uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+    kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
+    moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
+    told, _ = second(FIRST, moved, kitchen, bar)
+    assert "Moved to 192.168.1.77:9100 (same MAC)" in (told.reason or "")
+
+
+def test_what_two_devices_have_is_no_identity():
+    places = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
+    both = tuple(answer(address, "SN77777B") for address, _ in places)
+    (learned,) = match([KITCHEN], seen(*places, evidence=both)).learned
+    assert (learned.mac_address, learned.serial) == (None, None)
+    assert learned.model == "EPSON TM-m30"
+
+
+def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
+    named = replace(
+        KITCHEN, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
+    )
+
+    def announced(name: str, address: str, mac: str) -> Observations:
+        service = MdnsService(name, "_ipp._tcp", "", (address,), 631, (("rp", "ipp/print"),), "e")
+        host = ScannedHost(address, mac_address=mac, open_ports=(631,))
+        return correlate(scanned=[host], services=[service], scanned_networks=LAN)
+
+    first = announced("Kitchen", "192.168.1.50", KITCHEN_MAC)
+    (told,) = second(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
+    assert told.status == "unknown"
+    assert "another device answers there" in (told.reason or "")
+    (told,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
+    assert told.reason == (
+        "No device announces the name Kitchen by mDNS; the device that had it when it last answered"
+        " is at 192.168.1.77: was it renamed?"
+    )
+    assert told.status == "unreachable"
+    (told,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
+    assert told.status == "reachable"
+
+
+def test_what_is_learned_says_what_the_printer_was():
+    (learned,) = match([KITCHEN], FIRST).learned
+    assert learned == LearnedPrinter(
+        id="cups:kitchen",
+        setup="192.168.1.50",
+        seen_at=learned.seen_at,
+        address="192.168.1.50",
+        mac_address=KITCHEN_MAC,
+    )
+
+
+def test_of_what_is_not_reachable_nothing_is_learned():
+    assert match([KITCHEN], seen(("192.168.1.51", BAR_MAC))).learned == ()
