@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agent.presentation.headline import application_headline, network_headline
+from agent.presentation.network_rows import printer_rows
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.blocks import toned, words
 from agent.wire.codec import encode_indented
@@ -61,10 +63,11 @@ def run(options: argparse.Namespace) -> int:
         for report in reports:
             _keep(report, home)
             _show(report)
-        _say(f"Pages: {', '.join(_short(home / f'{kind}.html') for kind in KINDS)}")
+        for kind in KINDS:
+            _say_whole(f"Page: {_short(home / f'{kind}.html')}")
         if options.keep:
-            _say("The console, signed in by this link once; Ctrl-C ends it:")
-            _say(link)
+            _say("The console, signed in by this link, once. Ctrl-C ends it.")
+            _say_whole(link)
             _wait_for_ctrl_c()
         else:
             _say("Service and agent end now; ARGS=--keep (--keep) leaves them and the console.")
@@ -156,17 +159,26 @@ def _keep(report: ReportDetail, home: Path) -> None:
 
 def _show(report: ReportDetail) -> None:
     """Show a report in three lines, and what was found wrong."""
-    if report.payload is None:
+    payload = report.payload
+    if payload is None:
         _say(f"The {report.kind} report {report.outcome}: {report.failure_reason}")
         return
-    headline = (
-        network_headline(report.payload)
-        if isinstance(report.payload, NetworkPayload)
-        else application_headline(report.payload)
-    )
-    console().print(words(headline.title, "bold"))
-    console().print(Padding(toned(headline.verdict, headline.tone), (0, 0, 0, 2)))
-    console().print(Padding(toned(headline.outcome, headline.outcome_tone), (0, 0, 0, 2)))
+    if isinstance(payload, NetworkPayload):
+        headline, printers = network_headline(payload), printer_rows(payload)
+    else:
+        headline, printers = application_headline(payload), ()
+    facts = {fact.label: fact.value for fact in headline.facts}
+    measured = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
+    _say_indented(words(headline.title, "bold"), words(": " + ", ".join(measured)), indent=0)
+    _say_indented(toned(headline.verdict, headline.tone))
+    _say_indented(toned(headline.outcome, headline.outcome_tone))
+    for row in printers:
+        if row.tone == "bad":
+            _say_indented(words(f"{row.name}: {row.reason}"), indent=4)
+
+
+def _say_indented(*parts: Text, indent: int = 2) -> None:
+    console().print(Padding(Text().join(parts), (0, 0, 0, indent), expand=False))
 
 
 def _short(path: Path) -> str:
@@ -182,3 +194,9 @@ def _wait_for_ctrl_c() -> None:
 
 def _say(text: str) -> None:
     console().print(Text(text))
+
+
+def _say_whole(line: str) -> None:
+    """Say what is copied as it is, however narrow the terminal."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
