@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 environment: $(STAMP) ## create the environment
 
-demo: $(STAMP) ## run the whole loop on loopback: service, agent, two reports
+demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and the console)
 	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
@@ -117,8 +117,8 @@ test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds 
 test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
-screenshots: $(STAMP) ## take the pictures of the documents from real runs
-	@$(BIN)/python -m tests.scenario.screenshots
+screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
+	@$(BIN)/python -m tests.scenario.pictures $(ARGS)
 
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)

@@ -6,7 +6,6 @@ request for each kind of report, and the reports as the service hands them out.
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import time
@@ -29,19 +28,15 @@ from agent.wire.operator_operations import (
 )
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.cli.errors import CommandError
-from controlplane.cli.keys import in_database
 from controlplane.cli.requests import wait
 from controlplane.cli.tables import console
 from controlplane.client.operations import OperationsClient, connect
-from controlplane.clock import system_clock
+from controlplane.demo.loop import MACHINE, start_agent, start_service
 from controlplane.demo.place import claimed
-from controlplane.demo.processes import Processes, until
-from controlplane.demo.stage import Stage, set_up
+from controlplane.demo.processes import Processes
+from controlplane.demo.stage import set_up
 
-LOCATION = "demo-venue"
-MACHINE = "till-1"
 REPORT_POLL_S = 0.2
 KINDS: tuple[Kind, ...] = ("network", "application")
 
@@ -55,13 +50,13 @@ def run(options: argparse.Namespace) -> int:
         except OSError as error:
             raise CommandError(f"the venue cannot be played: {error.strerror}") from error
         _say(stage.said)
-        base_url, link = _start_service(processes, stage)
+        base_url, link = start_service(processes, stage)
         with connect(base_url, str(home / "api-key"), {}) as client:
-            device = _start_agent(processes, stage, client, base_url)
+            device = start_agent(processes, stage, client, base_url)
             _say(f"The service is on {base_url}, the agent enrolled there as {MACHINE}.")
-            reports = _reports(client, device)
+            reports = reports_of(client, device)
         for report in reports:
-            _keep(report, home)
+            keep(report, home)
             _show(report)
         for kind in KINDS:
             _say_whole(f"Page: {_short(home / f'{kind}.html')}")
@@ -74,65 +69,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if {report.outcome for report in reports} <= {"completed", "partial"} else 1
 
 
-def _start_service(processes: Processes, stage: Stage) -> tuple[str, str]:
-    """Run the service with a key of its own; return its base address and a link that signs in."""
-    database, key = f"sqlite:///{processes.home / 'service.db'}", processes.home / "api-key"
-    _make_key(database, key)
-    sockets = [each.fileno() for each in stage.outside]
-    service = processes.start(
-        "service",
-        *("controlplane.demo.service", database, str(key), *map(str, sockets)),
-        inherited=sockets,
-    )
-    for each in stage.outside:
-        each.close()
-    link = processes.said("service", service, r"sign in at (\S+)")
-    return processes.said("service", service, r"listening on (\S+)"), link
-
-
-def _start_agent(
-    processes: Processes, stage: Stage, client: OperationsClient, base_url: str
-) -> Device:
-    home = processes.home
-    config = home / "config.toml"
-    config.write_text(_config(home, base_url, stage), encoding="utf-8")
-    agent = processes.start(
-        "agent", "agent", "run", "--config", str(config), environment=stage.environment
-    )
-    return until(
-        lambda: next((d for d in client.devices()[0] if d.last_seen_at > d.created_at), None),
-        agent,
-        f"the agent did not enroll: see {home / 'agent.log'}",
-    )
-
-
-def _make_key(database: str, path: Path) -> None:
-    _, key = in_database(
-        database,
-        lambda session: create_key(
-            session,
-            name="demo",
-            can_write=True,
-            locations=[LOCATION],
-            organization_id=DEFAULT_ORGANIZATION,
-            now=system_clock(),
-        ),
-    )
-    path.touch(mode=0o600)
-    path.write_text(key + "\n")
-
-
-def _config(home: Path, base_url: str, stage: Stage) -> str:
-    quote = json.dumps  # a JSON string is a TOML basic string
-    return (
-        f"[service]\nbase_url = {quote(base_url)}\nlocation_id = {quote(LOCATION)}\n"
-        f"api_key_file = {quote(str(home / 'api-key'))}\n\n"
-        f"[device]\nstate_dir = {quote(str(home / 'state'))}\n"
-        f"legacy_install_id = {quote(MACHINE)}\n\n[network]\n{stage.network}"
-    )
-
-
-def _reports(client: OperationsClient, device: Device) -> list[ReportDetail]:
+def reports_of(client: OperationsClient, device: Device) -> list[ReportDetail]:
     """Ask for both reports as an operator would, at once; return them."""
     began = time.monotonic()
     asked = [
@@ -151,7 +88,7 @@ def _report(client: OperationsClient, device: Device, asked: CreateRequestReply)
     return client.report(ReportDetailRequest(report_id=report_ids[-1]))
 
 
-def _keep(report: ReportDetail, home: Path) -> None:
+def keep(report: ReportDetail, home: Path) -> None:
     (home / f"{report.kind}.json").write_text(encode_indented(report) + "\n", encoding="utf-8")
     if report.payload is not None:
         (home / f"{report.kind}.html").write_text(report_page(report.payload), encoding="utf-8")
