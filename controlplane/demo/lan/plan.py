@@ -6,12 +6,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LanService:
-    """A DNS-SD service a host announces. ``instance`` may be hostile: it is sent as it is."""
+    """A DNS-SD service a host announces. ``instance`` may be hostile: it is sent as it is.
+
+    ``type`` is without its domain: ``_ipp._tcp``.
+    """
 
     instance: str
     type: str
     port: int
     txt: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.type.endswith(("._tcp", "._udp")):
+            raise ValueError(f"nobody asks for services of the type {self.type}")
 
 
 @dataclass(frozen=True, slots=True)
