@@ -123,7 +123,13 @@ screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS=
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
-.PHONY: bench-bodies
+.PHONY: bench-bodies bench-fleet test-postgresql
+bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
+	@$(BIN)/python -m tests.bench.fleet $(ARGS)
+
+test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
+	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 

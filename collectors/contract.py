@@ -39,6 +39,7 @@ class LearnedPrinter:
 
     ``setup`` is what it was set up with then: of a printer that was set up anew nothing is known.
     MAC, UUID and serial number are given only where no other device in sight had the same.
+    ``replaced_at`` tells since when another device than before was taken for it.
     """
 
     id: str
@@ -51,6 +52,7 @@ class LearnedPrinter:
     dns_sd_name: str | None = None
     hostname: str | None = None
     model: str | None = None
+    replaced_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +215,8 @@ class NetworkFacts:
 
     ``limitations`` say what was not tried or was cut, with the number; ``truncated`` that a
     bound of the job was met; ``cancelled`` that somebody stopped it. ``learned`` is of the printers
-    that were reachable, ``replaced`` has the ids of those at whose address another device answers
-    now: both are in no report.
+    that answered, ``strangers`` of the other devices that answer at the address of a printer which
+    was seen nowhere: both are in no report.
     """
 
     scope: Literal["local-network", "device"]
@@ -226,7 +228,7 @@ class NetworkFacts:
     endpoints: tuple[Endpoint, ...] = ()
     printers: tuple[Printer, ...] | None = None
     learned: tuple[LearnedPrinter, ...] = ()
-    replaced: tuple[str, ...] = ()
+    strangers: tuple[LearnedPrinter, ...] = ()
     interfaces_source: SourceState = field(default_factory=SourceState)
     mdns_source: SourceState = field(default_factory=SourceState)
     scan_source: SourceState = field(default_factory=SourceState)

@@ -1,22 +1,37 @@
-"""The loops beside the calls: the sweep, and the tracker where there is one."""
+"""The loops beside the calls: the sweep, what other processes changed, and the tracker."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from uuid import UUID
 
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.core import Core
+from controlplane.remote_control.delivery import keys_with_new_requests
 from controlplane.remote_control.sweep import sweep
 from controlplane.remote_control.tracker import report_due, tracker_client
+from controlplane.storage.notifications import listen
 
 log = logging.getLogger("controlplane.background")
+CHANGES_LOOKED_AT = timedelta(seconds=30)
+"""Long enough for a slow transaction and for clocks of other machines that are a little off."""
 
 
 @asynccontextmanager
 async def background(core: Core) -> AsyncIterator[None]:
     """Run the loops for as long as the context lasts."""
     async with AsyncExitStack() as stack:
-        tasks = [_start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core))]
+        tasks = [
+            _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
+            _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
+        ]
+        if core.postgresql is not None:
+            hearing = listen(core.postgresql, core.name, core.feeds.notify)
+            tasks.append(asyncio.create_task(hearing, name="notifications"))
         if core.settings.tracker_url is not None:
             client = await stack.enter_async_context(tracker_client(core.settings))
             tasks.append(
@@ -30,6 +45,8 @@ async def background(core: Core) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            core.feeds.close()
+            await core.feeds.finished()
 
 
 def _start(
@@ -46,6 +63,25 @@ async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[obj
             # The boundary of a loop: one bad turn (a database away, say) must not end it.
             log.exception("%s failed, next turn in %g s", name, interval_s)
         await asyncio.sleep(interval_s)
+
+
+async def look_for_changes(core: Core) -> None:
+    """Find what other processes on this database did, and write down which keys were used.
+
+    It finds what was not told: an SQLite database has no notices, and one of PostgreSQL's may be
+    lost with a connection.
+    """
+    looked_at_s, since = core.keys.now_s(), core.clock() - CHANGES_LOOKED_AT
+
+    def work(session: Session) -> tuple[frozenset[UUID], tuple[UUID, ...]]:
+        return revoked_keys(session), keys_with_new_requests(session, since)
+
+    revoked, asked = await core.read(work)
+    core.keys.forget(revoked, looked_at_s)
+    core.feeds.notify((*revoked, *asked, *core.feeds.cut))
+    uses = core.keys.take_uses()
+    if uses:
+        await core.write(lambda session: note_uses(session, uses))
 
 
 async def _sweep(core: Core) -> None:

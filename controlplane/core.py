@@ -1,20 +1,25 @@
-"""What every endpoint shares: the database in worker threads, the limits, the bell, the clock."""
+"""What every endpoint shares: the database in worker threads, the limits, the keys, the streams."""
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from agent.wire.device_operations import Command
+from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.rate_limit import RateLimit
+from controlplane.remote_control.command_feeds import CommandFeeds
+from controlplane.remote_control.delivery import waiting_by_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.storage.notifications import Notifications
 
 Result = TypeVar("Result")
 
@@ -25,9 +30,13 @@ class Core:
     def __init__(self, database: Database, settings: Settings, clock: Clock) -> None:
         self.settings = settings
         self.clock = clock
-        self.notifications = Notifications()
+        self.feeds = CommandFeeds(self._waiting)
+        self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
         self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
+        self.postgresql = database.postgresql
+        self.name = secrets.token_hex(8)
+        """Tells this service from others on the same database."""
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
@@ -46,5 +55,9 @@ class Core:
             raise unavailable(str(error)) from error
 
     def close(self) -> None:
-        self.notifications.close()
+        self.feeds.close()
         self._threads.shutdown()
+
+    async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
+        now = self.clock()
+        return await self.read(lambda session: waiting_by_key(session, key_ids, now))

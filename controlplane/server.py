@@ -1,20 +1,23 @@
 """The service as a process: uvicorn around the application, on loopback unless told otherwise."""
 
+import asyncio
 import gc
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
 
 from agent.wire.addresses import join_host_port
+from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 BACKLOG = 512
@@ -24,21 +27,27 @@ again and again while it becomes objects, which costs more than to read it."""
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
+    """Says when it listens, ends the command streams at shutdown, and exits with 0 on a signal."""
 
-    def __init__(self, config: uvicorn.Config, core: Core, address: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, core: Core, on_listening: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._core = core
-        self._address = address
+        self._on_listening = on_listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            sys.stdout.write(f"listening on {self._address}\n")
-            sys.stdout.flush()
+            self._on_listening()
+        if (sentinel := parent_sentinel()) is not None:
+            asyncio.get_running_loop().add_reader(sentinel, self._stop)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._core.notifications.close()
+        self._core.feeds.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -63,27 +72,49 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def allow_many_connections() -> None:
+    """Raise the bound of open files to what the system permits: each stream is one."""
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{join_host_port(host, port)}"
 
 
+def announce(listener: socket.socket) -> None:
+    """Print where the service listens: who started it waits for this line."""
+    sys.stdout.write(f"listening on {url_of(listener)}\n")
+    sys.stdout.flush()
+
+
 def serve(
     database_url: str,
-    listeners: Sequence[socket.socket],
     settings: Settings,
     log_level: str,
+    listener: socket.socket,
+    on_listening: Callable[[], None],
     *,
-    offered_key: str | None = None,
+    others: Sequence[socket.socket] = (),
+    links: SignInLinks | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; say where, and what signs in with ``offered_key``."""
+    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
+
+    ``others`` are served as ``listener`` is, and ``links`` sign browsers in.
+    """
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    allow_many_connections()
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)
+        core.sign_in_links = links or core.sign_in_links
         config = uvicorn.Config(
             build_app(core),
             log_config=None,
@@ -95,9 +126,6 @@ def serve(
             lifespan="on",
         )
         gc.set_threshold(COLLECT_AFTER)
-        address = url_of(listeners[0])
-        if offered_key is not None:
-            sys.stdout.write(f"sign in at {address}{core.sign_in_links.offer(offered_key)}\n")
-        Server(config, core, address).run(sockets=list(listeners))
+        Server(config, core, on_listening).run(sockets=[listener, *others])
     finally:
         database.close()

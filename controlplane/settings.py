@@ -16,8 +16,10 @@ class Settings:
     rate_per_s: float = 20
     burst: int = 100
     keep_alive_s: float = 15
-    stream_look_s: float = 5
-    streams_max: int = 1024
+    look_s: float = 2.5
+    key_cached_s: float = 5
+    streams_max: int = 16_384
+    streams_a_key_max: int = 1024
     open_requests_max: int = 16
     page_size: int = 20
     worker_threads: int = 8

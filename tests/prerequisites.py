@@ -92,6 +92,14 @@ def _peers() -> None:
             lan.wait_for_printers(machine)
 
 
+def _postgresql() -> None:
+    # It imports what only POSIX has.
+    from tests.postgresql import postgresql
+
+    with postgresql():
+        pass
+
+
 def _ordinary_user() -> None:
     if not hasattr(os, "geteuid") or os.geteuid() == 0:
         raise LookupError("root may do everything")
@@ -154,6 +162,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         "run the tests as root and install iproute2 cups (with its dnssd backend: dpkg-reconfigure"
         " cups) cups-client cups-ipp-utils avahi-daemon dbus",
     ),
+    "postgresql": Prerequisite(_postgresql, "install postgresql"),
     "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
     "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
     "clock-state": Prerequisite(

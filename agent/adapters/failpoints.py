@@ -13,6 +13,7 @@ class Failpoint(StrEnum):
     # files
     IDENTITY_WRITTEN = "identity-written"
     DEVICE_RECORD_WRITTEN = "device-record-written"
+    PRINTERS_WRITTEN = "printers-written"
     # transactions
     REQUEST_ADDED = "request-added"
     REQUEST_MOVED = "request-moved"

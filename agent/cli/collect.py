@@ -72,7 +72,7 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
     identity = _identity(loaded.state_dir)
     job: Job = network_job(config) if kind == "network" else application_job(config)
     memory = PrinterMemory(StateDirectory(loaded.state_dir))
-    job, limitation = with_memory(job, memory, SystemClock().now())
+    job, limitation = with_memory(job, memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     if sys.platform != "win32":

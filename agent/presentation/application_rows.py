@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.humanize import label_of, value_in_words
+from agent.presentation.humanize import value_in_words
+from agent.presentation.labels import THINGS, field_label
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.tone import Tone
 from agent.wire.payloads.application import (
     ApplicationPayload,
     BrowserField,
+    Peripheral,
     SnapshotField,
 )
 
@@ -24,6 +26,8 @@ _TITLES: Final = {
     "process": "Programs",
     "service": "Services",
     "printqueue": "Print queues",
+    "peripherals": "USB and Bluetooth",
+    "kiosk": "Kiosk page",
     "agent": "Agent",
 }
 _ABSENCES: Final[dict[str, tuple[str, Tone]]] = {
@@ -85,17 +89,14 @@ def interface_group(payload: ApplicationPayload) -> Group:
 
 
 def peripheral_group(payload: ApplicationPayload) -> Group:
-    sections = (
-        _section(f"{thing.id} ({thing.kind})", thing.fields)
-        for thing in payload.snapshot.peripherals
-    )
+    sections = (_section(_named(thing), thing.fields) for thing in payload.snapshot.peripherals)
     return Group("Peripherals", tuple(sections))
 
 
 def browser_group(payload: ApplicationPayload) -> Group:
     rows = tuple(
         FieldRow(
-            label=_browser_label(field.key),
+            label=shorten(field_label(field.key), NAME_LENGTH),
             value=value_in_words(field.key, field.value),
             source=shorten(field.source, NAME_LENGTH),
         )
@@ -106,7 +107,10 @@ def browser_group(payload: ApplicationPayload) -> Group:
 
 
 def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
-    """Return what is missing, by status and reason, what broke first."""
+    """Return what is missing, by status and reason, what broke first.
+
+    What this machine has not, or cannot tell, has the tone "muted" and comes last.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for prefix, field in _all_fields(payload):
         if field.status != "available":
@@ -161,12 +165,13 @@ def _group(prefix: str, fields: list[SnapshotField]) -> Group:
         things.setdefault(between, []).append(field)
     sections: list[Section] = []
     for name, known in things.items():
+        thing = THINGS.get(f"{prefix}.{name}") or _thing(name)
         if len(known) == 1 and name:
             own = sections.pop(0) if sections and not sections[0].title else Section("", ())
-            row = _row(known[0], f"{_thing(name)}: ")
+            row = _row(known[0], f"{thing}: ")
             sections.insert(0, Section("", (*own.rows, row)))
         elif known:
-            sections.append(_section(_thing(name), known))
+            sections.append(_section(thing, known))
     title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
     return Group(title, tuple(sections))
 
@@ -177,20 +182,23 @@ def _thing(name: str) -> str:
     return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
 
 
+def _named(thing: Peripheral) -> str:
+    """Return ``TM-T20III (usb-1-3)``; a thing that does not name itself is known by its id."""
+    keys = ("usb.product", "bluetooth.name", "usb.vendor")
+    told = {field.key: field.value for field in thing.fields if isinstance(field.value, str)}
+    name = next((told[key] for key in keys if told.get(key)), "")
+    return f"{shorten(name, NAME_LENGTH)} ({thing.id})" if name else thing.id
+
+
 def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
     rows = tuple(_row(field) for field in fields if field.status == "available")
     return Section(shorten(title, NAME_LENGTH), rows)
 
 
 def _row(field: SnapshotField, prefix: str = "") -> FieldRow:
-    label = label_of(field.key)
+    label = field_label(field.key)
     return FieldRow(
-        label=shorten(prefix + label.lower() if prefix else label, NAME_LENGTH),
+        label=shorten(prefix + label[:1].lower() + label[1:] if prefix else label, NAME_LENGTH),
         value="" if field.value is None else value_in_words(field.key, field.value),
         source=shorten(field.source, NAME_LENGTH),
     )
-
-
-def _browser_label(key: str) -> str:
-    words = label_of(key)
-    return f"Permission: {words.lower()}" if ".permission." in key else words

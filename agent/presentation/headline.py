@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from agent.presentation.findings.findings import findings_of, verdict_of
+from agent.presentation.findings.rule import Finding
 from agent.presentation.humanize import duration_between, moment_in_words
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.printer_status import verdict_on
@@ -33,41 +35,61 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """``verdict`` answers the reader's question; ``outcome`` says how much to trust it."""
+    """``verdict`` answers the reader's question; ``outcome`` says how much to trust it.
+
+    ``findings`` are all that is wrong, of which the verdict names the worst.
+    """
 
     title: str
     verdict: str
     tone: Tone
+    findings: tuple[Finding, ...]
     outcome: str
     outcome_tone: Tone
     facts: tuple[Fact, ...]
 
 
+def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
+    if isinstance(payload, NetworkPayload):
+        return network_headline(payload)
+    return application_headline(payload)
+
+
 def network_headline(payload: NetworkPayload) -> Headline:
-    verdict, tone = verdict_on(payload.printers)
+    findings = findings_of(payload)
+    printers, tone = verdict_on(payload.printers)
+    verdict, more = printers, tuple[Fact, ...]()
+    if findings and findings[0].severity != "note":
+        verdict, tone = verdict_of(findings), findings[0].tone
+        more = (Fact("Printers", printers.removesuffix(".")),)
     outcome, outcome_tone = _outcome(payload)
     scope = _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH)
     return Headline(
         title="Network report",
         verdict=verdict,
         tone=tone,
+        findings=findings,
         outcome=outcome,
         outcome_tone=outcome_tone,
-        facts=(*_facts(payload), Fact("Scope", scope), *_found(payload)),
+        facts=(*_facts(payload), Fact("Scope", scope), *more, *_found(payload)),
     )
 
 
 def application_headline(payload: ApplicationPayload) -> Headline:
     counts = Counter(_statuses(payload))
-    failed = counts["collection-failed"]
+    findings = findings_of(payload)
+    verdict, tone = _without_findings(counts)
+    if findings:
+        verdict, tone = verdict_of(findings), findings[0].tone
     outcome, outcome_tone = _outcome(payload)
     return Headline(
         title="Application snapshot",
-        verdict=_facts_verdict(counts),
-        tone="warn" if failed else "good" if counts["available"] else "muted",
+        verdict=verdict,
+        tone=tone,
+        findings=findings,
         outcome=outcome,
         outcome_tone=outcome_tone,
-        facts=_facts(payload),
+        facts=(*_facts(payload), Fact("Facts", _counted(counts))),
     )
 
 
@@ -79,9 +101,14 @@ def _statuses(payload: ApplicationPayload) -> Iterator[FieldStatus]:
     yield from (field.status for field in payload.browser_fields)
 
 
-def _facts_verdict(counts: Counter[FieldStatus]) -> str:
-    read = counts["available"]
-    parts = [f"{read} fact{'s'[: read != 1]} read"]
+def _without_findings(counts: Counter[FieldStatus]) -> tuple[str, Tone]:
+    if not counts["available"]:
+        return "Nothing could be read.", "muted"
+    return "No problem was found.", "good"
+
+
+def _counted(counts: Counter[FieldStatus]) -> str:
+    parts = [f"{counts['available']} read"]
     if counts["collection-failed"]:
         parts.append(f"{counts['collection-failed']} failed")
     if counts["permission-denied"]:
@@ -89,7 +116,7 @@ def _facts_verdict(counts: Counter[FieldStatus]) -> str:
     rest = counts["unsupported"] + counts["not-applicable"]
     if rest:
         parts.append(f"{rest} not for this machine")
-    return ", ".join(parts) + "."
+    return ", ".join(parts)
 
 
 def _outcome(payload: Payload) -> tuple[str, Tone]:

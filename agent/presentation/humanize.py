@@ -17,7 +17,15 @@ _LARGEST: Final = 1e15
 _ACRONYMS: Final = {
     word.lower(): word
     for word in ("CPU", "OS", "MAC", "DNS", "TLS", "IP", "USB", "SSID", "URL", "ID", "SMART", "UTC")
-} | {"ipv4": "IPv4", "ipv6": "IPv6", "mtu": "MTU", "bssid": "BSSID", "pid": "PID", "dpi": "DPI"}
+} | {
+    "wifi": "Wi-Fi",
+    "ipv4": "IPv4",
+    "ipv6": "IPv6",
+    "mtu": "MTU",
+    "bssid": "BSSID",
+    "pid": "PID",
+    "dpi": "DPI",
+}
 
 
 def bytes_in_words(count: float) -> str:
@@ -53,6 +61,11 @@ def milliseconds_in_words(milliseconds: float) -> str:
     if 0 < milliseconds < 0.1:
         return "<0.1 ms"
     return f"{_number(milliseconds, 1 if abs(milliseconds) < 10 else 0)} ms"
+
+
+def percent(fraction: float) -> str:
+    """Return a share in whole hundredths: ``92 %``."""
+    return f"{_number(fraction * 100, 0)} %"
 
 
 def moment(text: str) -> datetime | None:
@@ -130,7 +143,9 @@ def value_in_words(key: str, value: Value) -> str:
     if isinstance(value, str):
         return moment_in_words(value) if _looks_like_moment(value) else plain(value) or "(empty)"
     unit, _ = _split_unit(key)
-    return _UNITS[unit](value) if unit else _number(value, 2)
+    if unit:
+        return _UNITS[unit](value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) < _LARGEST else _number(value, 2)
 
 
 def label_of(key: str) -> str:

@@ -1,7 +1,10 @@
-"""How what is known of this machine's printers follows from what a report has learned. Pure."""
+"""How what is known of this machine's printers follows from what a report has learned. Pure.
+
+docs/adr/0022-remembered-printers.md has the reasons.
+"""
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,39 +17,105 @@ TEXT_MAX: Final = 1024
 KEPT: Final = timedelta(days=180)
 """A printer that was not seen for so long tells nothing any more."""
 
-REPLACED_AFTER: Final = timedelta(days=7)
-"""After so long, another device at the printer's address is the one that replaced it."""
+REPLACED_AFTER: Final = timedelta(days=1)
+REPLACED_AFTER_REPORTS: Final = 3
+"""Another device that was found at a printer's address for so long, in so many reports, while the
+printer itself was seen nowhere, is the one that replaced it."""
+
+REPLACEMENT_SAID: Final = timedelta(days=7)
+"""For so long reports say that the printer is another than before."""
 
 Learned = tuple[LearnedPrinter, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Another device that answers at a printer's address, since when, and in how many reports."""
+
+    printer: LearnedPrinter
+    since: str
+    reports: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is known of the printers, and of the devices that may have replaced some of them."""
+
+    printers: Learned = ()
+    replacements: tuple[Replacement, ...] = ()
+
+    def without(self, printer_id: str) -> "Memory":
+        """Return what is known of the other printers."""
+        return Memory(
+            tuple(each for each in self.printers if each.id != printer_id),
+            tuple(each for each in self.replacements if each.printer.id != printer_id),
+        )
+
+
+NOTHING_LEARNED: Final = Memory()
+
+
 def still_known(learned: Learned, now: datetime) -> Learned:
     """Leave out what is too old, and what was not written by this agent."""
-    return tuple(each for each in learned if _is_seen_within(KEPT, each, now))[:PRINTERS_MAX]
+    known = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
+    return tuple(
+        each
+        if _is_within(REPLACEMENT_SAID, each.replaced_at or "", now)
+        else replace(each, replaced_at=None)
+        for each in known[:PRINTERS_MAX]
+    )
 
 
-def updated(known: Learned, facts: NetworkFacts, now: datetime) -> Learned:
+def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     """Return what is known after a report: of a printer that was not seen what was known before.
 
     A printer that is gone from the machine is forgotten. Where none is left of those that one
-    spooler had, it may only have been stopped. One that was replaced is forgotten, once it was not
-    seen for a week.
+    spooler had, it may only have been stopped.
     """
     if facts.cancelled:
-        return known
-    before = {each.id: each for each in known}
-    new = {
-        each.id: _merged(before.get(each.id), each)
-        for each in (redacted(each, redact) for each in facts.learned)
-        if _is_short(each)
-    }
-    kept = {
-        id_: each
-        for id_, each in before.items()
-        if _is_there(id_, facts)
-        and (id_ not in facts.replaced or _is_seen_within(REPLACED_AFTER, each, now))
-    }
-    return tuple((kept | new).values())[-PRINTERS_MAX:]
+        return memory
+    known = still_known(memory.printers, now)
+    before = {each.id: each for each in known if _is_there(each.id, facts)}
+    seen = _by_id(facts.learned)
+    new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
+    waiting = _replacements(memory, facts, now)
+    for each in facts.strangers:
+        if (found := waiting.get(each.id)) is not None and _has_replaced(found, now):
+            new.setdefault(each.id, replace(found.printer, replaced_at=found.since))
+    return Memory(
+        tuple((before | new).values())[-PRINTERS_MAX:],
+        tuple(each for id_, each in waiting.items() if id_ in before and id_ not in new),
+    )
+
+
+def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
+    """Return which devices may have replaced a printer: one that says nothing now may be off."""
+    waiting = {each.printer.id: each for each in memory.replacements}
+    for id_, found in _by_id(facts.strangers).items():
+        was = waiting.get(id_)
+        if was is not None and _is_same(was.printer, found):
+            waiting[id_] = Replacement(_merged(was.printer, found), was.since, was.reports + 1)
+        else:
+            waiting[id_] = Replacement(found, now.isoformat(timespec="seconds"))
+    return waiting
+
+
+def _has_replaced(found: Replacement, now: datetime) -> bool:
+    is_new = _is_within(REPLACED_AFTER, found.since, now)
+    return found.reports >= REPLACED_AFTER_REPORTS and not is_new
+
+
+def _by_id(told: Learned) -> dict[str, LearnedPrinter]:
+    return {each.id: redacted(each, redact) for each in told if _is_short(each)}
+
+
+def _is_same(one: LearnedPrinter, other: LearnedPrinter) -> bool:
+    told = [(a, b) for a, b in zip(_marks(one), _marks(other), strict=True) if a and b]
+    return bool(told) and all(a == b for a, b in told)
+
+
+def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
+    return (printer.mac_address, printer.serial, printer.uuid)
 
 
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
@@ -77,8 +146,8 @@ def _texts(learned: LearnedPrinter) -> Iterable[str]:
     return filter(None, (getattr(learned, each.name) for each in fields(learned)))
 
 
-def _is_seen_within(period: timedelta, learned: LearnedPrinter, now: datetime) -> bool:
+def _is_within(period: timedelta, moment: str, now: datetime) -> bool:
     try:
-        return now - datetime.fromisoformat(learned.seen_at) < period
+        return now - datetime.fromisoformat(moment) < period
     except (ValueError, TypeError):
         return False

@@ -9,7 +9,7 @@ from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.errors import CollectorError
-from agent.rules.learned_printers import still_known, updated
+from agent.rules.learned_printers import Memory, still_known, updated
 from agent.rules.reports.sealing import Report, Sealed
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.report_maker import Draft, ReportMaker
@@ -64,7 +64,7 @@ class Collection:
         job = self._maker.job(kind)
         if job is None:
             return self._gathered(self._maker.switched_off(kind, self._clock.now()), was_run=False)
-        job, limitation = with_memory(job, self._memory, self._clock.now())
+        job, limitation = with_memory(job, self._memory.load, self._clock.now())
         self._on_activity(f"collecting {kind}")
         try:
             collected = await self._collectors.collect(job, self._note)
@@ -75,7 +75,7 @@ class Collection:
             self._health.set("collector-failed", f"{kind}: {collected.error}")
         else:
             self._health.clear({"collector-failed"})
-            self._remember(job, collected.facts, is_lost=limitation is not None)
+            self._remember(collected.facts)
         facts = with_limitation(collected.facts, limitation)
         return self._gathered(self._maker.finished(job, facts))
 
@@ -83,11 +83,13 @@ class Collection:
         """Report that the collection died with the agent once too often."""
         return self._gathered(self._maker.interrupted(entry.kind)).answer(entry)
 
-    def _remember(self, job: Job, facts: Facts, *, is_lost: bool) -> None:
+    def _remember(self, facts: Facts) -> None:
         """Keep what a whole collection has learned of the printers."""
-        if isinstance(job, NetworkJob) and isinstance(facts, NetworkFacts):
-            learned = updated(job.learned, facts, self._clock.now())
-            if is_lost or learned != job.learned:
+        if isinstance(facts, NetworkFacts):
+            # Read anew: somebody may have had a printer forgotten in the meantime.
+            known, _ = self._memory.load()
+            learned = updated(known, facts, self._clock.now())
+            if learned != known:
                 self._memory.write(learned)
 
     def _gathered(self, draft: Draft, *, was_run: bool = True) -> CollectionResult:
@@ -98,12 +100,14 @@ class Collection:
         self._on_activity(f"collecting: {progress.step} {progress.done}{of}")
 
 
-def with_memory(job: Job, memory: PrinterMemory, now: datetime) -> tuple[Job, str | None]:
+def with_memory(
+    job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
+) -> tuple[Job, str | None]:
     """Give a network job what earlier reports learned, or say in words why it has none of it."""
     if not isinstance(job, NetworkJob):
         return job, None
-    learned, limitation = memory.read()
-    return replace(job, learned=still_known(learned, now)), limitation
+    memory, limitation = read()
+    return replace(job, learned=still_known(memory.printers, now)), limitation
 
 
 def with_limitation(facts: Facts, limitation: str | None) -> Facts:

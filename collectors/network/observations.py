@@ -173,13 +173,13 @@ class KnownPrinters:
 @dataclass(frozen=True, slots=True)
 class PrinterMatches:
     """``printer_ids`` are the printers matched to an address and port, ``learned`` is what those
-    that are reachable were found to be, ``replaced`` the ids of those at whose address another
-    device takes connections."""
+    that answered were found to be, ``strangers`` the other devices that answer at the addresses of
+    printers that were seen nowhere."""
 
     printers: tuple[Printer, ...] = ()
     printer_ids: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     learned: tuple[LearnedPrinter, ...] = ()
-    replaced: tuple[str, ...] = ()
+    strangers: tuple[LearnedPrinter, ...] = ()
 
 
 # ---------------------------------------------------------------------------- all of it, joined

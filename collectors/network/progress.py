@@ -132,7 +132,7 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         endpoints=assemble_endpoints(observed, matches),
         printers=None if gathered.known is None else matches.printers,
         learned=matches.learned if final else (),
-        replaced=matches.replaced if final else (),
+        strangers=matches.strangers if final else (),
         interfaces_source=_state(gathered.interfaces_state, final),
         mdns_source=_state(gathered.mdns.state, final),
         scan_source=_state(gathered.scan.state, final),

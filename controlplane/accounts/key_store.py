@@ -1,12 +1,11 @@
 """API keys in the database: made and revoked on the command line, recognised at each call."""
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.api_keys import Caller, hash_key, new_key
@@ -14,14 +13,6 @@ from controlplane.storage.tables import ApiKey
 
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
-USE_NOTED_EVERY = timedelta(minutes=1)
-"""A use is written down at most this often: it must not make each reading a writing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    caller: Caller
-    is_use_due: bool
 
 
 def create_key(
@@ -49,23 +40,28 @@ def create_key(
     return row.id, key
 
 
-def recognise(session: Session, key: str, now: datetime) -> Recognised | None:
+def recognise(session: Session, key: str) -> Caller | None:
     """Return whose key this is, or None if it is unknown or revoked."""
     query = select(ApiKey).where(ApiKey.secret_hash == hash_key(key), ApiKey.revoked_at.is_(None))
     row = session.scalars(query).first()
     if row is None:
         return None
-    caller = Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
-    return Recognised(caller, row.last_used_at is None or now - row.last_used_at > USE_NOTED_EVERY)
+    return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
 
 
-def note_use(session: Session, key_id: UUID, now: datetime) -> None:
-    session.execute(update(ApiKey).where(ApiKey.id == key_id).values(last_used_at=now))
+def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
+    """Write down when each of these keys was last used."""
+    rows = [{"key": key_id, "used": used_at} for key_id, used_at in uses.items()]
+    statement = (
+        update(ApiKey.__table__)  # type: ignore[arg-type]
+        .where(ApiKey.id == bindparam("key"))
+        .values(last_used_at=bindparam("used"))
+    )
+    session.connection().execute(statement, rows)
 
 
-def is_live(session: Session, key_id: UUID) -> bool:
-    row = session.get(ApiKey, key_id)
-    return row is not None and row.revoked_at is None
+def revoked_keys(session: Session) -> frozenset[UUID]:
+    return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.revoked_at.is_not(None))))
 
 
 def list_keys(session: Session) -> Sequence[ApiKey]:

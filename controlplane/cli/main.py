@@ -87,6 +87,13 @@ def _add_serve(verbs: "Subparsers") -> None:
     _add_database(parser)
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=_port, default=DEFAULT_PORT, help="0: any free one (default: %(default)s)")
+    add(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes, on PostgreSQL: one for each processor (default: %(default)s)",
+    )
     add("--tracker-url", metavar="URL", help="webhook that is told of each report")
     add(
         "--tracker-attempts",

@@ -2,16 +2,19 @@
 
 import argparse
 import os
+import socket
 import sys
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
 from controlplane.cli.errors import ClosedError, CommandError, UsageError
-from controlplane.server import bind, serve, url_of
+from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
-from controlplane.storage.database import DatabaseVersionError
+from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
 from controlplane.storage.location import default_database
+from controlplane.workers import run_workers
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,15 +30,26 @@ def run(options: argparse.Namespace) -> int:
                 "API keys travel in the clear unless TLS is put in front of it\n"
             )
         try:
-            serve(
-                options.database or default_database(os.environ),
-                [listener],
-                settings,
-                options.log_level,
-            )
+            return _serve(options, settings, listener)
         except (SQLAlchemyError, DatabaseVersionError, OSError, ImportError) as error:
             raise database_error(error) from error
-    return 0
+
+
+def _serve(options: argparse.Namespace, settings: Settings, listener: socket.socket) -> int:
+    database = options.database or default_database(os.environ)
+    work = partial(serve, database, settings, options.log_level)
+    on_listening = partial(announce, listener)
+    if options.workers == 1:
+        work(listener, on_listening)
+        return 0
+    if sqlite_file(database) is not None:
+        raise UsageError(
+            "several workers need PostgreSQL: one SQLite file has one writer",
+            "Name a database by --database postgresql+psycopg://…, or leave --workers out.",
+        )
+    # What keeps a worker from starting is said here, once and in plain words.
+    Database(database).close()
+    return run_workers(options.workers, work, listener, on_listening)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

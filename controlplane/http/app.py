@@ -18,6 +18,7 @@ from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.console import console_routes
 from controlplane.http.errors import Refusal
 from controlplane.http.facade import OperationEndpoint
+from controlplane.http.heartbeat import HeartbeatEndpoint
 from controlplane.http.middleware import Guard
 from controlplane.remote_control.registry import OPERATIONS
 
@@ -36,6 +37,7 @@ def build_app(core: Core) -> Starlette:
     return Starlette(
         routes=[
             *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
+            Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
             *console_routes(core),
             Route("/healthz", _healthz),

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from controlplane.accounts.api_keys import Caller, parse_bearer
-from controlplane.accounts.key_store import note_use, recognise
+from controlplane.accounts.key_store import recognise
 from controlplane.core import Core
 from controlplane.http.errors import (
     Refusal,
@@ -69,13 +69,14 @@ async def _authenticate(core: Core, request: Request) -> Caller:
     key = parse_bearer(request.headers.get("authorization"))
     if key is None:
         raise unauthenticated()
-    now = core.clock()
-    recognised = await core.read(lambda session: recognise(session, key, now))
-    if recognised is None:
-        raise unauthenticated()
-    if recognised.is_use_due:
-        await core.write(lambda session: note_use(session, recognised.caller.key_id, now))
-    return recognised.caller
+    caller = core.keys.find(key)
+    if caller is None:
+        caller = await core.read(lambda session: recognise(session, key))
+        if caller is None:
+            raise unauthenticated()
+        core.keys.keep(key, caller)
+    core.keys.note_use(caller.key_id, core.clock())
+    return caller
 
 
 def require_json(headers: Mapping[str, str]) -> None:

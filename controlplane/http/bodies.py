@@ -4,6 +4,7 @@ The JSON is read strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an objec
 Messages name fields as the wire does, dotted: ``report.endpoints.0.port``.
 """
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -86,17 +87,18 @@ def _read_quickly(body: bytes) -> Any:
 
 def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
     try:
-        return json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=make,
-            parse_constant=_refuse_constant,
-        )
+        return _decoder(make).decode(body.decode("utf-8"))
     except RecursionError:
         raise invalid_request("the body is nested too deeply") from None
     except UnicodeDecodeError:
         raise invalid_request("the body is not UTF-8") from None
     except ValueError as error:
         raise invalid_request(f"the body is not JSON: {_first_line(error)}") from None
+
+
+@functools.cache
+def _decoder(make: Callable[[Pairs], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=make, parse_constant=_refuse_constant)
 
 
 def _unique_keys(pairs: Pairs) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from controlplane.http.auth import admit, read_body
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.registry import Operation
 from controlplane.storage.database import Database
+from controlplane.storage.notifications import publish
 
 
 class OperationEndpoint:
@@ -39,10 +40,12 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
             context = RequestContext(session, caller, now, core.settings)
-            return operation.run(context, parsed), context
+            reply = operation.run(context, parsed)
+            publish(session, context.woken, core.name)
+            return reply, context
 
         return database.write(work) if operation.writes else database.read(work)
 
     reply, context = await core.run(job)
-    core.notifications.notify(context.woken)
+    core.feeds.notify(context.woken)
     return encode(reply)

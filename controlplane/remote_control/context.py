@@ -31,7 +31,10 @@ class RequestContext:
             raise foreign_location()
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
-        query = select(Device).where(Device.instance_id == instance_id)
+        query = select(Device).where(
+            Device.organization_id == self.caller.organization_id,
+            Device.instance_id == instance_id,
+        )
         device = self.session.scalars(query.with_for_update() if lock else query).first()
         if device is None:
             raise not_found("device")

@@ -1,19 +1,19 @@
 """The device receives its commands and says how far it is."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Row, Select, select
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
-from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import Refusal, conflict, not_found
 from controlplane.remote_control import lifecycle
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.expiry import expire_due
 from controlplane.remote_control.records import command
-from controlplane.storage.tables import Device, Request
+from controlplane.storage.tables import ApiKey, Device, Request
 
 COMMANDS_MAX = 256
 """Commands given at once, oldest first; the next look brings the others."""
@@ -50,22 +50,60 @@ def refusal_of(refused: lifecycle.TransitionRefusedError) -> Refusal:
     return conflict(code, str(refused))
 
 
-def waiting_commands(
-    session: Session, caller: Caller, now: datetime, limit: int = COMMANDS_MAX
-) -> tuple[Command, ...]:
+def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Command, ...]:
     """Return what the devices of this API key have not begun, oldest first."""
-    query = (
-        select(Request)
+    return tuple(waiting_by_key(session, (key_id,), now).get(key_id, ()))
+
+
+def waiting_by_key(
+    session: Session, key_ids: Sequence[UUID], now: datetime
+) -> dict[UUID, list[Command]]:
+    """Return the same for each of these keys that is live. Where a key may go is read anew."""
+    keys = session.execute(
+        select(ApiKey.id, ApiKey.locations).where(
+            ApiKey.id.in_(key_ids), ApiKey.revoked_at.is_(None)
+        )
+    )
+    locations = {row.id: row.locations for row in keys}
+    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in locations}
+    for request, key_id, location_id in _rows(session, tuple(locations), now):
+        found, permitted = waiting[key_id], locations[key_id]
+        if len(found) < COMMANDS_MAX and (not permitted or location_id in permitted):
+            found.append(command(request))
+    return waiting
+
+
+def _rows(
+    session: Session, key_ids: Sequence[UUID], now: datetime
+) -> Sequence[Row[Request, UUID, str]]:
+    limit = COMMANDS_MAX * len(key_ids)
+    rows = session.execute(_waiting(key_ids, now).limit(limit)).all()
+    if len(rows) < limit or len(key_ids) == 1:
+        return rows
+    # One key with very many must not hide what waits for the others.
+    return [row for key_id in key_ids for row in _rows(session, (key_id,), now)]
+
+
+def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, str]:
+    return (
+        select(Request, Device.key_id, Device.location_id)
         .join(Device, Device.binding_id == Request.binding_id)
         .where(
-            Device.key_id == caller.key_id,
+            Device.key_id.in_(key_ids),
             Device.revoked_at.is_(None),
             Request.status.in_(lifecycle.DELIVERED),
             Request.expires_at > now,
         )
         .order_by(Request.position)
-        .limit(limit)
     )
-    if caller.locations:
-        query = query.where(Device.location_id.in_(caller.locations))
-    return tuple(command(request) for request in session.scalars(query))
+
+
+def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
+    """Return whose devices were asked for something since then and have not said anything yet."""
+    query = (
+        select(Device.key_id)
+        .join(Request, Device.binding_id == Request.binding_id)
+        .where(Request.status == lifecycle.INITIAL, Request.created_at > since)
+        .distinct()
+    )
+    return tuple(session.scalars(query))

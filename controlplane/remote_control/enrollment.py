@@ -1,4 +1,4 @@
-"""The device proves its key, is bound, asks what it is, and says that it lives.
+"""The device proves its key, is bound, and asks what it is.
 
 A binding is kept when the same instance enrols again with the same device key at the same
 location; otherwise (revoked, moved, other key) the old one ends and a new one begins.
@@ -16,8 +16,6 @@ from agent.wire.device_operations import (
     EmptyRequest,
     EnrollmentRecord,
     EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
 )
 from controlplane.http.errors import (
     Refusal,
@@ -95,19 +93,6 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     return None if device is None else enrollment_record(device)
 
 
-def heartbeat(context: RequestContext, body: HeartbeatRequest) -> HeartbeatReply:
-    """Note that the device lives.
-
-    A device that was given a new API key is from then on the new key's: its commands would
-    otherwise wait at the old one, which it no longer asks with.
-    """
-    device = context.bound_device(body.binding_id)
-    device.last_seen_at = max(context.now, device.last_seen_at)
-    device.foreground = body.foreground
-    device.key_id = context.caller.key_id
-    return HeartbeatReply(last_seen_at=device.last_seen_at)
-
-
 def _refuse_controls(body: ChallengeRequest) -> None:
     """Names are shown in lists and logs, and PostgreSQL stores no U+0000."""
     texts = {
@@ -132,7 +117,14 @@ def _repeat(context: RequestContext, asked: Challenge, signature: str) -> Enroll
 
 
 def _bind(context: RequestContext, asked: Challenge) -> Device:
-    query = select(Device).where(Device.instance_id == asked.instance_id).with_for_update()
+    query = (
+        select(Device)
+        .where(
+            Device.organization_id == asked.organization_id,
+            Device.instance_id == asked.instance_id,
+        )
+        .with_for_update()
+    )
     device = context.session.scalars(query).first()
     if device is None:
         device = _new_device(context, asked)
@@ -149,22 +141,24 @@ def _bind(context: RequestContext, asked: Challenge) -> Device:
 
 
 def _needs_new_binding(device: Device, asked: Challenge) -> bool:
-    place = (device.organization_id, device.location_id)
     return (
         device.revoked_at is not None
-        or place != (asked.organization_id, asked.location_id)
+        or device.location_id != asked.location_id
         or device.public_key != asked.public_key
     )
 
 
 def _refuse_takeover(context: RequestContext, device: Device, asked: Challenge) -> None:
-    """Who cannot see the device as it is bound now has to hold its key to move it."""
-    is_visible = (
-        device.organization_id == context.caller.organization_id
-        and context.caller.may_visit(device.location_id)
-    )
-    if not is_visible and device.public_key != asked.public_key:
+    """Only who holds the device's key may bind it anew, until it is revoked."""
+    if device.public_key == asked.public_key:
+        return
+    if not context.caller.may_visit(device.location_id):
         raise foreign_location()
+    if device.revoked_at is None:
+        raise conflict(
+            "device_key_mismatch",
+            "the instance is bound with another device key; revoke it to let this one enroll",
+        )
 
 
 def _new_device(context: RequestContext, asked: Challenge) -> Device:

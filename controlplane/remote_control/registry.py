@@ -1,6 +1,7 @@
 """Which procedure answers which path, what body it takes, and whether it writes.
 
-``onCommands`` is not here: its reply is a stream (see ``controlplane.http.commands``).
+Not here: ``onCommands``, whose reply is a stream (``controlplane.http.commands``), and
+``heartbeat``, which many share a transaction for (``controlplane.http.heartbeat``).
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +45,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
         routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
         routes.CURRENT: _read(device.EmptyRequest, enrollment.current),
-        routes.HEARTBEAT: _write(device.HeartbeatRequest, enrollment.heartbeat),
         routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
         routes.SUBMIT_RESULT: Operation(
             submission.parse_submission, submission.submit_result, writes=True

@@ -15,12 +15,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, create_engine, event, select, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from controlplane.storage.tables import SCHEMA_VERSION, Base, Schema
+from controlplane.storage.migrations.upgrade import DatabaseVersionError, upgrade
+
+__all__ = ["Database", "DatabaseBusyError", "DatabaseVersionError", "parse_url", "sqlite_file"]
 
 Result = TypeVar("Result")
 WRITE_ATTEMPTS = 4
@@ -35,16 +37,17 @@ class DatabaseBusyError(Exception):
     """Others kept the database from being written for longer than we wait."""
 
 
-class DatabaseVersionError(Exception):
-    """The database was made by another version of this service."""
-
-
 class Database:
     """An open database with this version's tables. ``url`` is SQLAlchemy's, or a file's path."""
+
+    postgresql: URL | None = None
+    """Where to listen for what other processes tell; None where they cannot."""
 
     def __init__(self, url: str, *, connections: int = 8) -> None:
         parsed = parse_url(url)
         self._is_sqlite = parsed.get_backend_name() == "sqlite"
+        if parsed.get_backend_name() == "postgresql":
+            self.postgresql = parsed
         if self._is_sqlite:
             if not parsed.database or parsed.database == ":memory:":
                 raise ArgumentError("an SQLite database needs the path of a file")
@@ -55,7 +58,11 @@ class Database:
             threading.Lock() if self._is_sqlite else nullcontext()
         )
         self._writer = self._engine.execution_options(venue_writes=True)
-        self._make_tables()
+        try:
+            self._make_tables()
+        except BaseException:
+            self.close()
+            raise
 
     def read(self, work: Callable[[Session], Result]) -> Result:
         with Session(self._engine, expire_on_commit=False) as session:
@@ -89,13 +96,7 @@ class Database:
             if connection.dialect.name == "postgresql":
                 # Processes that start at once would otherwise create the same tables.
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
-            Base.metadata.create_all(connection)
-        version = self.write(_stored_version)
-        if version != SCHEMA_VERSION:
-            self.close()
-            raise DatabaseVersionError(
-                f"the database has layout {version}, this program knows {SCHEMA_VERSION}"
-            )
+            upgrade(connection)
 
 
 def parse_url(text: str) -> URL:
@@ -136,14 +137,6 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 def _begin_sqlite(connection: Any) -> None:
     writes = connection.get_execution_options().get("venue_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _stored_version(session: Session) -> int:
-    row = session.scalars(select(Schema)).first()
-    if row is None:
-        session.add(Schema(version=SCHEMA_VERSION))
-        return SCHEMA_VERSION
-    return row.version
 
 
 def _is_collision(error: DBAPIError) -> bool:

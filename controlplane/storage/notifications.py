@@ -1,40 +1,66 @@
-"""Wakes the command streams of an API key when there may be something new for them."""
+"""Tells the other processes on one PostgreSQL which API keys have something new.
+
+LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY): told in the transaction, heard after its commit.
+What is told while a connection is down is lost; the look for changes (`controlplane.background`)
+finds it some seconds later.
+"""
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import logging
+import random
+from collections.abc import Callable, Iterable
+from typing import Final
 from uuid import UUID
 
+from sqlalchemy import URL, text
+from sqlalchemy.orm import Session
 
-class Notifications:
-    """Used from the event loop only. Once closed, every listener is woken and finds it so."""
+log = logging.getLogger("controlplane.storage.notifications")
+CHANNEL: Final = "venue_commands"
+KEYS_A_NOTICE: Final = 200
+"""A notice holds fewer than 8,000 bytes."""
+RECONNECT_S: Final = 1.0
+"""At most; processes that lost the server together do not come back in step."""
 
-    def __init__(self) -> None:
-        self._listeners: dict[UUID, set[asyncio.Event]] = {}
-        self.is_closed = False
 
-    @property
-    def listener_count(self) -> int:
-        return sum(len(events) for events in self._listeners.values())
+def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
+    """Tell of ``key_ids`` once the transaction is committed; nothing on another database.
 
-    @contextmanager
-    def listen(self, key_id: UUID) -> Iterator[asyncio.Event]:
-        """Give an event that is set at each ring; the listener clears it."""
-        event = asyncio.Event()
-        events = self._listeners.setdefault(key_id, set())
-        events.add(event)
+    ``sender`` is a word without blanks that names the process: it has no need to hear its own.
+    """
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    keys = sorted(key_id.hex for key_id in key_ids)
+    for at in range(0, len(keys), KEYS_A_NOTICE):
+        words = (sender, *keys[at : at + KEYS_A_NOTICE])
+        notice = {"channel": CHANNEL, "payload": " ".join(words)}
+        session.execute(text("SELECT pg_notify(:channel, :payload)"), notice)
+
+
+async def listen(url: URL, sender: str, heard: Callable[[tuple[UUID, ...]], None]) -> None:
+    """Hear what others than ``sender`` tell, for ever."""
+    # Only who has PostgreSQL has its driver.
+    import psycopg
+
+    words = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    while True:
         try:
-            yield event
-        finally:
-            events.discard(event)
-            if not events:
-                self._listeners.pop(key_id, None)
+            async with await psycopg.AsyncConnection.connect(words, autocommit=True) as connection:
+                await connection.execute(f"LISTEN {CHANNEL}")
+                async for notice in connection.notifies():
+                    heard(read_notice(notice.payload, sender))
+        except (psycopg.Error, OSError) as error:
+            log.warning("cannot hear the other processes: %s", str(error).splitlines()[0])
+        await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - spreads, hides nothing
 
-    def notify(self, key_ids: Iterable[UUID]) -> None:
-        for key_id in key_ids:
-            for event in self._listeners.get(key_id, ()):
-                event.set()
 
-    def close(self) -> None:
-        self.is_closed = True
-        self.notify(tuple(self._listeners))
+def read_notice(payload: str, own: str) -> tuple[UUID, ...]:
+    """Return the keys that another process than ``own`` tells of."""
+    sender, *keys = payload.split(" ")
+    if sender == own:
+        return ()
+    try:
+        return tuple(UUID(key) for key in keys)
+    except ValueError:
+        log.warning("a notice on %s is not ours: %.80r", CHANNEL, payload)
+        return ()

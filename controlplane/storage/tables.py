@@ -7,7 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Integer, Text, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agent.wire.vocabulary import (
@@ -18,8 +28,6 @@ from agent.wire.vocabulary import (
     RequestStatus,
     TrackerStatus,
 )
-
-SCHEMA_VERSION = 1
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -56,7 +64,7 @@ class Base(DeclarativeBase):
 
 
 class Schema(Base):
-    """One row: the version of this layout."""
+    """One row, for programs of release 0.1.0, which know no other account of the layout."""
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -102,9 +110,12 @@ class Device(Base):
     """An instance as it is bound now. ``key_id`` is the API key it last enrolled or beat with."""
 
     __tablename__ = "devices"
-    __table_args__ = (Index("devices_by_place", "organization_id", "location_id", "position"),)
+    __table_args__ = (
+        Index("devices_by_place", "organization_id", "location_id", "position"),
+        UniqueConstraint("organization_id", "instance_id", name="devices_by_instance"),
+    )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
-    instance_id: Mapped[UUID] = mapped_column(unique=True)
+    instance_id: Mapped[UUID]
     binding_id: Mapped[UUID] = mapped_column(unique=True)
     key_id: Mapped[UUID] = mapped_column(index=True)
     organization_id: Mapped[str]

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from agent.presentation.headline import headline_of
 from tests.lab.peers import Peer, PeerLan, peer_lan
 from tests.lab.peers_listener import FORBIDDEN_PORTS
+from tests.lab.test_tap_lan import payload_of
 from tests.paths import ROOT
 
 pytestmark = [
@@ -244,6 +246,19 @@ def test_a_printer_that_got_another_address_has_moved(facts: dict[str, Any], tru
     assert found["reason"].startswith(
         "Moved to 10.66.0.43:631 (same UUID); nothing answers at 10.66.0.13 any more"
     )
+
+
+def test_what_is_wrong_is_found(facts: dict[str, Any]):
+    found = {f.code: f for f in headline_of(payload_of(facts, JOB)).findings}
+    assert "no-gateway" in found
+    (moved,) = found["printer-moved"].sentences
+    assert moved == "The printer cellar has moved from 10.66.0.13:631 to 10.66.0.43:631."
+    unreachable = found["printer-unreachable"]
+    said = " ".join(unreachable.sentences)
+    assert "The printer office at " in said
+    assert unreachable.count == sum(
+        each["status"] == "unreachable" for each in facts["printers"]
+    ) - len(found["printer-moved"].sentences)
 
 
 def test_a_stopped_printer_refuses(facts: dict[str, Any]):

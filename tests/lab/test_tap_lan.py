@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.presentation.findings.findings import findings_of
 from agent.rules.reports.context import ReportContext, environment_of, identity_of
 from agent.rules.reports.network import network_report
 from agent.wire.codec import decode, encode, validate
@@ -78,7 +79,9 @@ def test_a_venue_with_wifi_firewalls_and_losses_is_seen_whole(tmp_path: Path) ->
     assert run.facts["failures"] == []
     assert run.facts["limitations"] == []
     assert run.facts["scope"] == "local-network"
-    assert payload_of(run.facts, JOB).completeness == "complete"
+    payload = payload_of(run.facts, JOB)
+    assert payload.completeness == "complete"
+    assert findings_of(payload) == ()
     assert run.events[-1] == "result"
     assert run.events.count("checkpoint") <= 8
     # The order of a print port is the order of the list: printers before the rest.
@@ -106,6 +109,14 @@ def test_cancelled_midway_gives_valid_partial_facts(tmp_path: Path) -> None:
     assert payload.completeness == "partial"
     assert payload.network_map is not None
     assert payload.network_map.state == "cancelled"
+    codes = [finding.code for finding in findings_of(payload)]
+    assert codes == ["source-failed", "report-unfinished"]
+
+
+def test_a_network_with_nothing_but_its_gateway_is_called_so(tmp_path: Path) -> None:
+    (run,) = collect_in_lan(plan_lan("10.77.0.0/24", 1), JOB, tmp_path).runs
+    (finding,) = findings_of(payload_of(run.facts, JOB))
+    assert finding.code == "nothing-but-gateway"
 
 
 def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
@@ -124,6 +135,7 @@ def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
     del hosts[plan.agent_address]
     assert hosts == {**plan.macs(), behind.address: None}
     assert any("proxy ARP" in text for text in run.facts["limitations"])
+    assert [finding.code for finding in findings_of(payload_of(run.facts, JOB))] == ["proxy-arp"]
     check_harmless(result)
 
 

@@ -83,7 +83,9 @@ class Situation:
     is_long: bool = False
 
 
-NOT_INSTALLED: Final = ("veth", "tap", "peers", "browser", "systemd-analyze", "systemctl")
+NOT_INSTALLED: Final = (
+    "veth", "tap", "peers", "postgresql", "browser", "systemd-analyze", "systemctl",
+)  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")
 NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
@@ -171,7 +173,8 @@ def requirements() -> tuple[str, ...]:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = document["project"]
     extras = project["optional-dependencies"]
-    wanted = (*project["dependencies"], *extras["controlplane"], *extras["dev"])
+    chosen = ("controlplane", "postgresql", "dev")
+    wanted = (*project["dependencies"], *(each for name in chosen for each in extras[name]))
     built_with = (*document["build-system"]["requires"], "editables")
     own = f"{project['name']}["
     return tuple(each for each in (*wanted, *built_with) if not each.startswith(own))

@@ -2,14 +2,16 @@
 
 import json
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from agent.adapters import failpoints
+from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
+from agent.rules.learned_printers import NOTHING_LEARNED, Memory
 from agent.wire.codec import decode_strictly
 from agent.wire.validation import ValidationError
-from collectors.contract import LearnedPrinter
 
 log = logging.getLogger(__name__)
 
@@ -17,34 +19,55 @@ NAME = "printers.json"
 MAX_BYTES = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    printers: tuple[LearnedPrinter, ...] = ()
-
-
 class PrinterMemory:
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
         self._path = state.path / NAME
 
-    def read(self) -> tuple[tuple[LearnedPrinter, ...], str | None]:
-        """Return what is known, and in words why it cannot be read; never raises."""
+    def load(self) -> tuple[Memory, str | None]:
+        """Return what is known, and in words why it cannot be read; set aside what is damaged."""
         try:
-            content: _Content = decode_strictly(self._state.read(NAME, MAX_BYTES), _Content)
-        except FileNotFoundError:
-            return (), None
-        except (OSError, StateError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+            return self._read(), None
         except ValidationError:
-            reason = f"{self._path} is damaged; the next report of the daemon writes it anew"
-        else:
-            return content.printers, None
-        return (), f"what earlier reports learned of the printers cannot be read: {reason}"
+            log.error("%s cannot be read: it is set aside and made anew", self._path)
+            try:
+                where = f"it was set aside as {self._state.quarantine_file(self._path)}"
+            except (OSError, StateError) as error:
+                where = f"and cannot be set aside: {error}"
+            return NOTHING_LEARNED, _lost(f"{self._path} is damaged, {where}")
+        except (OSError, StateError) as error:
+            return NOTHING_LEARNED, _lost(_words(error))
 
-    def write(self, printers: tuple[LearnedPrinter, ...]) -> None:
+    def peek(self) -> tuple[Memory, str | None]:
+        """Return the same as ``load``, and touch nothing."""
+        try:
+            return self._read(), None
+        except ValidationError:
+            return NOTHING_LEARNED, _lost(f"{self._path} is damaged")
+        except (OSError, StateError) as error:
+            return NOTHING_LEARNED, _lost(_words(error))
+
+    def write(self, memory: Memory) -> None:
         """Replace what is known. Without it reports say less; they are made all the same."""
-        content = json.dumps(asdict(_Content(printers)), indent=2).encode()
+        content = json.dumps(asdict(memory), indent=2).encode()
+        failpoints.before(Failpoint.PRINTERS_WRITTEN)
         try:
             write_atomically(self._path, content + b"\n")
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
+        failpoints.after(Failpoint.PRINTERS_WRITTEN)
+
+    def _read(self) -> Memory:
+        try:
+            memory: Memory = decode_strictly(self._state.read(NAME, MAX_BYTES), Memory)
+        except FileNotFoundError:
+            return NOTHING_LEARNED
+        return memory
+
+
+def _lost(reason: str) -> str:
+    return f"what earlier reports learned of the printers cannot be read: {reason}"
+
+
+def _words(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

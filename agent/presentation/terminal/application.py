@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from agent.presentation.application_rows import (
     Group,
@@ -44,27 +45,29 @@ def _group(group: Group) -> Iterator[RenderableType]:
     if not group.sections:
         return
     yield title(group.title)
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_column(width=26, overflow="fold")
-    facts.add_column(overflow="fold")
     for section in group.sections:
         if section.title:
-            facts.add_row(words(section.title, "bold"), words(""))
-        indent = "  " if section.title else ""
+            yield words(section.title, "bold")
+        facts = Table.grid(padding=(0, 2, 0, 0))
+        facts.add_column(width=26, overflow="fold")
+        facts.add_column(overflow="fold")
         for row in section.rows:
             label = words(row.label, "dim")
-            label.pad_left(len(indent))
+            label.pad_left(2 if section.title else 0)
             facts.add_row(label, words(row.value))
-    yield facts
+        yield facts
 
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     rows = absence_rows(payload)
-    if not rows:
-        return
-    yield title("Not available", sum(row.count for row in rows))
-    absences = table(("Status", 18), ("Why, and which facts", None))
-    for row in rows:
-        facts = (words(line, "dim") for line in row.facts)
-        absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
-    yield absences
+    missed = [row for row in rows if row.tone != "muted"]
+    if missed:
+        yield title("Could not be read", sum(row.count for row in missed))
+        absences = table(("Status", 17), ("Why, and which facts", None))
+        for row in missed:
+            facts = (words(line, "dim") for line in row.facts)
+            absences.add_row(toned(row.status, row.tone), stacked(words(row.reason), *facts))
+        yield absences
+    if count := sum(row.count for row in rows if row.tone == "muted"):
+        folded = f"{count} facts are not for this machine; --json says why of each."
+        yield Text.assemble("\n", words(folded, "dim"))

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from agent.presentation.findings.rule import Finding
 from agent.presentation.headline import Headline
 from agent.presentation.plain_text import plain
 from agent.presentation.tone import Tone
@@ -41,12 +42,30 @@ def headline_view(headline: Headline) -> Iterator[RenderableType]:
     yield words(headline.title, "bold")
     yield toned(headline.verdict, headline.tone)
     yield toned(headline.outcome, headline.outcome_tone)
+    yield from _findings_view(headline.findings)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
     for fact in headline.facts:
         facts.add_row(words(fact.label, "dim"), words(fact.value))
     yield Padding(facts, (1, 0, 0, 0))
+
+
+def _findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
+    if not findings:
+        return
+    yield title("Findings", sum(finding.count for finding in findings))
+    listed = Table.grid(padding=(0, 2, 0, 0))
+    listed.add_column(width=7)
+    listed.add_column(overflow="fold")
+    for finding in findings:
+        more = words(f"and {finding.more} more" if finding.more else "")
+        fix = words(f"{finding.fix[:1].upper()}{finding.fix[1:]}.", "dim")
+        listed.add_row(
+            toned(finding.severity, finding.tone),
+            stacked(*map(words, finding.sentences), more, fix),
+        )
+    yield listed
 
 
 def title(text: str, count: int | None = None) -> Text:

@@ -1,4 +1,4 @@
-"""Who issued a TLS certificate, and until when it holds, whether or not it is trusted.
+"""Who issued a TLS certificate, and from when until when it holds, trusted or not.
 
 `cryptography` is imported inside the functions: 10 MiB, only for a service asked over TLS.
 """
@@ -18,17 +18,19 @@ class Issued:
     """``issuer`` is the organisation and the common name, as far as they are given."""
 
     issuer: str
+    issued_at: str
     expires_at: str
 
 
 def parse_certificate(der: bytes) -> Issued:
-    """Read issuer and end of validity (RFC 5280). Raises ValueError for anything malformed."""
+    """Read issuer and validity (RFC 5280). Raises ValueError for anything malformed."""
     from cryptography import x509
 
     with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like
         try:
             certificate = x509.load_der_x509_certificate(der)
-            return Issued(_issuer_of(certificate), certificate.not_valid_after_utc.isoformat())
+            issued, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+            return Issued(_issuer_of(certificate), issued.isoformat(), expires.isoformat())
         except (ValueError, x509.InvalidVersion):
             raise ValueError("not an X.509 certificate") from None
 

@@ -20,6 +20,8 @@ ADDRESSES_MAX: Final = 32
 COUNTERS: Final = (
     ("interface.receivedBytes", "bytes_recv"),
     ("interface.sentBytes", "bytes_sent"),
+    ("interface.receivedPackets", "packets_recv"),
+    ("interface.sentPackets", "packets_sent"),
     ("interface.receiveErrors", "errin"),
     ("interface.sendErrors", "errout"),
     ("interface.receiveDrops", "dropin"),

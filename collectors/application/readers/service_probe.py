@@ -34,6 +34,7 @@ TLS_KEYS: Final = (
     "network.service.tlsVersion",
     "network.service.tlsTrusted",
     "network.service.tlsIssuer",
+    "network.service.tlsIssuedAt",
     "network.service.tlsExpiresAt",
 )
 
@@ -168,6 +169,7 @@ def _tls_fields(
         shaken.version,
         shaken.trusted,
         issued.issuer,
+        issued.issued_at,
         issued.expires_at,
     )
     return tuple(

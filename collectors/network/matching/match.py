@@ -7,8 +7,9 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.devices import (
@@ -34,6 +35,7 @@ from collectors.network.matching.verdicts import (
     judge_port,
     missing_queue,
     printer_state,
+    replacement,
     spooler_state,
     unlike_learned,
     what_is_there,
@@ -51,6 +53,7 @@ from collectors.shared.addresses import PRINT_PORTS, join_host_port, parse_netwo
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
 
+_FORGET = "venue-agent printers forget"
 _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 
 
@@ -66,10 +69,8 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
     for printer, verdict in zip(known, verdicts, strict=True):
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    learned = tuple(matcher.learn(zip(known, verdicts, strict=True)))
-    replaced = tuple(p.id for p, v in zip(known, verdicts, strict=True) if v.is_taken)
     matched = {key: tuple(found) for key, found in ids.items()}
-    return PrinterMatches(printers, matched, learned, replaced)
+    return PrinterMatches(printers, matched, matcher.learned(verdicts), matcher.strangers(verdicts))
 
 
 class _Matcher:
@@ -113,14 +114,24 @@ class _Matcher:
             return self._moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
 
-    def learn(self, judged: Iterable[tuple[KnownPrinter, Verdict]]) -> Iterator[LearnedPrinter]:
-        """Yield what the printers are that can be reached over the network."""
+    def learned(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what the printers are that answer, where they are set up or, by MAC, elsewhere."""
         found = (
             (printer, verdict.device, verdict.endpoint[0])
-            for printer, verdict in judged
-            if verdict.status == "reachable" and verdict.device and verdict.endpoint
+            for (printer, at), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.device and verdict.endpoint and at is not None
+            if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
         )
-        return learn(found, self._index.devices)
+        return tuple(learn(found, self._index.devices))
+
+    def strangers(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
+        """Return what answers instead of printers that were seen nowhere."""
+        found = (
+            (printer, verdict.taken_by, verdict.taken_by.address)
+            for (printer, _), verdict in zip(self.located, verdicts, strict=True)
+            if verdict.taken_by is not None
+        )
+        return tuple(learn(found, self._index.devices))
 
     def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
         """Point at what a printer that was not found may be; never at what another queue holds."""
@@ -218,9 +229,10 @@ class _Matcher:
             status = "unreachable" if status == "unreachable" else "unknown"
             if needed.outcome == "open":
                 reason, other = f"{address} answers on port {port}, but {other}", None
-            is_taken = status == "unknown" and unlike_learned(printer.learned, device) is not None
-            said = sentence(reason, other, spooler_state(printer))
-            return Verdict(status, said, is_taken=is_taken and needed.outcome == "open")
+            is_taken = needed.outcome == "open" and self._may_have_replaced(printer, device)
+            hint = f"if it has replaced the printer: {_FORGET} {quote(printer.id)}"
+            said = sentence(reason, other, hint if is_taken else None, spooler_state(printer))
+            return Verdict(status, said, taken_by=device if is_taken else None)
         if missing := missing_queue(printer, seen):
             where = join_host_port(address, port)
             status, reason = "unreachable", f"{where} answers, but {missing}"
@@ -233,7 +245,7 @@ class _Matcher:
         elif status == "unreachable" and by not in IDENTITIES:
             reason = sentence(reason, what_is_there(device))
         key = (address, port) if seen is not None else None
-        said = sentence(reason, printer_state(printer, seen, device))
+        said = sentence(reason, replacement(printer, status), printer_state(printer, seen, device))
         return Verdict(status, said, key, _marked(printer, device, key), device)
 
     def _other_device(
@@ -244,6 +256,15 @@ class _Matcher:
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
         return difference(printer, device, seen, by)
+
+    def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
+        """Tell whether a device that is not what a printer was is no other queue's either."""
+        return unlike_learned(printer.learned, device) is not None and not any(
+            at is not None
+            and at.device is device
+            and not set(other.addresses) & set(printer.addresses)
+            for other, at in self.located
+        )
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old):

@@ -19,8 +19,8 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``is_taken``
-    tells that another device than the one it was takes connections at its address."""
+    """How one printer was judged; ``marked`` are the endpoints that are this printer, ``taken_by``
+    is another device than it was that takes connections at its address."""
 
     status: Status
     reason: str
@@ -28,7 +28,7 @@ class Verdict:
     marked: tuple[tuple[str, int], ...] = ()
     device: Device | None = None
     is_ambiguous: bool = False
-    is_taken: bool = False
+    taken_by: Device | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,11 @@ def difference(
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Say that a device shows another identity than the printer had when it last answered, and
-    none that is the same: on Wi-Fi a printer has another MAC than on a cable."""
+    """Say that a device shows another identity than the printer had when it last answered.
+
+    On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
+    many devices, so that two things that are the same outweigh another MAC, and one does not.
+    """
     if learned is None:
         return None
     pairs = (
@@ -131,12 +134,22 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
         ("UUID", learned.uuid, [u for e in device.observations for u in e.uuids]),
     )
     told = [(mark, own, given) for mark, own, given in pairs if own and given]
-    if not told or any(own in given for _, own, given in told):
+    other = [(mark, own, given) for mark, own, given in told if own not in given]
+    same = len(told) - len(other) + (learned.hostname in device.hostnames)
+    if not other or same > 1 or learned.mac_address in device.mac_addresses:
         return None
-    mark, own, given = told[0]
+    mark, own, given = other[0]
     who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
     when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
     return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+
+
+def replacement(printer: KnownPrinter, status: Status) -> str | None:
+    """Say that a printer was taken for the one that was there before it."""
+    since = printer.learned.replaced_at if printer.learned else None
+    if since is None or status != "reachable":
+        return None
+    return f"since {since[:10]} it is another device than before: was the printer replaced?"
 
 
 def _name_of(device: Device) -> str | None:

@@ -6,6 +6,7 @@ It speaks the protocol of `collectors/contract.py`.
 import json
 import sys
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 from collectors.contract import (
     ApplicationFacts,
@@ -13,7 +14,9 @@ from collectors.contract import (
     Event,
     Facts,
     Field,
+    LearnedPrinter,
     NetworkFacts,
+    Printer,
     Progress,
     Result,
     SourceState,
@@ -25,12 +28,14 @@ SUCCEEDED = SourceState("succeeded")
 
 def _facts(kind: str) -> Facts:
     if kind == "network":
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         return NetworkFacts(
             scope="device",
             os_platform="linux",
             os_version=None,
             started_at=STARTED_AT,
-            printers=(),
+            printers=(Printer("cups:kitchen", "Kitchen", "network", "reachable"),),
+            learned=(LearnedPrinter("cups:kitchen", seen_at=now, mac_address="00:1b:a9:00:00:01"),),
             interfaces_source=SUCCEEDED,
             mdns_source=SUCCEEDED,
             scan_source=SUCCEEDED,

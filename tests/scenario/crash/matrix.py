@@ -35,6 +35,7 @@ class Scene:
     prepare: Callable[[StrictService], None] = lambda service: None
     outcomes: frozenset[str] = frozenset({"completed"})
     state: str = "submitted"
+    kinds: tuple[str, ...] = ("network", "application")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,8 @@ REFUSED = Scene(
     frozenset(),
     "rejected",
 )
-SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED)
+LEARNED = Scene("learned", {Failpoint.PRINTERS_WRITTEN: 1}, kinds=("network",))
+SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 
 NOT_IN_A_REQUEST = {
     Failpoint.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
@@ -128,14 +130,14 @@ NOT_IN_A_REQUEST = {
 
 
 def cases() -> list[Case]:
-    """Return a case for each side of each moment that a request passes, for both kinds."""
+    """Return a case for each side of each moment that a request passes, for each of its kinds."""
     return [
         Case(scene, kind, f"{moment}:{side}:{number}")
         for scene in SCENES
         for moment, times in scene.moments.items()
         for side in ("before", "after")
         for number in range(1, times + 1)
-        for kind in ("network", "application")
+        for kind in scene.kinds
     ]
 
 

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.failpoints import Failpoint
+from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.adapters.storage.state import StateDirectory
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
 from tests.scenario.crash.matrix import (
+    LEARNED,
     MAX_COLLECTIONS,
     NOT_IN_A_REQUEST,
     PLAIN,
@@ -36,7 +39,8 @@ def _played() -> list[Case]:
     if IS_FULL:
         return everything
     plain = [case for case in everything if case.scene is PLAIN and case.plan.endswith("after:1")]
-    return [case for i, case in enumerate(plain) if (i // 2 + i) % 2 == 0]
+    learned = [case for case in everything if case.scene is LEARNED]
+    return [case for i, case in enumerate(plain) if (i // 2 + i) % 2 == 0] + learned
 
 
 def test_every_moment_has_a_case_or_a_reason() -> None:
@@ -45,9 +49,9 @@ def test_every_moment_has_a_case_or_a_reason() -> None:
 
 
 def test_the_matrix_is_as_large_as_it_is_said_to_be() -> None:
-    points = {(case.scene.name, case.plan) for case in cases()}
+    points = {(case.scene.name, case.plan): len(case.scene.kinds) for case in cases()}
     assert len(points) >= 60
-    assert len(cases()) == 2 * len(points)
+    assert len(cases()) == sum(points.values())
 
 
 @pytest.mark.parametrize("case", _played(), ids=str)
@@ -59,6 +63,9 @@ async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: P
     assert len(ending.reports) == (1 if case.scene.outcomes else 0)
     assert all(report["outcome"] in case.scene.outcomes for report in ending.reports)
     assert ending.trace["child-started:before"] <= MAX_COLLECTIONS
+    if case.scene is LEARNED:
+        memory, reason = PrinterMemory(StateDirectory(tmp_path / "state")).peek()
+        assert ([each.id for each in memory.printers], reason) == (["cups:kitchen"], None)
     if case.scene is PLAIN:
         assert len(set(ending.bodies)) == 1, "the report was sent with other bytes"
         assert {"received", "running"} <= set(ending.acknowledged)

@@ -62,11 +62,9 @@ class RunningService:
         )[1]
 
     def caller(self, api_key: str) -> Caller:
-        found = self.database.read(
-            lambda session: key_store.recognise(session, api_key, self.clock())
-        )
+        found = self.database.read(lambda session: key_store.recognise(session, api_key))
         assert found is not None
-        return found.caller
+        return found
 
     def device(self, api_key: str | None = None, **changes: Any) -> SimulatedDevice:
         return SimulatedDevice(self.http, api_key or self.write_key, **changes)
@@ -86,7 +84,15 @@ class RunningService:
 async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
     """Run the service on ``database``, emptied. Opening one anew would cost more than the test."""
     database.write(_empty)
-    clock = FakeClock()
+    async with beside(database, settings, FakeClock()) as service:
+        yield service
+
+
+@asynccontextmanager
+async def beside(
+    database: Database, settings: Settings, clock: FakeClock
+) -> AsyncIterator[RunningService]:
+    """Run a service on a database as it is, for example another's."""
     core = Core(database, settings, clock)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:

@@ -12,6 +12,7 @@ from agent.adapters.collector_process import Collected
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect
+from agent.rules.learned_printers import Memory
 from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob
 from tests.fakes.collectors.fake_collectors import good_facts
 
@@ -54,7 +55,7 @@ def collected(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_the_child_is_told_and_nothing_is_written(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    PrinterMemory(StateDirectory(home / "state")).write((KITCHEN,))
+    PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
     monkeypatch.setattr("agent.rules.learned_printers.KEPT", TIMELESS)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
     report = collected(home, capsys)

@@ -23,6 +23,7 @@ def test_things_of_a_group_have_their_section() -> None:
     assert [(row.label, row.value) for row in root.rows] == [
         ("Size", "58.4 GiB"),
         ("Free", "488.6 MiB"),
+        ("Used", "99.2 %"),
         ("Read only", "no"),
     ]
 
@@ -30,7 +31,7 @@ def test_things_of_a_group_have_their_section() -> None:
 def test_a_thing_with_one_fact_is_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     own, kitchen = groups["Print queues"].sections
-    assert (own.rows[0].label, own.rows[0].value) == ("bar: jobs waiting", "0")
+    assert (own.rows[-1].label, own.rows[-1].value) == ("bar: jobs waiting", "0")
     assert kitchen.title == "kitchen"
 
 
@@ -67,20 +68,20 @@ def test_missing_facts_are_gathered_by_reason_what_broke_first() -> None:
     rows = absence_rows(payload.model_copy(update={"snapshot": snapshot}))
     assert rows[0].status == "failed"
     assert rows[0].facts == ("disk./mnt/share.sizeBytes",)
-    assert rows[-1].facts == ("hardware: batteryPercent, batteryCharging",)
+    assert rows[-1].facts == ("hardware: batteryFraction, batteryCharging",)
     assert rows[-1].count == 2
-    assert "wlan0 interface.ssid" in [fact for row in rows for fact in row.facts]
+    assert "wlan0 interface.wifiSsid" in [fact for row in rows for fact in row.facts]
 
 
 def test_interfaces_peripherals_and_browser() -> None:
     payload = application_snapshot()
     assert [s.title for s in interface_group(payload).sections] == ["eth0", "wlan0"]
     assert [s.title for s in peripheral_group(payload).sections] == [
-        "usb-1-1 (usb)",
-        "bt-0 (bluetooth)",
+        "TM-T20III (usb-1-1)",
+        "Card reader (bt-0)",
     ]
     (browser,) = browser_group(payload).sections
-    assert ("Approximate memory", "8 GiB") in [(row.label, row.value) for row in browser.rows]
+    assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 
 def test_a_cut_snapshot_says_so() -> None:

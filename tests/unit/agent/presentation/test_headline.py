@@ -11,13 +11,16 @@ from tests.fixtures.payloads import (
 
 def test_a_network_report_in_one_glance() -> None:
     headline = network_headline(small_venue())
-    assert headline.verdict == "3 printers: 1 unreachable, 1 moved, 1 reachable."
+    assert headline.verdict == (
+        "Kitchen printer has moved from 192.168.1.50:9100 to 192.168.1.61:9100. And 1 more finding."
+    )
     assert headline.tone == "bad"
     assert headline.outcome == "Complete: every source answered and nothing was cut."
     facts = {fact.label: fact.value for fact in headline.facts}
     assert facts["Place"] == "loc-0001"
     assert facts["Took"] == "3.36 s"
     assert facts["Scope"] == "this machine's local networks"
+    assert facts["Printers"] == "3 printers: 1 unreachable, 1 moved, 1 reachable"
     assert facts["Found"] == "12 hosts, 9 endpoints"
 
 
@@ -36,13 +39,43 @@ def test_omitted_endpoints_were_found_too() -> None:
 
 def test_a_limited_report_is_no_failure() -> None:
     assert network_headline(empty_report()).outcome_tone == "warn"
-    assert network_headline(empty_report()).verdict == "Printers were not looked at."
+    assert network_headline(empty_report()).verdict == "The machine is on no network."
+    facts = {fact.label: fact.value for fact in network_headline(empty_report()).facts}
+    assert facts["Printers"] == "Printers were not looked at"
 
 
 def test_a_snapshot_in_one_glance() -> None:
     headline = application_headline(application_snapshot())
-    assert headline.verdict == "57 facts read, 1 failed, 3 denied, 2 not for this machine."
-    assert headline.tone == "warn"
+    assert headline.verdict == (
+        "The print queue kitchen is stuck: 14 jobs wait, the oldest for 45 min;"
+        " the printer: out of paper. And 3 more findings."
+    )
+    assert headline.tone == "bad"
+    facts = {fact.label: fact.value for fact in headline.facts}
+    assert facts["Facts"] == "66 read, 1 failed, 3 denied, 2 not for this machine"
+
+
+def test_what_is_only_to_be_known_is_no_verdict_on_printers() -> None:
+    payload = small_venue()
+    assert payload.printers
+    unknown = payload.printers[0].model_copy(update={"status": "unknown"})
+    headline = network_headline(payload.model_copy(update={"printers": (unknown,)}))
+    assert [finding.severity for finding in headline.findings] == ["note"]
+    assert headline.verdict == "The printer is in an unknown state."
+
+
+def test_a_snapshot_without_findings_says_so() -> None:
+    payload = application_snapshot()
+    few = payload.snapshot.model_copy(update={"fields": payload.snapshot.fields[:3]})
+    headline = application_headline(payload.model_copy(update={"snapshot": few}))
+    assert (headline.verdict, headline.tone, headline.findings) == (
+        "No problem was found.",
+        "good",
+        (),
+    )
+    none = few.model_copy(update={"fields": (), "interfaces": (), "peripherals": ()})
+    nothing = payload.model_copy(update={"snapshot": none, "browser_fields": ()})
+    assert application_headline(nothing).verdict == "Nothing could be read."
 
 
 def test_an_unknown_scope_is_shown_as_it_is() -> None:

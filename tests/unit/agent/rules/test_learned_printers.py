@@ -3,7 +3,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.rules.learned_printers import KEPT, PRINTERS_MAX, TEXT_MAX, still_known, updated
+from agent.rules.learned_printers import (
+    KEPT,
+    PRINTERS_MAX,
+    REPLACEMENT_SAID,
+    TEXT_MAX,
+    Memory,
+    Replacement,
+    still_known,
+    updated,
+)
 from collectors.contract import Failure, LearnedPrinter, NetworkFacts, Printer
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -25,22 +34,26 @@ def facts(*learned: LearnedPrinter, there: tuple[str, ...] = (KITCHEN.id, BAR.id
     )
 
 
+def after(known: tuple[LearnedPrinter, ...], told: NetworkFacts) -> tuple[LearnedPrinter, ...]:
+    return updated(Memory(known), told, NOW).printers
+
+
 def test_what_was_not_seen_stays_as_it_was_known() -> None:
     moved = replace(BAR, address="192.168.1.77")
-    assert updated((KITCHEN, BAR), facts(moved), NOW) == (KITCHEN, moved)
+    assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
 def test_what_was_not_told_this_time_is_kept_of_the_same_printer() -> None:
-    assert updated((KITCHEN,), facts(replace(KITCHEN, serial=None)), NOW) == (KITCHEN,)
+    assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
 def test_of_a_printer_that_was_set_up_anew_nothing_old_is_kept() -> None:
     anew = replace(KITCHEN, setup="192.168.1.60", serial=None)
-    assert updated((KITCHEN,), facts(anew), NOW) == (anew,)
+    assert after((KITCHEN,), facts(anew)) == (anew,)
 
 
 def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
-    assert updated((KITCHEN, BAR), facts(there=(BAR.id,)), NOW) == (BAR,)
+    assert after((KITCHEN, BAR), facts(there=(BAR.id,))) == (BAR,)
 
 
 @pytest.mark.parametrize(
@@ -56,30 +69,76 @@ def test_nothing_is_forgotten_where_the_printers_were_not_all_told(
     changes: dict[str, object],
 ) -> None:
     told = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
-    assert updated((KITCHEN, BAR), told, NOW) == (KITCHEN, BAR)
+    assert after((KITCHEN, BAR), told) == (KITCHEN, BAR)
+
+
+NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
+HOUR = timedelta(hours=1)
+
+
+def reports(memory: Memory, *told: tuple[timedelta, NetworkFacts]) -> Memory:
+    for age, each in told:
+        memory = updated(memory, each, NOW + age)
+    return memory
+
+
+def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
+    return replace(facts(), strangers=(printer,))
+
+
+def test_another_device_that_stays_has_replaced_the_printer() -> None:
+    known = Memory((KITCHEN,))
+    twice = reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
+    since = (NOW + HOUR).isoformat(timespec="seconds")
+    assert twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
+    assert reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)  # not yet a day
+    off_for_a_night = reports(twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
+    assert off_for_a_night == twice
+    replaced = Memory((replace(NEW, replaced_at=since),))
+    assert reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
+
+    later = NOW + HOUR + REPLACEMENT_SAID
+    assert still_known(replaced.printers, later - HOUR) == replaced.printers
+    assert still_known(replaced.printers, later) == (NEW,)
+
+
+def test_a_day_without_reports_replaces_nothing() -> None:
+    known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
+    assert known.printers == (KITCHEN,)
 
 
 @pytest.mark.parametrize(
-    ("unseen", "is_known"), [(timedelta(days=6), True), (timedelta(days=7), False)]
+    "between",
+    [
+        facts(replace(KITCHEN, address="192.168.1.77")),
+        stranger(replace(NEW, mac_address="00:1b:a9:00:00:04")),
+    ],
+    ids=["the old one is seen again", "a third one has the address"],
 )
-def test_a_printer_that_was_replaced_is_forgotten_after_a_week(
-    unseen: timedelta, is_known: bool
-) -> None:
-    replaced = replace(facts(), replaced=(KITCHEN.id,))
-    kept = updated((KITCHEN, BAR), replaced, NOW + unseen)
-    assert kept == ((KITCHEN, BAR) if is_known else (BAR,))
+def test_what_came_between_begins_anew(between: NetworkFacts) -> None:
+    known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
+    ended = reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
+    (printer,), (waiting,) = ended.printers, ended.replacements
+    assert printer.mac_address == KITCHEN.mac_address
+    assert (waiting.printer, waiting.reports) == (NEW, 1)
+
+
+def test_what_may_have_replaced_a_printer_is_forgotten_with_it() -> None:
+    known = reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
+    assert updated(known, facts(there=(BAR.id,)), NOW) == Memory((BAR,))
+    assert known.without(KITCHEN.id) == Memory((BAR,))
 
 
 def test_it_is_bounded_in_number_and_length() -> None:
     many = tuple(replace(KITCHEN, id=f"cups:{n}") for n in range(PRINTERS_MAX + 3))
-    kept = updated((), facts(*many), NOW)
+    kept = after((), facts(*many))
     assert len(kept) == PRINTERS_MAX
     assert len(still_known(many, NOW)) == PRINTERS_MAX
-    assert updated((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1))), NOW) == ()
+    assert after((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1)))) == ()
 
 
 def test_no_secret_is_kept() -> None:
-    (kept,) = updated((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")), NOW)
+    (kept,) = after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
     assert "geheim7" not in (kept.model or "")
 
 

@@ -18,6 +18,7 @@ from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew
+from agent.rules.learned_printers import Memory
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.context import environment_of
 from agent.tasks.collection import Collection
@@ -151,7 +152,25 @@ async def test_what_was_learned_and_cannot_be_read_is_said(workshop: ExecutorHar
 
     (line,) = workshop.report()["report"]["limitations"]
     assert line.startswith("what earlier reports learned of the printers cannot be read: ")
-    assert PrinterMemory(workshop.home.state).read() == ((), None)  # made anew
+    memory, reason = PrinterMemory(workshop.home.state).load()
+    assert (memory.printers, reason) == ((), None)  # made anew
+    (kept,) = workshop.home.state.quarantine_path.iterdir()
+    assert kept.read_bytes() == b"garbage"
+
+
+async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
+    workshop: ExecutorHarness,
+) -> None:
+    memory = PrinterMemory(workshop.home.state)
+    seen_at = workshop.home.clock.now().isoformat()
+    memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
+    workshop.collectors.holds = True
+    gathering = asyncio.create_task(workshop.executor._collection().gather("network"))
+    await until(lambda: bool(workshop.collectors.jobs))
+    memory.write(Memory())
+    workshop.collectors.hold.set()
+    await gathering
+    assert memory.load() == (Memory(), None)
 
 
 async def test_what_is_done_is_said(workshop: ExecutorHarness) -> None:

@@ -1,8 +1,8 @@
 """Runs the real child and prints how it went.
 
 Run as a module with a job as its argument, in namespaces of its own. It may mount a file system
-that never answers, or a stand-in for one of the system's programs, and prints one JSON object: the
-events of `python -m collectors application`, its wall time and its peak memory.
+that never answers, one that is full, or a stand-in for one of the system's programs, and prints one
+JSON object: the events of `python -m collectors application`, its wall time and its peak memory.
 """
 
 import ctypes
@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from collectors.programs import find_program
@@ -23,6 +24,9 @@ def main() -> int:
     dead_mount = job.pop("dead_mount", "")
     if dead_mount:
         mount_dead(dead_mount)
+    full_disk = job.pop("full_disk", "")
+    if full_disk:
+        mount_full(Path(full_disk))
     stand_in = job.pop("stand_in", "")
     if stand_in:
         mount_stand_in(Path(stand_in))
@@ -68,6 +72,25 @@ def mount_dead(path: str) -> None:
     os.set_inheritable(device, False)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
     mount("dead", path, b"fuse", 0, options)
+
+
+def mount_full(path: Path) -> None:
+    """Mount an overlay at ``path`` whose upper layer is a file system of 4 MiB, and fill it.
+
+    A tmpfs alone holds no data of a machine; an overlay, as under a live system, does.
+    """
+    mount("upper", str(path), b"tmpfs", 0, b"size=4m")
+    layers = [path / name for name in ("lower", "upper", "work")]
+    for layer in layers:
+        layer.mkdir()
+    with (layers[1] / "log").open("wb", buffering=0) as log, suppress(OSError):
+        while log.write(bytes(65536)):
+            pass
+    options = ",".join(
+        f"{name}={layer}"
+        for name, layer in zip(("lowerdir", "upperdir", "workdir"), layers, strict=True)
+    )
+    mount("overlay", str(path), b"overlay", 0, options.encode())
 
 
 _MS_BIND = 4096

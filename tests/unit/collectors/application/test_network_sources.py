@@ -6,7 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -181,7 +181,7 @@ def self_signed() -> tuple[bytes, bytes]:
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(4711)
-        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_before(datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC))
         .not_valid_after(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC))
         .sign(key, hashes.SHA256())
     )
@@ -199,7 +199,9 @@ DER = ssl.PEM_cert_to_DER_cert(CERTIFICATE.decode())
 
 def test_certificate() -> None:
     assert parse_certificate(DER) == Issued(
-        "Nosy Middlebox Ltd, Inspecting CA \u2603", "2031-05-06T07:08:09+00:00"
+        "Nosy Middlebox Ltd, Inspecting CA \u2603",
+        "2026-05-06T07:08:09+00:00",
+        "2031-05-06T07:08:09+00:00",
     )
 
 
@@ -211,7 +213,8 @@ def written_as_version(number: bytes) -> bytes:
     return outer + inner + DER[8:].replace(told, number, 1)
 
 
-ISSUER, EXPIRES = "Nosy Middlebox Ltd, Inspecting CA \u2603", "2031-05-06T07:08:09+00:00"
+ISSUER = "Nosy Middlebox Ltd, Inspecting CA \u2603"
+VALID = ("2026-05-06T07:08:09+00:00", "2031-05-06T07:08:09+00:00")
 SERIAL = bytes.fromhex("02021267")  # 4711
 
 
@@ -229,7 +232,7 @@ SERIAL = bytes.fromhex("02021267")  # 4711
 )
 def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -> None:
     assert der != DER
-    assert parse_certificate(der) == Issued(issuer, EXPIRES)
+    assert parse_certificate(der) == Issued(issuer, *VALID)
 
 
 def test_a_certificate_of_no_known_version_is_refused() -> None:
@@ -283,6 +286,7 @@ def test_an_untrusted_service_shows_who_signed_it(tls_service: int) -> None:
     assert told["network.service.tlsTrusted"] is False
     assert told["network.service.tlsIssuer"] == "Nosy Middlebox Ltd, Inspecting CA \u2603"
     assert told["network.service.tlsVersion"] == "TLSv1.3"
+    assert told["network.service.tlsIssuedAt"] == "2026-05-06T07:08:09+00:00"
     assert told["network.service.tlsExpiresAt"] == "2031-05-06T07:08:09+00:00"
     assert 0 <= float(str(told["network.service.connectMilliseconds"])) < 5000
 

@@ -23,8 +23,12 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
-PATHS = (*OPERATIONS, routes.ON_COMMANDS)
-WRITING = (*(path for path, op in OPERATIONS.items() if op.writes), routes.ON_COMMANDS)
+PATHS = (*OPERATIONS, routes.HEARTBEAT, routes.ON_COMMANDS)
+WRITING = (
+    *(path for path, op in OPERATIONS.items() if op.writes),
+    routes.HEARTBEAT,
+    routes.ON_COMMANDS,
+)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
 

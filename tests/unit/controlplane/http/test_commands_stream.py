@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 import pytest
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
 from controlplane.accounts import key_store
+from controlplane.background import background
 from controlplane.http.commands import (
     KEEP_ALIVE,
     OPENING,
@@ -31,8 +32,8 @@ TIMEOUT_S = 10
 
 @pytest.fixture
 def settings() -> Settings:
-    """Only the bell wakes a stream: the next look would be an hour away."""
-    return Settings(rate_per_s=0, stream_look_s=3600, keep_alive_s=3600)
+    """Only what is told wakes a stream."""
+    return Settings(rate_per_s=0, keep_alive_s=3600)
 
 
 class Stream:
@@ -62,8 +63,8 @@ class Stream:
 
 @asynccontextmanager
 async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
-    async with aclosing(command_stream(service.core, service.caller(api_key))) as pieces:
-        stream = Stream(pieces)
+    with service.core.feeds.open(service.caller(api_key).key_id) as opened:
+        stream = Stream(command_stream(service.core, opened))
         assert await stream.piece() == OPENING
         yield stream
 
@@ -105,19 +106,19 @@ async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> Non
     ):
         request = await device.asked_for()
         assert await one.request_id() == await two.request_id() == request
-        assert service.core.notifications.listener_count == 2
-    assert service.core.notifications.listener_count == 0
+        assert service.core.feeds.count == 2
+    assert service.core.feeds.count == 0
 
 
 async def test_a_stream_ends_with_the_service(service: RunningService) -> None:
     async with opened(service, service.write_key) as stream:
         ended = asyncio.create_task(stream.has_ended())
-        service.core.notifications.close()
+        service.core.feeds.close()
         assert await ended
 
 
 def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
-    """Make a request in the database without this process's bell hearing of it."""
+    """Make a request in the database without this process being told of it."""
     caller = service.caller(device.api_key)
     body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
 
@@ -129,9 +130,16 @@ def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
 
 
 class TestQuickLooks:
+    """With the loop that looks for what other processes did."""
+
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, stream_look_s=0.01, keep_alive_s=0.03, streams_max=1)
+        return Settings(rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1)
+
+    @pytest.fixture(autouse=True)
+    async def looks(self, service: RunningService) -> AsyncIterator[None]:
+        async with background(service.core):
+            yield
 
     async def test_an_idle_stream_is_kept_alive(self, service: RunningService) -> None:
         async with opened(service, service.write_key) as stream:

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from agent.wire import routes
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
+from controlplane.accounts import key_store
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -121,10 +122,16 @@ async def test_the_same_device_keeps_its_binding(service: RunningService) -> Non
     assert again.json()["appVersion"] == "2.0"
 
 
-async def test_another_device_key_makes_a_new_binding(service: RunningService) -> None:
+async def test_another_device_key_is_refused_until_the_device_is_revoked(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.asked_for()
     device.private_key = Ed25519PrivateKey.generate()
+    refused = await device.enroll()
+    assert (refused.status_code, refused.json()["code"]) == (409, "device_key_mismatch")
+    assert (await device.heartbeat()).status_code == 200
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
     again = await device.enroll()
     assert again.json()["bindingId"] != device.binding_id
     assert await device.status_of(request) == "expired"
@@ -152,10 +159,32 @@ async def test_who_cannot_see_a_device_must_hold_its_key(service: RunningService
     device.api_key = service.make_key(locations=["loc-0002"])
     moved = await device.enroll(locationId="loc-0002")
     assert moved.status_code == 200
-    device.api_key = service.make_key(organization_id="org-0002")
+    device.api_key = service.make_key(locations=["loc-0001"])
     device.private_key = Ed25519PrivateKey.generate()
     stolen = await device.enroll()
     assert (stolen.status_code, stolen.json()["code"]) == (403, "foreign_location")
+
+
+async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
+    service: RunningService,
+) -> None:
+    owner = await service.device().enrolled()
+    stranger = service.device(service.make_key(organization_id="org-0002"))
+    stranger.instance_id = owner.instance_id
+    for path in (routes.CREATE_REQUEST, routes.REVOKE, routes.DEVICE_DETAIL):
+        answer = await stranger.call(path, instanceId=owner.instance_id, **kind_for(path))
+        assert (answer.status_code, answer.json()["code"]) == (404, "device_not_found")
+    # Who takes the id first has it in an organization of its own, and in no other.
+    await stranger.enrolled()
+    assert stranger.binding_id != owner.binding_id
+    assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
+    asked = await stranger.asked_for()
+    assert asked not in [command["requestId"] for command in await owner.commands()]
+    assert asked not in [request["id"] for request in (await owner.detail())["requests"]]
+
+
+def kind_for(path: str) -> dict[str, str]:
+    return {"kind": "network"} if path == routes.CREATE_REQUEST else {}
 
 
 async def test_current_is_the_newest_binding_of_the_key(service: RunningService) -> None:
@@ -193,8 +222,11 @@ async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> No
     assert (response.status_code, response.json()["code"]) == (404, "binding_not_found")
 
 
-async def test_commands_follow_a_device_to_its_new_api_key(service: RunningService) -> None:
+async def test_commands_follow_a_silent_device_to_its_new_api_key(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
+    service.clock.advance(service.core.settings.online_window_s + 1)
     await device.asked_for()
     old, device.api_key = device.api_key, service.make_key()
     assert await device.commands() == []
@@ -202,6 +234,50 @@ async def test_commands_follow_a_device_to_its_new_api_key(service: RunningServi
     assert len(await device.commands()) == 1
     device.api_key = old
     assert await device.commands() == []
+
+
+async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningService) -> None:
+    device = await service.device(service.make_key()).enrolled()
+    await device.asked_for()
+    revoke(service, device.api_key)
+    device.api_key = service.make_key()
+    await device.heartbeat()
+    assert len(await device.commands()) == 1
+
+
+async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    seen = (await device.heartbeat()).json()["lastSeenAt"]
+    service.clock.advance(60)
+    owner, device.api_key = device.api_key, service.make_key()
+    answered = await device.heartbeat()
+    assert (answered.status_code, answered.json()["lastSeenAt"]) == (200, seen)
+    assert await device.commands() == []
+    device.api_key = owner
+    assert len(await device.commands()) == 1
+    # It goes on trying: its own key is silent from now on, if it was the device that moved.
+    service.clock.advance(service.core.settings.online_window_s)
+    device.api_key = service.make_key()
+    await device.heartbeat()
+    assert len(await device.commands()) == 1
+
+
+async def test_heartbeats_of_a_moment_are_each_answered(service: RunningService) -> None:
+    """In one transaction: those that live, one twice, a revoked, an unknown, a foreign one."""
+    alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
+    await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)
+    unknown.binding_id = str(uuid.uuid4())
+    foreign.api_key = service.make_key(organization_id="org-0002")
+    service.clock.advance(60)
+    calls = (alive, twice, twice, revoked, unknown, foreign)
+    answers = await asyncio.gather(*(each.heartbeat(foreground=True) for each in calls))
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
+    assert answers[3].json()["code"] == "binding_revoked"
+    for each in (alive, twice):
+        told = (await each.detail())["device"]
+        assert told["foreground"]
+        assert told["lastSeenAt"] == answers[0].json()["lastSeenAt"]
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])
@@ -219,3 +295,8 @@ async def test_control_characters_are_no_names(service: RunningService) -> None:
     assert set(response.json()["errors"]) == {
         "locationId", "legacyInstallId", "appVersion", "capabilities",
     }  # fmt: skip
+
+
+def revoke(service: RunningService, api_key: str) -> None:
+    key_id, now = service.caller(api_key).key_id, service.clock()
+    service.database.write(lambda session: key_store.revoke_key(session, key_id, now))

@@ -51,9 +51,11 @@ def test_a_path_is_as_good_as_a_url(path: Path) -> None:
 
 def test_another_layout_is_refused(path: Path) -> None:
     database = Database(str(path))
-    database.write(lambda session: session.execute(text("UPDATE schema_version SET version = 9")))
+    database.write(
+        lambda session: session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    )
     database.close()
-    with pytest.raises(DatabaseVersionError, match="layout 9"):
+    with pytest.raises(DatabaseVersionError, match="layout 9999"):
         Database(str(path))
 
 
@@ -61,7 +63,7 @@ def test_what_raises_leaves_no_trace(path: Path) -> None:
     database = Database(str(path))
 
     def add_and_fail(session: Session) -> None:
-        session.add(Schema(version=2))
+        session.add(Schema(version=3))
         session.flush()
         raise KeyError
 
@@ -77,7 +79,7 @@ def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> Non
 
     def collide(session: Session) -> None:
         attempts.append(1)
-        session.add(Schema(version=1))
+        session.add(Schema(version=2))
         session.flush()
 
     with pytest.raises(DatabaseBusyError) as busy:

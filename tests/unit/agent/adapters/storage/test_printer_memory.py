@@ -1,49 +1,71 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
+from agent.rules.learned_printers import NOTHING_LEARNED, Memory, Replacement
 from collectors.contract import LearnedPrinter
 
 KITCHEN = LearnedPrinter("cups:kitchen", "192.168.1.50", mac_address="00:1b:a9:00:00:01")
+MEMORY = Memory((KITCHEN,), (Replacement(KITCHEN, "2026-11-20T12:00:00+00:00", 2),))
+
+
+def files(directory: Path) -> list[str]:
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
 def test_what_is_known_is_read_as_it_was_written(state: StateDirectory) -> None:
     memory = PrinterMemory(state)
-    assert memory.read() == ((), None)
-    memory.write((KITCHEN,))
-    assert memory.read() == ((KITCHEN,), None)
+    assert memory.load() == (NOTHING_LEARNED, None)
+    memory.write(MEMORY)
+    assert memory.load() == memory.peek() == (MEMORY, None)
     assert (state.path / "printers.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_another_version_wrote_is_read(state: StateDirectory) -> None:
     content = {"version": 9, "printers": [{"id": "cups:bar", "colour": "red"}]}
     (state.path / "printers.json").write_text(json.dumps(content))
-    assert PrinterMemory(state).read() == ((LearnedPrinter("cups:bar"),), None)
+    assert PrinterMemory(state).load() == (Memory((LearnedPrinter("cups:bar"),)), None)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"printers": [{"id": 7}]}'])
-def test_a_damaged_file_is_said(state: StateDirectory, content: bytes) -> None:
+def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
-    known, reason = PrinterMemory(state).read()
-    assert known == ()
-    assert reason is not None
-    assert "is damaged" in reason
+    memory, before = PrinterMemory(state), files(state.path)
+    known, reason = memory.peek()
+    assert (known, files(state.path)) == (NOTHING_LEARNED, before)
+    assert "is damaged" in (reason or "")
+
+    known, reason = memory.load()
+    assert known == NOTHING_LEARNED
+    (kept,) = state.quarantine_path.iterdir()
+    assert kept.read_bytes() == content
+    assert f"is damaged, it was set aside as {kept}" in (reason or "")
+    assert memory.load() == (NOTHING_LEARNED, None)
+
+
+def test_a_damaged_file_that_cannot_be_set_aside_stops_nothing(state: StateDirectory) -> None:
+    (state.path / "printers.json").write_bytes(b"")
+    state.quarantine_path.write_bytes(b"no directory")
+    known, reason = PrinterMemory(state).load()
+    assert known == NOTHING_LEARNED
+    assert "is damaged, and cannot be set aside" in (reason or "")
 
 
 def test_a_file_that_is_not_the_agents_is_said_and_never_followed(state: StateDirectory) -> None:
     (state.path / "secret").write_text('{"printers": []}')
     (state.path / "printers.json").symlink_to(state.path / "secret")
-    known, reason = PrinterMemory(state).read()
-    assert known == ()
-    assert reason is not None
-    assert "symbolic link" in reason
+    for read in (PrinterMemory(state).load, PrinterMemory(state).peek):
+        known, reason = read()
+        assert known == NOTHING_LEARNED
+        assert "symbolic link" in (reason or "")
 
 
 def test_a_file_that_cannot_be_written_stops_nothing(
     state: StateDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     (state.path / "printers.json").mkdir()
-    PrinterMemory(state).write((KITCHEN,))
+    PrinterMemory(state).write(MEMORY)
     assert "cannot be written" in caplog.text

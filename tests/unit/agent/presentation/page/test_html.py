@@ -27,7 +27,7 @@ from tests.fixtures.payloads import (
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "article"),
     *("figure", "figcaption", "div", "p", "span", "h1", "h2", "h3", "h4", "ul", "li", "strong"),
-    *("dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td"),
+    *("dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
     *("svg", "defs", "symbol", "path", "g", "polygon", "line", "circle", "use", "text"),
 }
 ATTRIBUTES = {

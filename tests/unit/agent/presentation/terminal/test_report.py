@@ -102,7 +102,20 @@ def test_the_reason_is_readable_in_full() -> None:
 def test_printers_are_the_first_table() -> None:
     output = shown(small_venue())
     assert output.index("Printers 3") < output.index("Endpoints 9") < output.index("Hosts 12")
-    assert "3 printers: 1 unreachable, 1 moved, 1 reachable." in output
+    assert "3 printers: 1 unreachable, 1 moved, 1 reachable" in output
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_findings_stand_above_all_facts(width: int) -> None:
+    output = shown(application_snapshot(), width=width)
+    order = [output.index(word) for word in ("is stuck", "Findings 4", "problem ", "Place ")]
+    assert order == sorted(order)
+
+
+def test_what_is_not_for_this_machine_is_one_line() -> None:
+    output = shown(application_snapshot())
+    assert "2 facts are not for this machine" in output
+    assert "no battery" not in output
 
 
 def test_every_host_is_listed() -> None:
@@ -113,7 +126,7 @@ def test_every_host_is_listed() -> None:
 def test_the_snapshot_in_its_groups() -> None:
     output = shown(application_snapshot())
     assert output.index("Operating system") < output.index("Print queues")
-    for line in ("4 d 15 h", "7.6 GiB", "no answer within 2 s", "Not available 6"):
+    for line in ("4 d 15 h", "7.6 GiB", "the mount does not answer", "Could not be read 4"):
         assert line in output
 
 

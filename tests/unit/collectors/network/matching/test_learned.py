@@ -74,7 +74,7 @@ def test_it_is_reachable_again_once_it_is_back():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, FIRST)
     assert matches.printers[0].status == "reachable"
-    assert matches.replaced == ()
+    assert matches.strangers == ()
 
 
 def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
@@ -82,11 +82,40 @@ def test_a_stranger_at_the_old_address_is_said_and_never_reachable():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
     (kitchen,) = matches.printers
-    assert (matches.learned, matches.replaced) == ((), (KITCHEN.id,))
+    (found,) = matches.strangers
+    assert matches.learned == ()
+    assert (found.id, found.mac_address) == (KITCHEN.id, STRANGER_MAC)
     assert kitchen.status == "unknown"
     assert kitchen.matched_endpoint is None
     assert f"another device answers there: MAC {STRANGER_MAC}" in (kitchen.reason or "")
     assert f"while the printer had MAC {KITCHEN_MAC} on 20" in (kitchen.reason or "")
+    assert "if it has replaced the printer: venue-agent printers forget cups:kitchen" in (
+        kitchen.reason or ""
+    )
+
+
+def test_what_another_queue_prints_to_has_replaced_nothing():
+    known = with_learned([KITCHEN, BAR], match([KITCHEN, BAR], FIRST).learned)
+    matches = match(known, seen(("192.168.1.50", BAR_MAC)))
+    kitchen, bar = matches.printers
+    assert bar.matched_endpoint == "192.168.1.50:9100"
+    assert (kitchen.status, matches.strangers) == ("unknown", ())
+    assert "it is the printer bar (same MAC) that has this address now" in (kitchen.reason or "")
+    assert "forget" not in (kitchen.reason or "")
+
+
+def test_of_a_printer_that_was_replaced_it_is_said_since_when():
+    (learned,) = match([KITCHEN], FIRST).learned
+    known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
+    (kitchen,) = match(known, FIRST).printers
+    assert kitchen.status == "reachable"
+    assert "since 2026-11-20 it is another device than before" in (kitchen.reason or "")
+
+
+def test_what_is_at_another_address_by_its_mac_is_learned_there():
+    known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
+    (learned,) = match(known, seen(("192.168.1.77", KITCHEN_MAC))).learned
+    assert (learned.address, learned.mac_address) == ("192.168.1.77", KITCHEN_MAC)
 
 
 def test_of_a_queue_that_was_set_up_anew_nothing_is_known():
@@ -111,14 +140,23 @@ def test_where_no_mac_is_seen_a_serial_number_or_uuid_does(serial: str | None):
 
 
 def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
-    first = seen(
-        ("192.168.1.50", KITCHEN_MAC), evidence=(told := answer("192.168.1.50", "X3B7001"),)
-    )
+    told = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
+    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(told,))
     wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
     (kitchen,) = second(first, wifi, KITCHEN)
-    assert "Moved to 192.168.1.77:9100 (same serial number)" in (kitchen.reason or "")
+    assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
     (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(told,)), KITCHEN)
     assert kitchen.status == "reachable"
+
+
+@pytest.mark.parametrize("uuid", ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", None])
+def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | None):
+    told = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
+    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(told,))
+    other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(told, address="192.168.1.77"),))
+    (kitchen,) = second(first, other, KITCHEN)
+    assert "oved" not in (kitchen.reason or "")
+    assert kitchen.matched_endpoint is None
 
 
 def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():

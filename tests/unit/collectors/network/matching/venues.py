@@ -111,7 +111,8 @@ class Queue:
 class Venue:
     """``devices`` are printers and strangers; the till's queues lead to the former.
 
-    ``first`` are the devices as they were when the queues were set up: all that a memory may hold.
+    ``first`` are the devices as they were when the queues were set up, some of them off: all that
+    a memory may hold.
     """
 
     devices: tuple[Device, ...]
@@ -217,7 +218,11 @@ def venues(draw: Callable[..., Any]) -> Venue:
     for device, place in zip(devices, places, strict=True):
         name = draw(st.sampled_from([device.name, device.name, *NAMES]))
         now.append(replace(device, address=place, name=name))
-    return Venue(tuple(now), tuple(queues), tuple(devices))
+    first = [
+        replace(each, address=None if draw(st.integers(0, 4)) == 0 else each.home)
+        for each in devices
+    ]
+    return Venue(tuple(now), tuple(queues), tuple(first))
 
 
 def _places(draw: Callable[..., Any], devices: list[Device], total: int) -> list[str | None]:

@@ -1,0 +1,74 @@
+"""What a rule is: where it looks, from when on it is worth saying, and what to do then."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Generic, Literal, TypeVar
+
+from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.tone import Tone
+
+Severity = Literal["problem", "warning", "note"]
+"""Something does not work; something will not for long, or not well; something is to be known."""
+
+SEVERITY_TONES: Final[Mapping[Severity, Tone]] = {
+    "problem": "bad",
+    "warning": "warn",
+    "note": "muted",
+}
+SENTENCES_MAX: Final = 5
+"""Things of one rule that have a sentence each; the rest is counted."""
+
+Facts = TypeVar("Facts")
+Sighting = Mapping[str, str]
+"""What stands for the names in a rule's sentence."""
+
+HERE: Final[tuple[Sighting, ...]] = ({},)
+"""Seen once, with nothing to name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Facts]):
+    """``looks_at`` and ``when`` say in words, for the documentation, what ``see`` does.
+
+    ``see`` gives the words of one sentence for each thing that the rule holds for.
+    """
+
+    code: str
+    severity: Severity
+    looks_at: str
+    when: str
+    sentence: str
+    fix: str
+    see: Callable[[Facts], Iterable[Sighting]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule saw: a sentence for each thing, and ``more`` that have none."""
+
+    code: str
+    severity: Severity
+    sentences: tuple[str, ...]
+    fix: str
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.sentences) + self.more
+
+    @property
+    def tone(self) -> Tone:
+        return SEVERITY_TONES[self.severity]
+
+
+def found_by(rule: Rule[Facts], facts: Facts) -> Finding | None:
+    """Return what ``rule`` sees in ``facts``, in plain text; None where that is nothing."""
+    seen = [_in_words(rule.sentence, words) for words in rule.see(facts)]
+    if not seen:
+        return None
+    shown = tuple(seen[:SENTENCES_MAX])
+    return Finding(rule.code, rule.severity, shown, rule.fix, len(seen) - len(shown))
+
+
+def _in_words(sentence: str, words: Sighting) -> str:
+    return plain(sentence.format_map({k: shorten(v, NAME_LENGTH) for k, v in words.items()}))

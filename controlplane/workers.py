@@ -1,0 +1,105 @@
+"""Several processes that serve one listening socket, for a machine with several processors.
+
+Each is the whole service; what they have in common is the database, which tells them of each
+other's requests. One that dies is started again; all end with this process, however it ends.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing import connection
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Event
+from types import FrameType
+
+log = logging.getLogger("controlplane.workers")
+GRACE_S = 10
+RESTART_AFTER_S = 1
+"""A process that cannot start must not be started over and over."""
+_spawn = multiprocessing.get_context("spawn")
+
+Work = Callable[[socket.socket, Callable[[], None]], None]
+"""Serves a socket until SIGTERM, and calls the second argument when it listens. It runs in another
+interpreter: a function of a module, or a `functools.partial` of one."""
+
+
+class _Stopped(Exception):
+    """A signal has come."""
+
+
+def run_workers(
+    count: int, work: Work, listener: socket.socket, on_listening: Callable[[], None]
+) -> int:
+    """Run ``count`` processes until SIGTERM or SIGINT. Returns 1 if none of the first started."""
+    ready = _spawn.Event()
+    workers = [_start(work, listener, ready) for _ in range(count)]
+    try:
+        with _signals_raise():
+            while not ready.wait(0.1):
+                if not any(worker.is_alive() for worker in workers):
+                    return 1
+            on_listening()
+            while True:
+                workers = _replace_dead(workers, work, listener, ready)
+    except _Stopped:
+        return 0
+    finally:
+        _end(workers)
+
+
+def parent_sentinel() -> int | None:
+    """Return a descriptor that is ready once the process that started this worker has ended."""
+    parent = multiprocessing.parent_process()
+    return None if parent is None else int(parent.sentinel)
+
+
+def _start(work: Work, listener: socket.socket, ready: Event) -> SpawnProcess:
+    worker = _spawn.Process(target=work, args=(listener, ready.set), name="worker")
+    worker.start()
+    return worker
+
+
+def _replace_dead(
+    workers: list[SpawnProcess], work: Work, listener: socket.socket, ready: Event
+) -> list[SpawnProcess]:
+    """Wait until one has died, and start another in its place."""
+    connection.wait([worker.sentinel for worker in workers])
+    time.sleep(RESTART_AFTER_S)
+    alive = [worker for worker in workers if worker.is_alive()]
+    for worker in workers:
+        if worker not in alive:
+            log.error("worker %s ended with %s, another is started", worker.pid, worker.exitcode)
+            worker.close()
+    return [*alive, *(_start(work, listener, ready) for _ in range(len(workers) - len(alive)))]
+
+
+def _end(workers: list[SpawnProcess]) -> None:
+    for worker in workers:
+        worker.terminate()
+    until_s = time.monotonic() + GRACE_S
+    for worker in workers:
+        worker.join(max(0.0, until_s - time.monotonic()))
+        if worker.exitcode is None:
+            worker.kill()
+            worker.join()
+        worker.close()
+
+
+@contextlib.contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Turn the signals that ask for an end into an exception, which ends any waiting."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Stopped
+
+    asked = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(each, stop) for each in asked]
+    try:
+        yield
+    finally:
+        for each, handler in zip(asked, before, strict=True):
+            signal.signal(each, handler)

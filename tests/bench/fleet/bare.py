@@ -1,0 +1,43 @@
+"""The framework alone, answering a heartbeat's reply in the same place: the limit to come near.
+
+Usage: python -m tests.bench.fleet.bare h11|httptools  (prints its address)
+"""
+
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.wire import routes
+from controlplane.server import bind
+
+REPLY = b'{"lastSeenAt":"2026-11-20T12:00:00.000000Z"}'
+
+
+async def answer(request: Request) -> Response:
+    await request.body()
+    return Response(REPLY, media_type="application/json")
+
+
+def main() -> None:
+    is_fast = sys.argv[1] == "httptools"
+    listener = bind("127.0.0.1", 0)
+    listener.listen(1024)
+    sys.stdout.write(f"listening on http://127.0.0.1:{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
+    app = Starlette(routes=[Route(routes.HEARTBEAT, answer, methods=["POST"])])
+    config = uvicorn.Config(
+        app,
+        http="httptools" if is_fast else "h11",
+        loop="uvloop" if is_fast else "asyncio",
+        log_config=None,
+        access_log=False,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

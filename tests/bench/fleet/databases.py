@@ -1,0 +1,30 @@
+"""A database for a measurement: an SQLite file or a PostgreSQL server, both gone afterwards."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from controlplane.storage.database import Database
+from tests.bench.fleet.fleet import Member, populate
+from tests.postgresql import postgresql
+
+
+@contextlib.contextmanager
+def opened(name: str) -> Iterator[str]:
+    """Give the URL of an empty database. ``name``: sqlite or postgresql."""
+    if name == "postgresql":
+        with postgresql() as url:
+            yield url
+        return
+    with tempfile.TemporaryDirectory(prefix="venue-fleet-") as directory:
+        yield f"sqlite:///{Path(directory) / 'service.db'}"
+
+
+def populated(url: str, devices: int) -> list[Member]:
+    """Fill the database with a fleet."""
+    database = Database(url)
+    try:
+        return populate(database, devices)
+    finally:
+        database.close()

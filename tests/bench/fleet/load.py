@@ -1,0 +1,171 @@
+"""Plain HTTP/1.1 over many connections, as cheaply as Python can: the load shares the machine."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from agent.wire import routes
+from tests.bench.fleet.fleet import Member
+
+HEAD_END = b"\r\n\r\n"
+
+
+def call(path: str, member: Member, body: object, accept: str = "application/json") -> bytes:
+    """Return the bytes of a request."""
+    content = json.dumps(body).encode()
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer {member.api_key}\r\n"
+        f"Content-Type: application/json\r\nAccept: {accept}\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
+    ).encode() + content
+
+
+def heartbeat(member: Member) -> bytes:
+    return call(
+        routes.HEARTBEAT, member, {"bindingId": str(member.binding_id), "foreground": False}
+    )
+
+
+def create_request(member: Member) -> bytes:
+    body = {"instanceId": str(member.instance_id), "kind": "network"}
+    return call(routes.CREATE_REQUEST, member, body)
+
+
+def stream(member: Member) -> bytes:
+    return call(routes.ON_COMMANDS, member, {}, "text/event-stream")
+
+
+class Exchange(asyncio.Protocol):
+    """Sends a request, waits for its reply, sends the next, until there are none."""
+
+    def __init__(self, requests: Iterator[bytes], tally: "Tally") -> None:
+        self._requests = requests
+        self._tally = tally
+        self._buffer = b""
+        self._began_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._next()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, found, rest = self._buffer.partition(HEAD_END)
+        if not found:
+            return
+        lowered = head.lower()
+        at = lowered.index(b"content-length:") + 15
+        length = int(lowered[at : at + 12].split(b"\r")[0])
+        if len(rest) < length:
+            return
+        self._buffer = rest[length:]
+        self._tally.add(int(head[9:12]), time.perf_counter() - self._began_s)
+        self._next()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._tally.end()
+
+    def _next(self) -> None:
+        request = next(self._requests, None)
+        if request is None:
+            self._transport.close()
+            return
+        self._began_s = time.perf_counter()
+        self._transport.write(request)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts replies by status; ``done`` is set when every connection has ended."""
+
+    connections: int
+    statuses: dict[int, int] = field(default_factory=dict)
+    latencies_s: list[float] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, status: int, latency_s: float) -> None:
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.latencies_s.append(latency_s)
+
+    def end(self) -> None:
+        self.connections -= 1
+        if self.connections == 0:
+            self.done.set()
+
+
+async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
+    """Send all requests over so many connections, each waiting for its reply."""
+    tally = Tally(connections)
+    shared = iter(requests)
+    loop = asyncio.get_running_loop()
+    for _ in range(connections):
+        await loop.create_connection(lambda: Exchange(shared, tally), "127.0.0.1", port)
+    await tally.done.wait()
+    return tally
+
+
+async def post(port: int, request: bytes) -> bytes:
+    """Return the body of the reply. Raises RuntimeError for any but 200."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(request)
+        head = (await reader.readuntil(HEAD_END)).lower()
+        length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
+        body = await reader.readexactly(length)
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    if b" 200 " not in head[:16]:
+        raise RuntimeError(f"refused: {body.decode()[:200]}")
+    return body
+
+
+class Listener(asyncio.Protocol):
+    """An open command stream. ``heard`` is called with its number and each piece that came."""
+
+    def __init__(self, request: bytes, number: int, heard: Callable[[int, bytes], None]) -> None:
+        self._request = request
+        self._number = number
+        self._heard = heard
+        self.opened: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.opened.done():
+            self.opened.set_result(int(data[9:12]))
+        self._heard(self._number, data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_lost = True
+        if not self.opened.done():
+            self.opened.set_exception(ConnectionError("lost before an answer"))
+
+
+async def listen(
+    ports: list[int], fleet: list[Member], heard: Callable[[int, bytes], None], at_once: int = 64
+) -> list[Listener]:
+    """Open a stream for each device, in turn at each of the ports."""
+    loop = asyncio.get_running_loop()
+    turns = asyncio.Semaphore(at_once)
+
+    async def one(number: int, member: Member) -> Listener:
+        async with turns:
+            _, listener = await loop.create_connection(
+                lambda: Listener(stream(member), number, heard),
+                "127.0.0.1",
+                ports[number % len(ports)],
+            )
+            status = await listener.opened
+            if status != 200:
+                raise RuntimeError(f"a stream was refused with {status}")
+            return listener
+
+    return await asyncio.gather(*(one(number, member) for number, member in enumerate(fleet)))

@@ -1,0 +1,49 @@
+"""The service, or the bare framework, as a process of its own."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.bench.processes import cost_of
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    port: int
+    pid: int
+
+    @property
+    def cpu_s(self) -> float:
+        return cost_of(self.pid).cpu_s
+
+    @property
+    def rss_mib(self) -> float:
+        return cost_of(self.pid).rss_mib
+
+
+@contextlib.contextmanager
+def service(database: str, *words: str) -> Iterator[Service]:
+    """Serve ``database`` without limits of rate; ``words`` are further options."""
+    command = (sys.executable, "-m", "controlplane", "serve", "--database", database, "--port", "0")
+    with _process(*command, "--rate", "0", "--log-level", "warning", *words) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def bare(kind: str) -> Iterator[Service]:
+    with _process(sys.executable, "-m", "tests.bench.fleet.bare", kind) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def _process(*command: str) -> Iterator[Service]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            yield Service(int(line.rpartition(":")[2]), process.pid)
+        finally:
+            process.terminate()
+            process.wait(30)

@@ -1,0 +1,102 @@
+"""What open command streams cost, and how soon a request is at its device."""
+
+import asyncio
+import contextlib
+import json
+import statistics
+import time
+from collections.abc import Iterator
+
+from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.fleet import Member
+from tests.bench.fleet.load import create_request, listen, post
+from tests.bench.fleet.service import Service, service
+
+WITHIN_S = 20
+IDLE_S = 30
+"""Two rounds of keep-alives."""
+KIB = 1024
+
+
+def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
+    """Yield a line for each database: memory of a stream, and what a thousand cost while idle."""
+    for database in databases:
+        with opened(database) as url:
+            fleet = populated(url, streams)
+            with service(url) as started:
+                yield f"{f'{database}, {streams:,} streams':<28} {_idle(started, fleet)}"
+
+
+def _idle(started: Service, fleet: list[Member]) -> str:
+    async def measured() -> str:
+        # What the first streams load is not a stream's.
+        first = await listen([started.port], fleet[:10], _ignore)
+        before_mib = started.rss_mib
+        began_s = time.perf_counter()
+        rest = await listen([started.port], fleet[10:], _ignore)
+        opened_s = time.perf_counter() - began_s
+        each_kib = (started.rss_mib - before_mib) * KIB / len(rest)
+        cpu_s = started.cpu_s
+        await asyncio.sleep(IDLE_S)
+        percent = 100 * (started.cpu_s - cpu_s) / IDLE_S / (len(fleet) / 1000)
+        lost = sum(listener.is_lost for listener in (*first, *rest))
+        for listener in (*first, *rest):
+            listener.transport.abort()
+        return (
+            f"{each_kib:.1f} KiB each  {percent:.2f} % of a core per 1,000  "
+            f"all open after {opened_s:.1f} s  {lost} lost"
+        )
+
+    return asyncio.run(measured())
+
+
+def requests_at_devices(databases: list[str], streams: int, requests: int) -> Iterator[str]:
+    """Yield a line for each database: from createRequest until it is at the device.
+
+    On PostgreSQL the streams and the requests are spread over two processes.
+    """
+    for database in databases:
+        with opened(database) as url, contextlib.ExitStack() as stack:
+            fleet = populated(url, streams)
+            processes = 2 if database == "postgresql" else 1
+            services = [stack.enter_context(service(url)) for _ in range(processes)]
+            yield f"{f'{database}, {streams:,} streams':<28} {_requests(services, fleet, requests)}"
+
+
+def _requests(services: list[Service], fleet: list[Member], requests: int) -> str:
+    arrivals: dict[tuple[int, str], float] = {}
+    arrived = asyncio.Event()
+
+    def heard(number: int, data: bytes) -> None:
+        for line in data.split(b"\n"):
+            if line.startswith(b"id: "):
+                arrivals[number, line[4:].decode()] = time.perf_counter()
+                arrived.set()
+
+    async def took_ms(number: int, port: int) -> float:
+        """Ask, and return after what time the request was at the device's own stream."""
+        began_s = time.perf_counter()
+        reply = json.loads(await post(port, create_request(fleet[number])))
+        async with asyncio.timeout(WITHIN_S):
+            while (number, reply["requestId"]) not in arrivals:
+                arrived.clear()
+                await arrived.wait()
+        return 1000 * (arrivals[number, reply["requestId"]] - began_s)
+
+    async def measured() -> str:
+        ports = [each.port for each in services]
+        listeners = await listen(ports, fleet, heard)
+        took = [
+            await took_ms(turn * 7919 % len(fleet), ports[turn // 2 % len(ports)])
+            for turn in range(requests)
+        ]
+        for listener in listeners:
+            listener.transport.abort()
+        p50, p99 = statistics.median(took), statistics.quantiles(took, n=100)[98]
+        return f"{len(took)} requests arrived  p50 {p50:.1f} ms  p99 {p99:.1f} ms"
+
+    return asyncio.run(measured())
+
+
+def _ignore(number: int, data: bytes) -> None:
+    """A keep-alive."""

@@ -1,0 +1,89 @@
+"""A machine at which much is wrong, for real: the child as the agent runs it, and what is found.
+
+Its disk is full, its spooler is stuck, its till program does not run, and neither the service nor
+the kiosk's browser is there.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from agent.presentation.findings.findings import findings_of
+from agent.wire.codec import decode
+from agent.wire.payloads.network import NetworkPayload
+from collectors.contract import ApplicationFacts
+from tests.lab.namespaces import entering
+from tests.lab.peers import Peer, PeerLan, peer_lan
+from tests.paths import ROOT
+from tests.unit.agent.presentation.findings.judged import judged_facts
+
+pytestmark = [pytest.mark.lab, pytest.mark.exclusive]
+
+
+def printed(lan: PeerLan, machine: Peer, spooler: Path, *command: str) -> None:
+    environment = {**os.environ, "CUPS_SERVER": str(spooler)}
+    subprocess.run(
+        lan.command(machine, *command),
+        env=environment, input=b"1 x espresso\n", check=True, capture_output=True, timeout=20,
+    )  # fmt: skip
+
+
+def collected(
+    lan: PeerLan, machine: Peer, spooler: Path, job: dict[str, object]
+) -> ApplicationFacts:
+    stage = (sys.executable, "-m", "tests.unit.collectors.application.snapshot_stage")
+    done = subprocess.run(
+        lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
+        env={**os.environ, "CUPS_SERVER": str(spooler)},
+        cwd=ROOT, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    facts = json.loads(done.stdout)["events"][-1]["facts"]
+    return TypeAdapter(ApplicationFacts).validate_python(facts)
+
+
+@pytest.mark.needs("peers")
+def test_what_is_wrong_with_a_real_machine_is_found() -> None:
+    with tempfile.TemporaryDirectory(prefix="findings-") as path, peer_lan(Path(path)) as lan:
+        directory = Path(path)
+        directory.chmod(0o755)
+        disk = directory / "disk"
+        disk.mkdir()
+        machine = lan.add_host("till", 1)
+        spooler = lan.start_spooler(machine)
+        lan.add_queue(machine, spooler, "kitchen", "socket://127.0.0.1:9", "-m", "raw")
+        printed(lan, machine, spooler, "cupsdisable", "kitchen")
+        printed(lan, machine, spooler, "lp", "-d", "kitchen")
+        job: dict[str, object] = {
+            "max_duration_s": 10,
+            "watch_processes": ["no-such-till"],
+            "service_url": "https://127.0.0.1:1",
+            "kiosk_debug_url": "http://127.0.0.1:2",
+            "full_disk": str(disk),
+        }
+        found = judged_facts(collected(lan, machine, spooler, job))
+    (stuck,) = found["print-queue-stuck"]
+    assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
+    assert found["program-missing"] == ("The program no-such-till is not running.",)
+    assert found["service-unreachable"] == ("The service was not reached: Connection refused.",)
+    assert found["kiosk-silent"] == (
+        "The kiosk's browser cannot be asked: no kiosk browser listens there.",
+    )
+    assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in found["disk-full"]
+    assert "no-network" not in found
+
+
+@pytest.mark.needs("network-namespace")
+def test_a_machine_on_no_network_is_called_so() -> None:
+    collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
+    done = subprocess.run(
+        (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    (finding,) = findings_of(decode(done.stdout, NetworkPayload))
+    assert finding.code == "no-network"

@@ -1,0 +1,97 @@
+"""Printers known only by their address, in two reports of a LAN: what the first one learned names
+them in the second, whatever DHCP has done between."""
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.adapters.storage.state import StateDirectory
+from agent.rules.learned_printers import still_known, updated
+from agent.wire.codec import validate
+from collectors.contract import NetworkFacts
+from tests.lab.tap.collect import collect_in_lan
+from tests.lab.tap.plan import LanHost, LanPlan
+
+pytestmark = [pytest.mark.lab, pytest.mark.exclusive, pytest.mark.needs("tap")]
+
+LAN = "10.77.0"
+ADDRESSES = {"kitchen": f"{LAN}.5", "bar": f"{LAN}.6", "office": f"{LAN}.7", "pass": f"{LAN}.8"}
+MACS = {name: f"00:26:ab:00:00:{number:02x}" for number, name in enumerate(ADDRESSES, 1)}
+STRANGER_MAC = "00:11:62:00:00:09"
+GATEWAY = LanHost(f"{LAN}.1", "02:1a:00:00:00:01", (53, 80))
+
+
+def printer(address: str, mac: str) -> LanHost:
+    """All of one model: nothing but the MAC tells them apart."""
+    return LanHost(address, mac, (9100,))
+
+
+FIRST = tuple(printer(ADDRESSES[name], mac) for name, mac in MACS.items())
+SECOND = (
+    printer(ADDRESSES["kitchen"], MACS["bar"]),
+    printer(ADDRESSES["bar"], MACS["kitchen"]),
+    printer(f"{LAN}.20", MACS["office"]),
+    printer(ADDRESSES["pass"], STRANGER_MAC),
+)
+
+
+def report(
+    memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
+) -> dict[str, dict[str, Any]]:
+    """Make a report as the daemon does; return what it says of each printer."""
+    known, reason = memory.load()
+    assert reason is None
+    now = datetime.now(UTC)
+    job: dict[str, Any] = {
+        "ports": (80, 631, 9100),
+        "max_hosts": 256,
+        "max_services": 512,
+        "max_duration_s": 30,
+        "learned": [asdict(each) for each in still_known(known.printers, now)],
+        "printers": [
+            {"id": name, "name": name, "transport": "network", "address": f"{address}:9100"}
+            for name, address in ADDRESSES.items()
+        ],
+    }
+    plan = LanPlan(f"{LAN}.0/27", f"{LAN}.2", GATEWAY.address, (GATEWAY, *hosts))
+    result = collect_in_lan(plan, job, home)
+    assert result.counters.harm() == {}
+    assert result.counters.most_print_connections <= 1
+    (run,) = result.runs
+    memory.write(updated(known, validate(run.facts, NetworkFacts), now))
+    return {each["id"]: each for each in run.facts["printers"]}
+
+
+def test_moved_swapped_and_replaced_printers_are_named_by_mac(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    state.prepare()
+    memory = PrinterMemory(state)
+
+    told = report(memory, FIRST, tmp_path)
+    assert {each["status"] for each in told.values()} == {"reachable"}
+    known = {each.id: each for each in memory.load()[0].printers}
+    assert {name: each.mac_address for name, each in known.items()} == MACS
+
+    told = report(memory, SECOND, tmp_path)
+    for name, place in (("kitchen", 6), ("bar", 5), ("office", 20)):
+        assert told[name]["status"] == "unreachable"
+        assert told[name]["matched_endpoint"] == f"{LAN}.{place}:9100"
+        assert f"oved to {LAN}.{place}:9100 (same MAC)" in told[name]["reason"]
+    assert f"{LAN}.5 is another device now" in told["kitchen"]["reason"]
+    assert f"nothing answers at {LAN}.7 any more" in told["office"]["reason"]
+    assert (told["pass"]["status"], told["pass"]["matched_endpoint"]) == ("unknown", None)
+    assert f"another device answers there: MAC {STRANGER_MAC}" in told["pass"]["reason"]
+    assert f"while the printer had MAC {MACS['pass']}" in told["pass"]["reason"]
+    (waiting,) = memory.load()[0].replacements
+    assert (waiting.printer.id, waiting.printer.mac_address) == ("pass", STRANGER_MAC)
+
+    told = report(memory, FIRST, tmp_path)
+    assert {each["status"] for each in told.values()} == {"reachable"}
+    assert memory.load()[0].replacements == ()
+    assert {each.id: replace(each, seen_at="") for each in memory.load()[0].printers} == {
+        name: replace(each, seen_at="") for name, each in known.items()
+    }

@@ -1,0 +1,70 @@
+"""A healthy machine of which one thing is changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.wire.codec import validate
+from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
+from agent.wire.vocabulary import FieldStatus
+from tests.fixtures.healthy import healthy
+
+Value = str | bool | int | float | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Missing:
+    status: FieldStatus
+    reason: str
+
+
+Changes = Mapping[str, Value | Missing]
+"""By key; that of an interface or a peripheral follows its id and a space."""
+
+
+def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
+    """Return the machine ``name`` with ``changes``; a key that it has not is added."""
+    payload = healthy(name)
+    owners = [link.id for link in payload.snapshot.interfaces]
+    owners += [thing.id for thing in payload.snapshot.peripherals]
+    left = dict(changes)
+
+    def taken(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
+        before = f"{owner} " if owner else ""
+        found = {field.key: field for field in fields}
+        for key in [key for key in left if key.startswith(before)]:
+            own = key.removeprefix(before)
+            if owner or not key.startswith((*(f"{each} " for each in owners), "browser.")):
+                found[own] = field_of(own, left.pop(key))
+        return tuple(found.values())
+
+    def in_browser(field: BrowserField) -> BrowserField:
+        if field.key not in left:
+            return field
+        return validate(as_plain(field.key, left.pop(field.key)), BrowserField)
+
+    snapshot = payload.snapshot
+    links = [link.model_copy(update={"fields": taken(link.id, link.fields)})
+             for link in snapshot.interfaces]  # fmt: skip
+    things = [thing.model_copy(update={"fields": taken(thing.id, thing.fields)})
+              for thing in snapshot.peripherals]  # fmt: skip
+    changed_snapshot = snapshot.model_copy(
+        update={
+            "interfaces": tuple(links),
+            "peripherals": tuple(things),
+            "fields": taken("", snapshot.fields),
+        }
+    )
+    browser = tuple(map(in_browser, payload.browser_fields))
+    assert not left, left
+    return payload.model_copy(update={"snapshot": changed_snapshot, "browser_fields": browser})
+
+
+def field_of(key: str, value: Value | Missing) -> SnapshotField:
+    return validate(as_plain(key, value), SnapshotField)
+
+
+def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
+    if isinstance(value, Missing):
+        return {"key": key, "source": "x", "status": value.status, "reason": value.reason}
+    told = list(value) if isinstance(value, tuple) else value
+    return {"key": key, "source": "x", "status": "available", "value": told}

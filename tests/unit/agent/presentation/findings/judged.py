@@ -1,0 +1,26 @@
+"""What collectors tell, made a payload as the agent makes it, and judged."""
+
+from agent.presentation.findings.findings import findings_of
+from agent.rules.reports.application import application_report
+from agent.rules.reports.context import ReportContext
+from collectors.application.source import Reading
+from collectors.contract import ApplicationFacts
+from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, environment, identity
+
+
+def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
+    """Return the sentences of each finding by its code."""
+    return judged_facts(
+        ApplicationFacts(
+            started_at=FINISHED_AT,
+            fields=tuple(field for each in readings for field in each.fields),
+            interfaces=tuple(link for each in readings for link in each.interfaces),
+            peripherals=tuple(thing for each in readings for thing in each.peripherals),
+        )
+    )
+
+
+def judged_facts(facts: ApplicationFacts) -> dict[str, tuple[str, ...]]:
+    context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
+    payload = application_report(facts, (), context)
+    return {finding.code: finding.sentences for finding in findings_of(payload)}

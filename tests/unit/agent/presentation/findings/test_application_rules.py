@@ -1,0 +1,561 @@
+"""Each rule on a healthy machine of which one thing is changed: to its threshold, or less far."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.presentation.findings.findings import APPLICATION_RULES, findings_of
+from agent.presentation.plain_text import plain
+from tests.fixtures.payloads import application_snapshot, hostile_application
+from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
+
+GIB = 1024**3
+DAY_S = 86400
+
+
+class Case(NamedTuple):
+    code: str
+    seen: Changes
+    not_seen: Changes
+    sentence: str
+    machine: str = "linux-till"
+
+
+def disk(mount: str, used: float, free_bytes: int, *, read_only: bool = False) -> Changes:
+    return {
+        f"disk.{mount}.sizeBytes": 100 * GIB,
+        f"disk.{mount}.usedFraction": used,
+        f"disk.{mount}.freeBytes": free_bytes,
+        f"disk.{mount}.readOnly": read_only,
+    }
+
+
+GONE = Missing("not-applicable", "no print spooler (CUPS) runs here")
+NO_QUEUES = {"printqueue.queues": GONE}
+NAMELESS = Missing("not-applicable", "no name server is set")
+SILENT = Missing("collection-failed", "the mount does not answer")
+SHAKEN = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
+NOBODY = Missing("collection-failed", "no kiosk browser listens there")
+
+CASES = (
+    Case(
+        "disk-full",
+        disk("/", 0.97, 2 * GIB - 1),
+        disk("/", 0.99, 10 * GIB),
+        "The disk / is full: 2 GiB of 100 GiB free.",
+    ),
+    Case(
+        "disk-full",
+        disk("D:\\", 1.0, 0),
+        disk("D:\\", 1.0, 0, read_only=True),
+        "The disk D:\\ is full: 0 bytes of 100 GiB free.",
+        "windows-back-office",
+    ),
+    Case(
+        "disk-nearly-full",
+        disk("/", 0.9, 10 * GIB - 1),
+        disk("/", 0.8999, 10 * GIB - 1),
+        "The disk / is nearly full: 10 GiB of 100 GiB free.",
+    ),
+    Case(
+        "disk-read-only",
+        {"disk./.readOnly": True},
+        {"disk./boot.readOnly": True},
+        "The disk / is read-only: nothing can be saved on it.",
+    ),
+    Case(
+        "disk-read-only",
+        {"disk.C:\\.readOnly": True},
+        {"disk.D:\\.readOnly": True},
+        "The disk C:\\ is read-only: nothing can be saved on it.",
+        "windows-back-office",
+    ),
+    Case(
+        "disk-read-only",
+        {"disk./var/lib.readOnly": True},
+        {"disk./.readOnly": True, "disk./.fileSystem": "overlay"},
+        "The disk /var/lib is read-only: nothing can be saved on it.",
+    ),
+    Case(
+        "disk-silent",
+        {"disk./mnt/share.sizeBytes": SILENT},
+        {"disk./mnt/share.sizeBytes": Missing("unsupported", "not told")},
+        "The disk /mnt/share cannot be read: the mount does not answer.",
+    ),
+    Case(
+        "drive-failing",
+        {"disk.drive.nvme0n1.health": "failing"},
+        {"disk.drive.nvme0n1.health": "good"},
+        "The drive nvme0n1 (KINGSTON SNV2S250G) is failing, by its own diagnosis (SMART).",
+    ),
+    Case(
+        "drive-doubtful",
+        {"disk.drive.1.health": "warning"},
+        {"disk.drive.1.health": "unknown"},
+        "The drive 1 (TOSHIBA DT01ACA100) warns of its own state.",
+        "windows-back-office",
+    ),
+    Case(
+        "drive-worn",
+        {"disk.drive.mmcblk0.lifeUsedFraction": 0.9},
+        {"disk.drive.mmcblk0.lifeUsedFraction": 0.8},
+        "The drive mmcblk0 (DA4064) is worn: 90 % of its life is used.",
+    ),
+    Case(
+        "disk-slow",
+        {"disk.stalledFraction": 0.4},
+        {"disk.stalledFraction": 0.3999},
+        "Programs waited for a disk during 40 % of the last minute.",
+    ),
+    Case(
+        "memory-stalls",
+        {"memory.stalledFraction": 0.1},
+        {"memory.stalledFraction": 0.0999},
+        "Programs waited for memory during 10 % of the last minute.",
+    ),
+    Case(
+        "memory-nearly-full",
+        {"memory.usedFraction": 0.92, "memory.availableBytes": GIB // 2},
+        {"memory.usedFraction": 0.95, "memory.availableBytes": GIB},
+        "The memory is nearly full: 92 % used, 512 MiB available.",
+    ),
+    Case(
+        "swap-nearly-full",
+        {"memory.swapUsedBytes": 818_724_864, "memory.usedFraction": 0.8},
+        {"memory.swapUsedBytes": 1_023_406_080, "memory.usedFraction": 0.79},
+        "The swap space is nearly full: 780.8 MiB of 976 MiB used.",
+    ),
+    Case(
+        "processor-busy",
+        {"cpu.load15": 6, "cpu.useFraction": 0.9},
+        {"cpu.load15": 6, "cpu.useFraction": 0.89},
+        "The processor has been overloaded for 15 minutes: load 6.0 on 4 cores.",
+    ),
+    Case(
+        "processor-busy",
+        {"cpu.load15": 15.0, "cpu.useFraction": 1},
+        {"cpu.load15": 14.9, "cpu.useFraction": 1},
+        "The processor has been overloaded for 15 minutes: load 15.0 on 10 cores.",
+        "mac",
+    ),
+    Case(
+        "clock-not-synchronised",
+        {"os.clockSynchronised": False},
+        {"os.clockSynchronised": Missing("not-applicable", "the time service does not run")},
+        "Nothing keeps the clock in step.",
+    ),
+    Case(
+        "clock-off",
+        {"os.clockOffsetMilliseconds": -90_000},
+        {"os.clockOffsetMilliseconds": -999},
+        "The clock is off by 1 min 30 s.",
+    ),
+    Case(
+        "unclean-start",
+        {"os.lastBootReason": "power-failure-or-crash", "os.uptimeSeconds": 7 * DAY_S - 1},
+        {"os.lastBootReason": "power-failure-or-crash", "os.uptimeSeconds": 7 * DAY_S},
+        "The machine started 6 d ago after a power failure or a crash.",
+        "windows-back-office",
+    ),
+    Case(
+        "hot",
+        {"hardware.temperatureCelsius": 85.0, "hardware.temperatures": ("nvme Composite 85.0",)},
+        {"hardware.temperatureCelsius": 84.9},
+        "The machine is hot: 85 °C (nvme Composite).",
+    ),
+    Case(
+        "battery-low",
+        {"hardware.batteryFraction": 0.2, "hardware.powerSource": "battery"},
+        {"hardware.batteryFraction": 0.05, "hardware.powerSource": "mains"},
+        "The machine runs on its battery, which is at 20 %.",
+    ),
+    Case(
+        "device-battery-low",
+        {"bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.15},
+        {"bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.16},
+        "The battery of Socket Mobile S700 is at 15 %.",
+    ),
+    Case(
+        "restart-pending",
+        {"os.pendingReboot": True},
+        {"os.pendingReboot": False},
+        "An update waits for a restart of the machine.",
+    ),
+    Case(
+        "long-uptime",
+        {"os.uptimeSeconds": 120 * DAY_S},
+        {"os.uptimeSeconds": 120 * DAY_S - 1},
+        "The machine has been running for 120 d without a restart.",
+    ),
+    Case(
+        "program-missing",
+        {"process.pos-till.running": False},
+        {"process.pos-till.running": True},
+        "The program pos-till is not running.",
+    ),
+    Case(
+        "program-restarting",
+        {"process.chromium.restartsSinceBoot": 23},
+        {"process.chromium.restartsSinceBoot": 22},
+        "The program chromium keeps restarting: 23 times since the machine started.",
+    ),
+    Case(
+        "program-restarting",
+        {"process.chromium.restartsSinceBoot": 5, "os.uptimeSeconds": 3600},
+        {"process.chromium.restartsSinceBoot": 4, "os.uptimeSeconds": 3600},
+        "The program chromium keeps restarting: 5 times since the machine started.",
+    ),
+    Case(
+        "service-restarting",
+        {"service.printSpooler.restarts": 40},
+        {"service.printSpooler.restarts": 20},
+        "The print spooler (cups) keeps restarting: 40 times since the machine started.",
+    ),
+    Case(
+        "service-failed",
+        {"service.timeSync.state": "failed (failed)"},
+        {"service.timeSync.state": "inactive (dead)"},
+        "The time synchronisation (systemd-timesyncd) has failed.",
+    ),
+    Case(
+        "program-grown",
+        {"process.pos-till.memoryBytes": 4_093_671_424},
+        {"process.pos-till.memoryBytes": 4_093_671_423},
+        "The program pos-till uses 3.8 GiB of 7.6 GiB of memory.",
+    ),
+    Case(
+        "spooler-stopped",
+        {"service.printSpooler.state": "failed (failed)", **NO_QUEUES},
+        {"service.printSpooler.state": "inactive (dead)"},  # started on demand, and it answers
+        "The print spooler (cups) is not running: nothing can be printed.",
+    ),
+    Case(
+        "spooler-stopped",
+        {"service.printSpooler.state": "stopped", **NO_QUEUES},
+        {
+            "service.printSpooler.state": "stopped",
+            "service.printSpooler.startType": "disabled",
+            **NO_QUEUES,
+        },
+        "The print spooler (Spooler) is not running: nothing can be printed.",
+        "windows-back-office",
+    ),
+    Case(
+        "print-queue-stuck",
+        {
+            "printqueue.kitchen.stuckJobs": 1,
+            "printqueue.oldestJobSeconds": 610,
+            "printqueue.kitchen.reasons": ("media-empty-error", "com.epson.roll-report"),
+            "printqueue.kitchen.state": "stopped",
+        },
+        {"printqueue.kitchen.stuckJobs": 0},
+        "The print queue kitchen is stuck: 1 job waits, the oldest for 10 min;"
+        " the printer: out of paper.",
+    ),
+    Case(
+        "print-queue-stuck",
+        {"printqueue.bar.stuckJobs": 2, "printqueue.waitingJobs": 3},
+        {"printqueue.bar.waitingJobs": 2},
+        "The print queue bar is stuck: 2 jobs wait.",
+    ),
+    Case(
+        "print-queue-stopped",
+        {"printqueue.bar.state": "stopped"},
+        {"printqueue.bar.state": "unknown"},
+        "The print queue bar is stopped.",
+    ),
+    Case(
+        "print-queue-refusing",
+        {"printqueue.bar.accepting": False},
+        {"printqueue.bar.accepting": Missing("unsupported", "not told")},
+        "The print queue bar takes no new jobs.",
+    ),
+    Case(
+        "printer-needs-attention",
+        {"printqueue.Kancelář HP.reasons": ("jammed",)},
+        {"printqueue.Kancelář HP.reasons": ("low-paper",)},
+        "The printer of the queue Kancelář HP needs attention: paper jam.",
+        "windows-back-office",
+    ),
+    Case(
+        "printer-needs-attention",
+        {"printqueue.bar.reasons": ("cover-open-warning", "media-jam-error", "cover-open")},
+        {"printqueue.bar.reasons": ("media-low-warning", "media-empty-report")},
+        "The printer of the queue bar needs attention: cover open, paper jam.",
+    ),
+    Case(
+        "reports-waiting",
+        {"agent.outboxReports": 5},
+        {"agent.outboxReports": 4},
+        "5 reports of the agent wait to be sent.",
+    ),
+    Case(
+        "agent-died",
+        {"agent.lastExit": "killed for lack of memory"},
+        {"agent.lastExit": "stopped cleanly"},
+        "The last run of the agent did not end well: killed for lack of memory.",
+    ),
+    Case(
+        "no-network",
+        {
+            "enp1s0 interface.up": False,
+            "wlo1 interface.addresses": ("fe80::1/64",),
+            "wg0 interface.addresses": (),
+        },
+        {"enp1s0 interface.up": False, "wlo1 interface.up": False},
+        "The machine is on no network.",
+    ),
+    Case(
+        "no-dhcp-answer",
+        {"wlo1 interface.addresses": ("169.254.8.1/16", "fe80::1/64")},
+        {"wlo1 interface.addresses": ("169.254.8.1/16", "2001:db8::1/64")},
+        "The interface wlo1 was given no address and took 169.254.8.1 itself.",
+    ),
+    Case(
+        "name-not-resolved",
+        {
+            "network.service.reachable": False,
+            "network.service.error": "the service's name does not resolve",
+        },
+        {},
+        "The service's name was not resolved; name servers: 192.168.1.1, 9.9.9.9.",
+    ),
+    Case(
+        "service-unreachable",
+        {"network.service.reachable": False, "network.service.error": "Connection refused"},
+        {},
+        "The service was not reached: Connection refused.",
+    ),
+    Case(
+        "tls-failed",
+        {"network.service.tlsVersion": SHAKEN},
+        {"network.service.tlsVersion": Missing("not-applicable", "the service has no TLS")},
+        "The service was reached, but nothing can be agreed with it:"
+        " the TLS handshake failed: WRONG_VERSION_NUMBER.",
+    ),
+    Case(
+        "certificate-expired",
+        {
+            "network.service.tlsExpiresAt": "2026-11-20T10:15:02+00:00",
+            "network.service.tlsTrusted": False,
+        },
+        {
+            "network.service.tlsExpiresAt": "2026-11-20T10:15:03+00:00",
+            "network.service.tlsIssuedAt": "2026-11-20T10:15:02+00:00",
+        },
+        "The service's certificate expired on 2026-11-20 10:15:02 UTC.",
+    ),
+    Case(
+        "certificate-untrusted",
+        {
+            "network.service.tlsTrusted": False,
+            "network.service.tlsIssuer": "Nosy Middlebox Ltd, Inspecting CA",
+        },
+        {"network.service.tlsTrusted": True},
+        "This machine does not trust the service's certificate;"
+        " it is issued by Nosy Middlebox Ltd, Inspecting CA.",
+    ),
+    Case(
+        "certificate-expiring",
+        {"network.service.tlsExpiresAt": "2026-12-04T10:15:01+00:00"},
+        {"network.service.tlsExpiresAt": "2026-12-04T10:15:02+00:00"},
+        "The service's certificate expires in 13 d.",
+    ),
+    Case(
+        "certificate-expiring",
+        {
+            "network.service.tlsIssuedAt": "2026-11-16T10:15:02+00:00",  # one for five days
+            "network.service.tlsExpiresAt": "2026-11-21T10:15:02+00:00",
+        },
+        {
+            "network.service.tlsIssuedAt": "2026-11-18T10:15:02+00:00",
+            "network.service.tlsExpiresAt": "2026-11-24T10:15:02+00:00",
+        },
+        "The service's certificate expires in 1 d.",
+    ),
+    Case(
+        "no-name-server",
+        {"network.dnsServers": NAMELESS},
+        {"network.dnsServers": Missing("unsupported", "not told")},
+        "No name server (DNS) is set.",
+    ),
+    Case(
+        "names-slow",
+        {"network.service.resolveMilliseconds": 1000},
+        {"network.service.resolveMilliseconds": 999.9},
+        "Resolving the service's name took 1 s.",
+    ),
+    Case(
+        "service-slow",
+        {"network.service.connectMilliseconds": 1400},
+        {"network.service.connectMilliseconds": 999.9},
+        "Connecting to the service took 1.4 s.",
+    ),
+    Case(
+        "wifi-weak",
+        {"wlo1 interface.wifiSignalDbm": -75},
+        {"wlo1 interface.wifiSignalDbm": -74},
+        "The Wi-Fi signal at wlo1 is weak: -75 dBm.",
+    ),
+    Case(
+        "link-slow",
+        {"enp1s0 interface.speedMegabitsPerSecond": 10},
+        {"enp1s0 interface.speedMegabitsPerSecond": 100},
+        "The cable at enp1s0 carries only 10 Mbit/s.",
+    ),
+    Case(
+        "interface-errors",
+        {"enp1s0 interface.receiveErrors": 100, "enp1s0 interface.receivedPackets": 99_900},
+        {"enp1s0 interface.receiveErrors": 100, "enp1s0 interface.receivedPackets": 99_901},
+        "The interface enp1s0 has errors: 100 of 100,000 packets received.",
+    ),
+    Case(
+        "interface-errors",
+        {"enp1s0 interface.sendErrors": 500, "enp1s0 interface.sentPackets": 1_500},
+        {"enp1s0 interface.sendErrors": 99, "enp1s0 interface.sentPackets": 0},
+        "The interface enp1s0 has errors: 500 of 2,000 packets sent.",
+    ),
+    Case(
+        "kiosk-silent",
+        {"kiosk.crashed": NOBODY},
+        {"kiosk.crashed": Missing("not-applicable", "no kiosk browser is configured")},
+        "The kiosk's browser cannot be asked: no kiosk browser listens there.",
+    ),
+    Case(
+        "kiosk-crashed",
+        {"kiosk.crashed": True, "kiosk.responding": False},
+        {"kiosk.crashed": False},
+        "The kiosk's page has crashed.",
+    ),
+    Case(
+        "kiosk-frozen",
+        {"kiosk.responding": False},
+        {"kiosk.responding": True},
+        "The kiosk's page does not respond: it is frozen, or shows a dialog.",
+    ),
+    Case(
+        "kiosk-error-page",
+        {"kiosk.errorPage": True, "kiosk.painted": False},
+        {"kiosk.errorPage": False},
+        "The kiosk shows the browser's error page.",
+    ),
+    Case(
+        "kiosk-blank",
+        {"kiosk.painted": False},
+        {"kiosk.painted": Missing("not-applicable", "the page is not on the screen")},
+        "The kiosk's page is blank: it has drawn nothing since it was loaded.",
+    ),
+    Case(
+        "kiosk-not-drawing",
+        {"kiosk.drawing": False},
+        {"kiosk.drawing": Missing("not-applicable", "the page is not on the screen")},
+        "The kiosk's page draws no more: what is on the screen is old.",
+    ),
+    Case(
+        "kiosk-offline",
+        {"browser.online": False},
+        {"browser.online": True},
+        "The kiosk's browser is offline.",
+    ),
+    Case(
+        "kiosk-local-network-denied",
+        {"kiosk.localNetworkPermission": "denied"},
+        {"kiosk.localNetworkPermission": Missing("unsupported", "an older browser")},
+        "The kiosk's page may not reach devices of the local network, such as printers.",
+    ),
+    Case(
+        "kiosk-local-network-undecided",
+        {"kiosk.localNetworkPermission": "prompt", "kiosk.localNetworkPolicies": ()},
+        {"kiosk.localNetworkPermission": "prompt"},
+        "Nobody has decided whether the kiosk's page may reach devices of the local network.",
+    ),
+    Case(
+        "kiosk-no-screen",
+        {"display.count": 0},
+        {"display.count": Missing("not-applicable", "this machine has no graphics output")},
+        "The kiosk has no screen connected.",
+    ),
+    Case(
+        "kiosk-hidden",
+        {"browser.visibility": "hidden"},
+        {"browser.visibility": "visible"},
+        "The kiosk's page is hidden: another window or tab covers it, or the screen is off.",
+    ),
+    Case(
+        "kiosk-leaking",
+        {"browser.heapUsedBytes": 750, "browser.heapLimitBytes": 1000},
+        {"browser.heapUsedBytes": 749, "browser.heapLimitBytes": 1000},
+        "The kiosk's page uses 750 bytes of the 1000 bytes of memory that it may use.",
+    ),
+    Case(
+        "kiosk-storage-full",
+        {"browser.originUsageBytes": 9 * GIB, "browser.originQuotaBytes": 10 * GIB},
+        {"browser.originUsageBytes": 9 * GIB - 1, "browser.originQuotaBytes": 10 * GIB},
+        "The kiosk's page has stored 9 GiB of the 10 GiB that it may store.",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_each_rule_at_its_threshold(case: Case) -> None:
+    (finding,) = findings_of(changed(case.seen, case.machine))
+    assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_no_rule_short_of_its_threshold(case: Case) -> None:
+    assert case.code not in {f.code for f in findings_of(changed(case.not_seen, case.machine))}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.code for rule in APPLICATION_RULES} == {case.code for case in CASES}
+
+
+def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
+    disks = {f"disk./mnt/{n}.sizeBytes": SILENT for n in range(7)}
+    findings = findings_of(changed({"os.pendingReboot": True, **disks, "browser.online": False}))
+    assert [finding.code for finding in findings] == [
+        "kiosk-offline",
+        "disk-silent",
+        "restart-pending",
+    ]
+    silent = findings[1]
+    assert (len(silent.sentences), silent.more, silent.count) == (5, 2, 7)
+    assert [finding.tone for finding in findings] == ["bad", "bad", "muted"]
+
+
+def test_the_till_of_the_sample_report() -> None:
+    assert [finding.code for finding in findings_of(application_snapshot())] == [
+        "print-queue-stuck",
+        "disk-full",
+        "disk-silent",
+        "restart-pending",
+    ]
+
+
+def test_strangers_words_stay_plain_and_short() -> None:
+    for finding in findings_of(hostile_application()):
+        for sentence in finding.sentences:
+            assert sentence == plain(sentence)
+            assert len(sentence) < 500
+
+
+KEYS = st.sampled_from([key.strip() for rule in APPLICATION_RULES
+                        for key in rule.looks_at.replace("<mount>", "/").split(",")])  # fmt: skip
+VALUES = (
+    st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+    | st.lists(st.text(max_size=9), max_size=3).map(tuple)
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_any_value_of_any_fact_is_judged(facts: dict[str, object]) -> None:
+    known = {key: value for key, value in facts.items() if not key.startswith("browser.")}
+    for finding in findings_of(changed(known)):  # type: ignore[arg-type]
+        assert all(finding.sentences)

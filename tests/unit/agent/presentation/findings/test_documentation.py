@@ -1,0 +1,57 @@
+"""docs/findings.md has each rule as the code has it, and rules look at facts that there are."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
+from agent.presentation.findings.rule import Rule
+from agent.presentation.findings.snapshot_facts import SnapshotFacts
+from agent.wire.payloads.network import NetworkPayload
+from agent.wire.vocabulary import BrowserFieldKey
+from tests.paths import ROOT
+
+HEADING = "| severity | what it says | when | looked at | what to do |\n|---|---|---|---|---|\n"
+AnyRule = Rule[SnapshotFacts] | Rule[NetworkPayload]
+DOCUMENTED = (ROOT / "docs/application-fields.md").read_text()
+
+
+def rows_of(rules: tuple[AnyRule, ...]) -> str:
+    """The table as it must stand in the page; the name of a thing is in italics."""
+    return HEADING + "".join(map(row_of, rules))
+
+
+def row_of(rule: AnyRule) -> str:
+    parts = Formatter().parse(rule.sentence)
+    said = "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
+    looked = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.looks_at)
+    return f"| {rule.severity} | {said} | {rule.when} | {looked} | {rule.fix} |\n"
+
+
+@pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
+def test_the_page_has_each_rule_as_the_code_has_it(rules: tuple[AnyRule, ...]) -> None:
+    assert rows_of(rules) in (ROOT / "docs/findings.md").read_text()
+
+
+def test_each_rule_looks_at_documented_fields() -> None:
+    for rule in APPLICATION_RULES:
+        for key in rule.looks_at.split(", "):
+            known = key in BrowserFieldKey.__args__ or re.search(
+                rf"`{re.escape(key.replace('<role>', 'printSpooler'))}`", DOCUMENTED
+            )
+            assert known, key
+
+
+@pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
+def test_the_codes_are_different_and_the_sentences_whole(rules: tuple[AnyRule, ...]) -> None:
+    codes = [rule.code for rule in rules]
+    assert len(codes) == len(set(codes)) >= 12
+    for rule in rules:
+        assert rule.sentence.endswith(".")
+        assert not rule.fix.endswith(".")
+        assert rule.fix[0].islower() or rule.fix.startswith("`")
+
+
+def test_there_are_more_than_twenty_rules() -> None:
+    assert len(APPLICATION_RULES) + len(NETWORK_RULES) >= 20

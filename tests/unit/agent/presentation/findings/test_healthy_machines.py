@@ -1,0 +1,48 @@
+"""Where nothing is wrong nothing is found: three whole snapshots, and the network of a venue."""
+
+import pytest
+
+from agent.presentation.findings.findings import findings_of
+from agent.presentation.headline import headline_of
+from agent.wire.payloads.network import MapHost, NetworkPayload
+from collectors.application.registry import sources_for
+from collectors.contract import ApplicationJob
+from tests.fixtures.healthy import HEALTHY, healthy
+from tests.unit.agent.presentation.findings.networks import healthy_network
+
+PLATFORMS = {"linux-till": "linux", "mac": "darwin", "windows-back-office": "win32"}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_found_at_a_healthy_machine(name: str) -> None:
+    assert findings_of(healthy(name)) == ()
+    headline = headline_of(healthy(name))
+    assert (headline.verdict, headline.tone) == ("No problem was found.", "good")
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_the_snapshots_are_whole(name: str) -> None:
+    payload = healthy(name)
+    told = {field.key for field in payload.snapshot.fields}
+    sources = sources_for(PLATFORMS[name], ApplicationJob(5))
+    assert {key for each in sources if not each.in_browser for key in each.keys} <= told
+    assert len(payload.browser_fields) == 34
+    assert sum(field.status == "available" for field in payload.snapshot.fields) > 90
+
+
+@pytest.mark.parametrize("payload", [healthy_network(), healthy_network(printers=())])
+def test_nothing_is_found_in_a_healthy_network(payload: NetworkPayload) -> None:
+    assert findings_of(payload) == ()
+
+
+def test_a_network_that_was_not_looked_at_is_not_judged() -> None:
+    """Network reports switched off, or of this machine alone: nobody looked for others."""
+    payload = healthy_network()
+    found = payload.network_map
+    assert found
+    own: tuple[MapHost, ...] = tuple(h for h in found.hosts if "local" in h.sources)
+    alone = found.model_copy(update={"hosts": own})
+    device = {"scope": "device", "network_map": alone, "endpoints": (), "printers": None}
+    assert findings_of(payload.model_copy(update=device)) == ()
+    off = {**device, "network_map": None}
+    assert findings_of(payload.model_copy(update=off)) == ()

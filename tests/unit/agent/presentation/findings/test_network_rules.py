@@ -1,0 +1,217 @@
+"""Each rule on a healthy network of which one thing is changed, and what it does not speak of."""
+
+from typing import NamedTuple
+
+import pytest
+
+from agent.presentation.findings.findings import NETWORK_RULES, findings_of
+from agent.presentation.plain_text import plain
+from agent.wire.payloads.network import (
+    MapHost,
+    NetworkPayload,
+    SourceFailed,
+    SourceSucceeded,
+    Unavailable,
+)
+from collectors.network.matching.reasons import STATE_WORDS
+from tests.fixtures.payloads import host, hostile_network, large_venue, small_venue
+from tests.unit.agent.presentation.findings.networks import (
+    USB,
+    healthy_network,
+    link,
+    printer,
+    with_map,
+)
+
+GATEWAY = host(1, None, 53, latency_ms=99.9, sources=("gateway", "tcp"))
+SELF = host(20, "till-1", sources=("local",))
+SILENT = GATEWAY.model_copy(
+    update={"reachability": "unknown", "mac_address": None, "services": (), "latency_ms": None}
+)
+TILL = host(41, "till-2", 22)
+SOURCES = small_venue().network_map.sources  # type: ignore[union-attr]
+NO_SCAN = SOURCES.model_copy(update={"scan": SourceFailed(reason="no permission")})
+
+
+def with_mac(known: MapHost, mac: str) -> MapHost:
+    return known.model_copy(update={"mac_address": mac})
+
+
+PROXY = (
+    "02:bb:00:00:00:01 answers ARP for 212 addresses (proxy ARP): of these only those are listed"
+)
+
+
+class Case(NamedTuple):
+    code: str
+    seen: NetworkPayload
+    not_seen: NetworkPayload
+    sentence: str
+
+
+def with_printer(status: str, reason: str | None = None, **changes: object) -> NetworkPayload:
+    return healthy_network((printer(status, reason, **changes),))  # type: ignore[arg-type]
+
+
+CASES = (
+    Case(
+        "printer-moved",
+        with_printer("unreachable", matched_endpoint="192.168.1.61:9100"),
+        with_printer("reachable", matched_endpoint="192.168.1.61:9100"),
+        "The printer bar has moved from 192.168.1.52:9100 to 192.168.1.61:9100.",
+    ),
+    Case(
+        "printer-unreachable",
+        with_printer("unreachable", name="Bar printer", matched_endpoint=None),
+        with_printer("unknown", matched_endpoint=None),
+        "Bar printer at 192.168.1.52:9100 is not reachable.",
+    ),
+    Case(
+        "printer-not-judged",
+        with_printer("unknown", matched_endpoint=None),
+        healthy_network((USB,)),
+        "The printer bar at 192.168.1.52:9100 could not be judged.",
+    ),
+    Case(
+        "printer-needs-attention",
+        with_printer("reachable", "The printer says: out of paper, low on toner and cover open"),
+        with_printer("reachable", "The printer says: low on ink or toner and low on paper"),
+        "The printer bar needs attention: out of paper, cover open.",
+    ),
+    Case(
+        "printer-needs-attention",
+        with_printer("reachable", "Reachable on port 631; its queue is stopped on this machine"),
+        with_printer("reachable", "Reachable on port 631; the printer says: holds new jobs"),
+        "The printer bar needs attention: stopped.",
+    ),
+    Case(
+        "no-network",
+        with_map(interfaces=(link("eth0", "fe80::1", gateways=()),), hosts=(SELF, TILL)),
+        with_map(interfaces=(link("eth0", "192.168.1.20"),)),
+        "The machine is on no network.",
+    ),
+    Case(
+        "no-dhcp-answer",
+        with_map(interfaces=(link("eth0", "192.168.1.20"), link("wlan0", "169.254.3.9"))),
+        with_map(interfaces=(link("eth0", "169.254.3.9", "192.168.1.20"),)),
+        "The interface wlan0 was given no address and took 169.254.3.9 itself.",
+    ),
+    Case(
+        "gateway-silent",
+        with_map(hosts=(SELF, SILENT, TILL)),
+        with_map(hosts=(SELF, with_mac(SILENT, "00:26:ab:00:00:01"), TILL)),
+        "The gateway 192.168.1.1 does not answer: there is no way out of this network.",
+    ),
+    Case(
+        "address-conflict",
+        with_map(interfaces=(link("eth0", "192.168.1.20"), link("wlan0", "192.168.1.20"))),
+        with_map(interfaces=(link("eth0", "192.168.1.20", "fe80::1"), link("wlan0", "fe80::1"))),
+        "The address 192.168.1.20 is used twice: by 2 interfaces of this machine.",
+    ),
+    Case(
+        "address-conflict",
+        with_map(hosts=(SELF, GATEWAY, TILL, with_mac(TILL, "00:26:AB:00:00:99"))),
+        with_map(hosts=(SELF, GATEWAY, TILL, with_mac(TILL, "00:26:AB:00:00:29"))),
+        "The address 192.168.1.41 is used twice:"
+        " by the MACs 00:26:ab:00:00:29 and 00:26:ab:00:00:99.",
+    ),
+    Case(
+        "nothing-but-gateway",
+        with_map(hosts=(SELF, GATEWAY)),
+        with_map(hosts=(SELF, GATEWAY), sources=NO_SCAN),
+        "Nothing answers on this network but the gateway.",
+    ),
+    Case(
+        "nothing-but-gateway",
+        with_map(hosts=(SELF, SILENT)),
+        with_map(hosts=(SELF, SILENT, TILL)),
+        "Nothing answers on this network at all.",
+    ),
+    Case(
+        "gateway-silent",
+        with_map(hosts=(SELF, SILENT, TILL)),
+        with_map(hosts=(SELF, SILENT.model_copy(update={"interface_name": "tun0"}), TILL)),
+        "The gateway 192.168.1.1 does not answer: there is no way out of this network.",
+    ),
+    Case(
+        "no-gateway",
+        with_map(interfaces=(link("eth0", "192.168.1.20", gateways=()),)),
+        with_map(interfaces=(link("eth0", "192.168.1.20", gateways=()),)).model_copy(
+            update={"unavailable": Unavailable(gateway="the routing table cannot be read")}
+        ),
+        "No gateway is set: there is no way out of this network.",
+    ),
+    Case(
+        "gateway-slow",
+        with_map(hosts=(SELF, GATEWAY.model_copy(update={"latency_ms": 100}), TILL)),
+        with_map(hosts=(SELF, GATEWAY, TILL)),
+        "The gateway 192.168.1.1 answers slowly: after 100 ms.",
+    ),
+    Case(
+        "source-failed",
+        with_map(sources=NO_SCAN),
+        with_map(sources=NO_SCAN.model_copy(update={"scan": SourceSucceeded()})),
+        "Scanning the network failed: no permission.",
+    ),
+    Case(
+        "proxy-arp",
+        healthy_network().model_copy(update={"limitations": (PROXY,)}),
+        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY}",)}),
+        "The device 02:bb:00:00:00:01 answers for 212 addresses.",
+    ),
+    Case(
+        "report-cut",
+        with_map(truncated=True),
+        with_map(truncated=False),
+        "There is more on the network than the report holds.",
+    ),
+    Case(
+        "report-unfinished",
+        with_map(state="cancelled"),
+        with_map(state="completed"),
+        "The report was cut short: there may be more than it shows.",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_each_rule(case: Case) -> None:
+    (finding,) = findings_of(case.seen)
+    assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_what_a_rule_does_not_speak_of(case: Case) -> None:
+    assert case.code not in {finding.code for finding in findings_of(case.not_seen)}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.code for rule in NETWORK_RULES} == {case.code for case in CASES}
+
+
+def test_printers_that_are_not_reached_come_first() -> None:
+    codes = [finding.code for finding in findings_of(large_venue(60))]
+    assert codes[0] == "printer-unreachable"
+    assert {"report-unfinished", "source-failed"} <= set(codes)
+    (moved, unreachable) = findings_of(small_venue())
+    assert (moved.code, unreachable.code) == ("printer-moved", "printer-unreachable")
+
+
+def test_twenty_printers_are_five_sentences_and_a_count() -> None:
+    finding = findings_of(large_venue(60))[0]
+    assert (len(finding.sentences), finding.more) == (5, 15)
+
+
+def test_strangers_words_stay_plain() -> None:
+    for finding in findings_of(hostile_network()):
+        for sentence in finding.sentences:
+            assert sentence == plain(sentence)
+
+
+@pytest.mark.parametrize("words", STATE_WORDS.values())
+def test_each_word_of_a_printer_is_one_complaint_or_none(words: str) -> None:
+    """The collector's own words: none falls apart, and what is low does not call anybody."""
+    findings = findings_of(with_printer("reachable", f"Reachable; the printer says: {words}"))
+    said = [sentence for finding in findings for sentence in finding.sentences]
+    is_harmless = words.startswith(("low on", "asked to", "holds")) or "nearly" in words
+    assert said == ([] if is_harmless else [f"The printer bar needs attention: {words}."])

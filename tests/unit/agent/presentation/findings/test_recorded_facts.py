@@ -1,0 +1,255 @@
+"""The rules on what the collectors' readers make of recordings and of played peers."""
+
+import errno
+import socket
+from pathlib import Path
+
+import pytest
+
+from collectors.application.deadline import Deadline
+from collectors.application.kiosk.source import read_kiosk_page
+from collectors.application.linux import drives, links, operating_system, pressure, services
+from collectors.application.linux.hardware import read_temperatures
+from collectors.application.readers import clock, disk_space, processes, service_probe
+from collectors.application.readers.disk_space import Mount, Space
+from collectors.application.readers.interfaces import Wireless, wireless_fields
+from collectors.application.readers.print_queues import read_print_queues
+from collectors.application.source import Reading, available
+from collectors.application.system_bus import UnitState, parse_objects
+from collectors.application.windows import devices, machine, script, time_service
+from collectors.application.windows.script import read_groups
+from collectors.contract import InterfaceFields
+from collectors.network.matching.reasons import STATE_WORDS
+from collectors.shared.text import decode
+from tests.fakes.devtools import answer_with, devtools_port
+from tests.unit.agent.presentation.findings.judged import judged
+from tests.unit.collectors.application.fixtures import fixture, plant
+from tests.unit.collectors.application.linux.test_system import figures
+from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, told_by_page
+from tests.unit.collectors.application.test_network_sources import closed_port, tls_service
+from tests.unit.collectors.application.test_print_queues import cups
+
+__all__ = ["tls_service"]  # a fixture
+
+NOW = Deadline.after(3600)
+GIB = 1024**3
+
+
+def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
+    """Replies captured of CUPS 2.4: the queue kitchen is paused, and two jobs wait in it."""
+    (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
+    assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
+
+
+def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
+    told = script.parse_sections(fixture("windows/machine.json"))
+    found = judged(
+        read_groups(machine.GROUPS, told),
+        read_groups(devices.GROUPS, script.parse_sections(fixture("windows/devices.json"))),
+    )
+    assert found["drive-doubtful"] == (
+        "The drive 0 (KINGSTON SA400S37120G) warns of its own state.",
+    )
+    assert found["print-queue-stuck"] == (
+        "The print queue EPSON TM-T20II Receipt is stuck: 1 job waits; the printer: out of paper.",
+    )
+    assert found["print-queue-stopped"] == ("The print queue Kitchen is offline.",)
+    assert "restart-pending" in found
+    assert "spooler-stopped" not in found
+
+
+def test_a_windows_clock_that_follows_itself() -> None:
+    status = "Leap Indicator: 0(no warning)\nStratum: 1\nSource: Local CMOS Clock\n"
+    assert list(judged(time_service.clock_reading(status))) == ["clock-not-synchronised"]
+    assert judged(time_service.clock_reading(decode(fixture("windows/w32tm.txt")))) == {}
+
+
+def test_drives_by_udisks_and_by_their_own_wear(tmp_path: Path) -> None:
+    planted = {
+        "sys/block/sda/size": "234441648\n",
+        "sys/block/sda/device/model": "KINGSTON SA400S3\n",
+        "sys/block/mmcblk0/size": "61071360\n",
+        "sys/block/mmcblk0/device/life_time": "0x01 0x0b\n",
+    }
+    objects = parse_objects(fixture("linux/udisks.json"))
+    found = judged(drives.read_drives(NOW, plant(tmp_path, planted), lambda _: objects))
+    assert found == {
+        "drive-failing": (
+            "The drive sda (KINGSTON SA400S3) is failing, by its own diagnosis (SMART).",
+        ),
+        "drive-worn": ("The drive mmcblk0 is worn: 110 % of its life is used.",),
+    }
+
+
+def test_mounts_of_all_kinds() -> None:
+    mounts = (
+        Mount("/", "ext4", read_only=True),
+        Mount("/home/anna", "ext4", read_only=False),
+        Mount("/mnt/share", "cifs", read_only=False, remote=True),
+    )
+    answers = {
+        "/": Space(50 * GIB, 20 * GIB),
+        "/home/anna": Space(200 * GIB, GIB),
+        "/mnt/share": "the mount does not answer",
+    }
+    assert judged(disk_space.read_disk_space(NOW, lambda: mounts, lambda *_: answers)) == {
+        "disk-read-only": ("The disk / is read-only: nothing can be saved on it.",),
+        "disk-full": ("The disk /home/* is full: 1 GiB of 200 GiB free.",),
+        "disk-silent": ("The disk /mnt/share cannot be read: the mount does not answer.",),
+    }
+
+
+def test_a_kernel_that_accounts_for_pressure(tmp_path: Path) -> None:
+    line = "some avg10=61.00 avg60={} avg300=9.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00"
+    root = plant(
+        tmp_path,
+        {
+            "proc/pressure/cpu": line.format("97.10"),
+            "proc/pressure/memory": line.format("22.40"),
+            "proc/pressure/io": line.format("55.00"),
+        },
+    )
+    assert judged(pressure.read_pressure(NOW, root)) == {
+        "memory-stalls": ("Programs waited for memory during 22 % of the last minute.",),
+        "disk-slow": ("Programs waited for a disk during 55 % of the last minute.",),
+    }
+
+
+def test_a_clock_that_nobody_keeps_and_one_that_is_off(tmp_path: Path) -> None:
+    unsynchronised, kept = 0x0040, 0x2000
+    alone = clock.read_clock(NOW, tmp_path, lambda: (5, figures(unsynchronised, 0)))
+    assert list(judged(alone)) == ["clock-not-synchronised"]
+    off = clock.read_clock(NOW, tmp_path, lambda: (0, figures(kept, -2_500_000_000)))
+    assert judged(off) == {"clock-off": ("The clock is off by 2.5 s.",)}
+
+
+def test_an_update_that_waits_and_a_watchdog_that_bit(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
+    )
+    fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
+    found = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
+    assert found["unclean-start"] == (
+        "The machine started 2 h ago after a hang, which its watchdog ended.",
+    )
+    assert "restart-pending" in found
+
+
+def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        {
+            "sys/class/hwmon/hwmon0/name": "coretemp\n",
+            "sys/class/hwmon/hwmon0/temp1_input": "97000\n",
+            "sys/class/hwmon/hwmon0/temp1_label": "Package id 0\n",
+            "sys/class/hwmon/hwmon1/name": "nvme\n",
+            "sys/class/hwmon/hwmon1/temp1_input": "51850\n",
+        },
+    )
+    assert judged(read_temperatures(NOW, root)) == {
+        "hot": ("The machine is hot: 97 °C (coretemp Package id 0).",)
+    }
+
+
+def test_services_of_systemd() -> None:
+    dead = {
+        "cups.service": UnitState("failed", "failed"),
+        "chrony.service": UnitState("failed", "failed"),
+    }
+    read = services.read_services(NOW, lambda *_: dead, lambda *_: {"UnitFileState": "enabled"})
+    assert judged(read) == {
+        "spooler-stopped": ("The print spooler (cups) is not running: nothing can be printed.",),
+        "service-failed": ("The time synchronisation (chrony) has failed.",),
+    }
+    often = {"UnitFileState": "enabled", "NRestarts": 12}
+    running = {"cups.service": UnitState("active", "running")}
+    again = services.read_services(NOW, lambda *_: running, lambda *_: often)
+    assert list(judged(again)) == ["service-restarting"]
+
+
+def test_a_watched_program_that_is_not_there() -> None:
+    none = processes.read_processes(NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None)
+    assert judged(none) == {"program-missing": ("The program pos-till is not running.",)}
+
+
+def test_a_weak_signal_of_the_kernel() -> None:
+    told = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
+    (signal,) = links.parse_signals(told).values()
+    fields = wireless_fields(Wireless("Venue", signal))
+    up = available("interface.up", "test", True)
+    found = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
+    assert found == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
+
+
+def test_a_service_that_is_down() -> None:
+    url = f"https://127.0.0.1:{closed_port()}"
+    assert judged(service_probe.read_service(NOW, url)) == {
+        "service-unreachable": ("The service was not reached: Connection refused.",)
+    }
+
+
+def test_a_service_whose_name_does_not_resolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*_: object, **__: object) -> object:
+        raise socket.gaierror(errno.ENOENT, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nobody)
+    assert judged(service_probe.read_service(NOW, "https://ops.example")) == {
+        "name-not-resolved": ("The service's name was not resolved; name servers: none is set.",)
+    }
+
+
+def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_late(*_: object) -> object:
+        raise TimeoutError("the name was not resolved in time")
+
+    monkeypatch.setattr(service_probe, "resolve", too_late)
+    assert list(judged(service_probe.read_service(NOW, "https://ops.example"))) == [
+        "name-not-resolved"
+    ]
+
+
+def test_a_certificate_that_nobody_trusts(tls_service: int) -> None:
+    read = service_probe.read_service(Deadline.after(5), f"https://localhost:{tls_service}/")
+    (sentence,) = judged(read)["certificate-untrusted"]
+    assert sentence.endswith("it is issued by Nosy Middlebox Ltd, Inspecting CA \u2603.")
+
+
+def test_a_page_that_has_crashed() -> None:
+    with devtools_port({"A": answer_with(told_by_page())}, event="Inspector.targetCrashed") as port:
+        assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-crashed"]
+
+
+def test_a_page_that_does_not_respond() -> None:
+    with devtools_port({"A": only_the_browser_answers}) as port:
+        assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-frozen"]
+
+
+def test_a_page_of_the_browsers_own() -> None:
+    answer = answer_with(told_by_page(), url="chrome-error://chromewebdata/")
+    with devtools_port({"A": answer}) as port:
+        assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-error-page"]
+
+
+def test_a_white_page_that_may_reach_nothing() -> None:
+    answer = answer_with(
+        told_by_page(
+            drawing={"value": False},
+            painted={"value": False},
+            localNetworkPermission={"value": "denied"},
+        )
+    )
+    with devtools_port({"A": answer}) as port:
+        assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == [
+            "kiosk-blank",
+            "kiosk-not-drawing",
+            "kiosk-local-network-denied",
+        ]
+
+
+def test_what_a_printer_complains_of_is_said_in_the_collectors_words() -> None:
+    """The queue's rule and the network report's call the same complaint by the same words."""
+    for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
+        queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
+        (sentence,) = judged(queue)["printer-needs-attention"]
+        assert sentence.endswith(f"needs attention: {STATE_WORDS[reason]}.")

@@ -1,0 +1,65 @@
+import re
+from collections import Counter
+
+import pytest
+
+from agent.presentation.application_rows import (
+    browser_group,
+    interface_group,
+    peripheral_group,
+    snapshot_groups,
+)
+from agent.presentation.labels import LABELS, THINGS, field_label
+from agent.wire.vocabulary import BrowserFieldKey
+from tests.fixtures.healthy import HEALTHY, healthy
+from tests.paths import ROOT
+
+DOCUMENTED = frozenset(
+    re.findall(r"`([a-zA-Z]+\.[^`]+)`", (ROOT / "docs/application-fields.md").read_text())
+    + list(BrowserFieldKey.__args__)
+)
+WIDTH = 26
+"""Of the terminal's column for labels; a label of a thing is indented by two."""
+
+
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        ("cpu.load1", "Load over 1 minute"),
+        ("cpu.core.3.useFraction", "over 1 second"),
+        ("disk./mnt/v1.2.usedFraction", "Used"),
+        ("disk.drive.sda.health", "Health (SMART)"),
+        ("printqueue.bar.waitingJobs", "Jobs waiting"),
+        ("interface.wifiSsid", "Wi-Fi network"),
+        ("browser.permission.camera", "Permission: camera"),
+        ("till.customFact", "Custom fact"),
+    ],
+)
+def test_labels(key: str, label: str) -> None:
+    assert field_label(key) == label
+
+
+def test_each_label_is_of_a_documented_key() -> None:
+    short = {f"{key.partition('.')[0]}.{key.rpartition('.')[2]}" for key in DOCUMENTED}
+    starred = {re.sub(r"\..*\.", ".*.", key) for key in DOCUMENTED}
+    assert set(LABELS) <= DOCUMENTED | short | starred
+    assert all(any(key.startswith(thing) for key in DOCUMENTED) for thing in THINGS)
+
+
+def test_no_label_needs_a_second_line_or_ends_in_a_bare_number() -> None:
+    for key in DOCUMENTED:
+        label = field_label(key)
+        is_inside = key.count(".") > 1 and not key.startswith("browser.")
+        has_thing = is_inside or key.startswith(("interface.", "usb.", "bluetooth."))
+        assert len(label) <= (WIDTH - 2 if has_thing else WIDTH), key
+        assert not label[-1:].isdigit(), key
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_no_two_facts_of_a_thing_have_one_label(name: str) -> None:
+    payload = healthy(name)
+    groups = (interface_group(payload), peripheral_group(payload), browser_group(payload))
+    for group in (*snapshot_groups(payload), *groups):
+        for section in group.sections:
+            labels = Counter(row.label for row in section.rows)
+            assert set(labels.values()) <= {1}, (group.title, section.title, labels)

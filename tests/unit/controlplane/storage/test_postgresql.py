@@ -1,0 +1,113 @@
+"""Two services on one PostgreSQL: what one is asked, the streams of the other bring."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+from controlplane.background import background
+from controlplane.http.commands import OPENING, command_stream
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.storage.notifications import read_notice
+from tests.postgresql import postgresql
+from tests.unit.controlplane.running_service import RunningService, beside
+
+TIMEOUT_S = 20
+WHERE = "FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND state = 'idle'"
+LISTENERS = text(f"SELECT pid {WHERE}")
+END_LISTENERS = text(f"SELECT pg_terminate_backend(pid) {WHERE}")
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with postgresql() as url:
+        opened = Database(url)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Nothing but a notice tells one service of the other."""
+    return Settings(rate_per_s=0, keep_alive_s=3600, look_s=3600)
+
+
+@asynccontextmanager
+async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
+    """Run a second service on the same database, and give it once it listens."""
+    settings, clock = service.core.settings, service.clock
+    async with (
+        beside(service.database, settings, clock) as other,
+        background(other.core),
+        asyncio.timeout(TIMEOUT_S),
+    ):
+        while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
+            pass
+        yield other
+
+
+@asynccontextmanager
+async def opened(service: RunningService, api_key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    with service.core.feeds.open(service.caller(api_key).key_id) as stream:
+        pieces = command_stream(service.core, stream)
+        assert await anext(pieces) == OPENING
+        yield pieces
+
+
+@pytest.mark.needs("postgresql")
+async def test_a_request_at_one_service_is_at_the_streams_of_the_other_at_once(
+    service: RunningService,
+) -> None:
+    async with other_process(service) as other:
+        device = await service.device().enrolled()
+        async with opened(other, device.api_key) as pieces:
+            request_id = await device.asked_for()
+            assert request_id in (await anext(pieces)).decode()
+
+
+@pytest.mark.needs("postgresql")
+class TestLostNotices:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0, keep_alive_s=3600, look_s=0.05)
+
+    async def test_a_request_that_nobody_was_told_of_arrives_all_the_same(
+        self, service: RunningService, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with other_process(service) as other:
+            device = await service.device().enrolled()
+            async with opened(other, device.api_key) as pieces:
+                ended = await other.core.write(lambda session: session.scalars(END_LISTENERS).all())
+                assert ended == [True]
+                request_id = await device.asked_for()
+                assert request_id in (await anext(pieces)).decode()
+            # It listens again, by itself.
+            while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
+                pass
+        assert "cannot hear the other processes" in caplog.text
+
+
+@pytest.mark.needs("postgresql")
+async def test_heartbeats_of_a_moment_share_a_transaction(service: RunningService) -> None:
+    devices = [await service.device().enrolled() for _ in range(20)]
+    service.clock.advance(60)
+    answers = await asyncio.gather(*(each.heartbeat() for each in devices))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["lastSeenAt"] for answer in answers}) <= 3
+
+
+@given(st.text(max_size=200))
+def test_a_notice_of_anybodys_is_no_fault(payload: str) -> None:
+    assert isinstance(read_notice(payload, "me"), tuple)
+
+
+def test_who_told_does_not_hear_itself() -> None:
+    key = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
+    assert read_notice(f"me {key.hex}", "me") == ()
+    assert read_notice(f"another {key.hex}", "me") == (key,)

@@ -1,0 +1,98 @@
+"""Several processes on one socket and one PostgreSQL."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from tests.bench.processes import family_of
+from tests.postgresql import postgresql
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
+
+pytestmark = [
+    pytest.mark.needs("postgresql"),
+    pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)"),
+]
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with postgresql() as url:
+        yield url
+
+
+async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
+    """Open a command stream and return the first request that it brings."""
+    headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
+    async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("retry:"):
+                opened.set()
+            if line.startswith("id: "):
+                return line.removeprefix("id: ")
+    raise AssertionError("the stream has ended")
+
+
+def workers_of(process: Process) -> list[int]:
+    """Return the processes that serve: one that is there to tidy up is among the children too."""
+    return [
+        pid
+        for pid in family_of(process.popen.pid)[1:]
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether it runs: what has ended waits as a zombie until somebody asks for it."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def test_several_workers_need_postgresql(tmp_path: Path) -> None:
+    done = run("serve", "--port", "0", "--workers", "2", "--database", str(tmp_path / "service.db"))
+    assert done.returncode == 2
+    assert "several workers need PostgreSQL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_requests_reach_the_streams_of_every_worker(database: str) -> None:
+    process = start(database, "--workers", "2")
+    try:
+        async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
+            device = await SimulatedDevice(http, process.api_key).enrolled()
+            opened = [asyncio.Event() for _ in range(8)]
+            async with asyncio.timeout(TIMEOUT_S), asyncio.TaskGroup() as group:
+                streams = [group.create_task(streamed(device, each)) for each in opened]
+                for each in opened:
+                    await each.wait()
+                asked = await device.asked_for()
+            assert {stream.result() for stream in streams} == {asked}
+    finally:
+        assert stop(process) == 0
+
+
+def test_a_worker_that_dies_is_replaced_and_all_end_with_the_first_process(database: str) -> None:
+    process = start(database, "--workers", "2")
+    try:
+        first, second = workers_of(process)
+        subprocess.run(("kill", "-9", str(first)), check=True)
+        with httpx2.Client(base_url=process.url, timeout=TIMEOUT_S) as http:
+            while len(left := workers_of(process)) < 2 or first in left:
+                assert http.get("/healthz").status_code == 200
+            assert second in left
+        process.popen.send_signal(signal.SIGKILL)
+        process.popen.wait(TIMEOUT_S)
+        while any(is_running(pid) for pid in left):
+            pass
+    finally:
+        stop(process)
