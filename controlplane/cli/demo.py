@@ -14,8 +14,7 @@ from pathlib import Path
 from rich.padding import Padding
 from rich.text import Text
 
-from agent.presentation.headline import application_headline, network_headline
-from agent.presentation.network_rows import printer_rows
+from agent.presentation.headline import headline_of
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.blocks import toned, words
 from agent.wire.codec import encode_indented
@@ -26,7 +25,6 @@ from agent.wire.operator_operations import (
     ReportDetail,
     ReportDetailRequest,
 )
-from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
 from controlplane.cli.errors import CommandError
 from controlplane.cli.requests import wait
@@ -38,6 +36,8 @@ from controlplane.demo.processes import Processes
 from controlplane.demo.stage import set_up
 
 REPORT_POLL_S = 0.2
+FINDINGS_MAX = 3
+"""Shown of a report here; the pages have all."""
 KINDS: tuple[Kind, ...] = ("network", "application")
 
 
@@ -95,27 +95,29 @@ def keep(report: ReportDetail, home: Path) -> None:
 
 
 def _show(report: ReportDetail) -> None:
-    """Show a report in three lines, and what was found wrong."""
+    """Show what was measured, how it ended, and the worst of what was found."""
     payload = report.payload
     if payload is None:
         _say(f"The {report.kind} report {report.outcome}: {report.failure_reason}")
         return
-    if isinstance(payload, NetworkPayload):
-        headline, printers = network_headline(payload), printer_rows(payload)
-    else:
-        headline, printers = application_headline(payload), ()
+    headline = headline_of(payload)
     facts = {fact.label: fact.value for fact in headline.facts}
     measured = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
-    _say_indented(words(headline.title, "bold"), words(": " + ", ".join(measured)), indent=0)
-    _say_indented(toned(headline.verdict, headline.tone))
+    heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured))
+    console().print(heading)
     _say_indented(toned(headline.outcome, headline.outcome_tone))
-    for row in printers:
-        if row.tone == "bad":
-            _say_indented(words(f"{row.name}: {row.reason}"), indent=4)
+    if not headline.findings:
+        _say_indented(toned(headline.verdict, headline.tone))
+    for finding in headline.findings[:FINDINGS_MAX]:
+        sentence = Text.assemble(toned(finding.severity, finding.tone), f": {finding.sentences[0]}")
+        _say_indented(sentence)
+    shown = min(FINDINGS_MAX, len(headline.findings))
+    if more := sum(each.count for each in headline.findings) - shown:
+        _say_indented(words(f"and {more} more, on its page", "dim"))
 
 
-def _say_indented(*parts: Text, indent: int = 2) -> None:
-    console().print(Padding(Text().join(parts), (0, 0, 0, indent), expand=False))
+def _say_indented(text: Text) -> None:
+    console().print(Padding(text, (0, 0, 0, 2), expand=False))
 
 
 def _short(path: Path) -> str:
