@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 # Hundreds of processes are started by the tests: each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help environment demo test check lint types imports format test-crash test-liar screenshots bench-network clean
+.PHONY: help environment demo test check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -116,6 +116,9 @@ test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds 
 
 test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
+
+test-demo: $(STAMP) ## kill the demo at every moment, by every signal (some minutes)
+	@DEMO_KILLS=full $(BIN)/python -m pytest -n0 -s tests/scenario/demo $(ARGS)
 
 screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
 	@$(BIN)/python -m tests.scenario.pictures $(ARGS)
