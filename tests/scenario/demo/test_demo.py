@@ -25,7 +25,7 @@ COLUMNS = 80
 WITHIN_S = 12.0
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# Files of the demo's directory that have something in them from some moment on; "" is at once.
+# Files of the demo's directory that are there from some moment on; "" is at once.
 MOMENTS = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
