@@ -6,12 +6,16 @@ import sys
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
+from collectors.application.source import Reading
+from collectors.contract import Field
 from tests.lab import namespaces
 from tests.paths import ROOT
 from tests.prerequisites import browser
+from tests.unit.agent.presentation.findings.judged import judged
 
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
@@ -112,6 +116,25 @@ def test_what_befalls_the_page_is_told(
     stage: dict[str, Any], scene: str, expected: dict[str, object]
 ) -> None:
     assert state_in(stage["scenes"][scene]) == expected
+
+
+@pytest.mark.parametrize(
+    ("scene", "finding"),
+    [
+        ("white", "kiosk-blank"),
+        ("error page", "kiosk-error-page"),
+        ("busy", "kiosk-frozen"),
+        ("crashed", "kiosk-crashed"),
+        ("after the crash", None),
+    ],
+)
+def test_what_befalls_the_page_is_found(
+    stage: dict[str, Any], scene: str, finding: str | None
+) -> None:
+    fields = TypeAdapter(tuple[Field, ...]).validate_python(list(stage["scenes"][scene].values()))
+    # Whether anybody decided on the local network is another matter, and the browser's age's.
+    found = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
+    assert found == ({finding} if finding else set())
 
 
 def test_an_error_page_tells_no_permission_and_no_address(stage: dict[str, Any]) -> None:

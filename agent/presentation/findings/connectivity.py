@@ -158,7 +158,9 @@ def _link_slow(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Sighting]:
-    for name, link in facts.interfaces:
+    # A tunnel counts what it has no peer for as errors.
+    real = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in _REAL_LINKS)
+    for name, link in real:
         for way, errors_key, packets_key in (
             ("received", "interface.receiveErrors", "interface.receivedPackets"),
             ("sent", "interface.sendErrors", "interface.sentPackets"),
@@ -180,6 +182,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The machine is on no network.",
         "check the cable or join the Wi-Fi",
         _disconnected,
+        explained_by=("no-dhcp-answer",),
     ),
     Rule(
         "no-dhcp-answer",
@@ -198,6 +201,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The service's name was not resolved; name servers: {servers}.",
         "check the network and its name servers, and `service.base_url`",
         _unresolved,
+        explained_by=("no-network",),
     ),
     Rule(
         "service-unreachable",
@@ -207,6 +211,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The service was not reached: {why}.",
         "`venue-agent doctor` tells where the way ends: network, firewall, proxy or service",
         _unreachable,
+        explained_by=("no-network",),
     ),
     Rule(
         "tls-failed",
@@ -295,8 +300,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "interface-errors",
         "warning",
         "interface.receiveErrors, interface.sendErrors, interface.receivedPackets,"
-        " interface.sentPackets",
-        f"at least {ERRORS} errors, and one in {1 / ERROR_SHARE:,.0f} packets",
+        " interface.sentPackets, interface.type",
+        f"at least {ERRORS} errors, and one in {1 / ERROR_SHARE:,.0f} packets, of a cable or Wi-Fi",
         "The interface {interface} has errors: {errors}.",
         "change the cable, then the port of the switch; on Wi-Fi move closer",
         _lossy,

@@ -60,7 +60,10 @@ def _is_written_to(mount: str, file_system: str) -> bool:
 def _silent(facts: SnapshotFacts) -> Iterator[Sighting]:
     for mount in facts.machine.names("disk", "sizeBytes"):
         why = facts.machine.why_failed(f"disk.{mount}.sizeBytes")
-        if why is not None:
+        kind = f"disk.{mount}.fileSystem"
+        # A card reader without a card is a disk without a file system.
+        is_empty = facts.machine.is_known(kind) and not facts.machine.text(kind)
+        if why is not None and not is_empty:
             yield {"mount": mount, "why": why}
 
 
@@ -122,8 +125,8 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     Rule(
         "disk-silent",
         "problem",
-        "disk.<mount>.sizeBytes",
-        "its size could not be read",
+        "disk.<mount>.sizeBytes, disk.<mount>.fileSystem",
+        "its size could not be read, though it has a file system",
         "The disk {mount} cannot be read: {why}.",
         "where it is of another machine, see that this runs and is reached; else check the disk",
         _silent,

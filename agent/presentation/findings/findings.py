@@ -45,5 +45,7 @@ def verdict_of(findings: tuple[Finding, ...]) -> str:
 
 
 def _found(rules: Iterable[Rule[Facts]], facts: Facts) -> tuple[Finding, ...]:
-    found = [finding for rule in rules if (finding := found_by(rule, facts)) is not None]
-    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+    found = [(rule, finding) for rule in rules if (finding := found_by(rule, facts)) is not None]
+    codes = {rule.code for rule, _ in found}
+    told = [finding for rule, finding in found if not codes.intersection(rule.explained_by)]
+    return tuple(sorted(told, key=lambda finding: _ORDER.index(finding.severity)))

@@ -139,6 +139,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The kiosk's browser is offline.",
         "check the network of this machine",
         _offline,
+        explained_by=("no-network",),
     ),
     Rule(
         "kiosk-local-network-denied",

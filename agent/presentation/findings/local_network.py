@@ -165,6 +165,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "The machine is on no network.",
         "check the cable or join the Wi-Fi",
         _disconnected,
+        explained_by=("no-dhcp-answer",),
     ),
     Rule(
         "no-dhcp-answer",

@@ -112,13 +112,11 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Sighting]:
-    for name, device in facts.peripherals:
-        level = device.number("bluetooth.batteryFraction")
-        if level is not None and level <= DEVICE_BATTERY_LOW:
-            yield {
-                "device": device.text("bluetooth.name") or name,
-                "level": percent(level),
-            }
+    for _, device in facts.peripherals:
+        # People's own devices are not named.
+        name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
+        if name and level is not None and level <= DEVICE_BATTERY_LOW:
+            yield {"device": name, "level": percent(level)}
 
 
 MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
@@ -208,8 +206,8 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     Rule(
         "device-battery-low",
         "warning",
-        "bluetooth.batteryFraction",
-        f"at most {percent(DEVICE_BATTERY_LOW)}",
+        "bluetooth.batteryFraction, bluetooth.name",
+        f"at most {percent(DEVICE_BATTERY_LOW)}, of a device that is named",
         "The battery of {device} is at {level}.",
         "charge it or change its battery",
         _device_battery_low,

@@ -1,6 +1,6 @@
 """The rules on what runs on the machine: watched programs, services, print queues, the agent."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from agent.presentation.findings.rule import Rule, Sighting
@@ -19,6 +19,8 @@ _SERVICES: Final = {
 }
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
+_CONNECTING: Final = "connecting-to-device"
+"""Is so for a moment at each job, too."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
     "media-empty": "out of paper", "media-needed": "waits for paper", "media-jam": "paper jam",
@@ -28,7 +30,7 @@ _ATTENTION: Final = {
     "marker-supply-empty": "out of ink or toner", "marker-waste-full": "waste container full",
     "developer-empty": "out of developer", "opc-life-over": "drum used up",
     "fuser-over-temp": "too hot", "spool-area-full": "memory full", "timed-out": "timed out",
-    "offline": "offline", "connecting-to-device": "cannot be connected to",
+    "offline": "offline", _CONNECTING: "cannot be connected to",
     # Windows: Win32_Printer.DetectedErrorState, in the collector's words
     "no-paper": "out of paper", "no-toner": "out of toner", "jammed": "paper jam",
     "service-requested": "asks for service", "output-bin-full": "output tray full",
@@ -102,23 +104,22 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Sighting]:
     waiting = facts.machine.number("printqueue.waitingJobs") or 0
     oldest = facts.machine.number("printqueue.oldestJobSeconds")
     for queue in facts.machine.names("printqueue", "stuckJobs"):
-        stuck = facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0
+        stuck = _stuck_jobs(facts, queue)
         if stuck <= 0:
             continue
         # The age is known of the oldest job of all queues only.
         is_oldest = oldest is not None and waiting == stuck
         age = f", the oldest for {seconds_in_words(oldest or 0, units=1)}" if is_oldest else ""
-        complaints = _complaints(facts, queue)
+        complaints = _complaints(facts, queue, ())
         says = f"; the printer: {complaints}" if complaints else ""
         jobs = "1 job waits" if stuck == 1 else f"{stuck:.0f} jobs wait"
         yield {"queue": queue, "jobs": jobs + age + says}
 
 
 def _queues_stopped(facts: SnapshotFacts) -> Iterator[Sighting]:
-    stuck = _stuck_queues(facts)
     for queue in facts.machine.names("printqueue", "state"):
         state = facts.machine.text(f"printqueue.{queue}.state")
-        if state in {"stopped", "offline"} and queue not in stuck:
+        if state in {"stopped", "offline"} and not _stuck_jobs(facts, queue):
             yield {"queue": queue, "state": state}
 
 
@@ -129,22 +130,22 @@ def _queues_refusing(facts: SnapshotFacts) -> Iterator[Sighting]:
 
 
 def _complaining(facts: SnapshotFacts) -> Iterator[Sighting]:
-    stuck = _stuck_queues(facts)
     for queue in facts.machine.names("printqueue", "reasons"):
-        complaints = _complaints(facts, queue)
-        if complaints and queue not in stuck:
+        complaints = _complaints(facts, queue, {_CONNECTING})
+        if complaints and not _stuck_jobs(facts, queue):
             yield {"queue": queue, "complaints": complaints}
 
 
-def _stuck_queues(facts: SnapshotFacts) -> frozenset[str]:
-    """Return the queues of which is said already that they are stuck, and why."""
-    return frozenset(seen["queue"] for seen in _stuck(facts))
+def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
+    """Return how many jobs are stuck; of a queue that has some, all is said in one sentence."""
+    return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 
-def _complaints(facts: SnapshotFacts, queue: str) -> str:
+def _complaints(facts: SnapshotFacts, queue: str, unless: Container[str]) -> str:
     told = facts.machine.texts(f"printqueue.{queue}.reasons")
     bare = (reason.removesuffix("-error").removesuffix("-warning") for reason in told)
-    return ", ".join(dict.fromkeys(_ATTENTION[each] for each in bare if each in _ATTENTION))
+    known = (reason for reason in bare if reason in _ATTENTION and reason not in unless)
+    return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known)))
 
 
 def _reports_waiting(facts: SnapshotFacts) -> Iterator[Sighting]:

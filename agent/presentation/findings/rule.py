@@ -30,7 +30,8 @@ HERE: Final[tuple[Sighting, ...]] = ({},)
 class Rule(Generic[Facts]):
     """``looks_at`` and ``when`` say in words, for the documentation, what ``see`` does.
 
-    ``see`` gives the words of one sentence for each thing that the rule holds for.
+    ``see`` gives the words of one sentence for each thing that the rule holds for. ``explained_by``
+    names rules that, where they see something, are the cause of it: then this one is not shown.
     """
 
     code: str
@@ -40,6 +41,7 @@ class Rule(Generic[Facts]):
     sentence: str
     fix: str
     see: Callable[[Facts], Iterable[Sighting]]
+    explained_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,21 @@ class Finding:
         return len(self.sentences) + self.more
 
     @property
+    def advice(self) -> str:
+        """Return what to do, as a sentence."""
+        return f"{self.fix[:1].upper()}{self.fix[1:]}."
+
+    @property
     def tone(self) -> Tone:
         return SEVERITY_TONES[self.severity]
 
 
 def found_by(rule: Rule[Facts], facts: Facts) -> Finding | None:
     """Return what ``rule`` sees in ``facts``, in plain text; None where that is nothing."""
-    seen = [_in_words(rule.sentence, words) for words in rule.see(facts)]
+    seen = tuple(rule.see(facts))
     if not seen:
         return None
-    shown = tuple(seen[:SENTENCES_MAX])
+    shown = tuple(_in_words(rule.sentence, words) for words in seen[:SENTENCES_MAX])
     return Finding(rule.code, rule.severity, shown, rule.fix, len(seen) - len(shown))
 
 

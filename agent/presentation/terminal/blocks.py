@@ -60,10 +60,9 @@ def _findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     listed.add_column(overflow="fold")
     for finding in findings:
         more = words(f"and {finding.more} more" if finding.more else "")
-        fix = words(f"{finding.fix[:1].upper()}{finding.fix[1:]}.", "dim")
         listed.add_row(
             toned(finding.severity, finding.tone),
-            stacked(*map(words, finding.sentences), more, fix),
+            stacked(*map(words, finding.sentences), more, words(finding.advice, "dim")),
         )
     yield listed
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.presentation.findings.findings import APPLICATION_RULES, findings_of
+from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES, findings_of
 from agent.presentation.plain_text import plain
 from tests.fixtures.payloads import application_snapshot, hostile_application
 from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
@@ -81,7 +81,7 @@ CASES = (
     Case(
         "disk-silent",
         {"disk./mnt/share.sizeBytes": SILENT},
-        {"disk./mnt/share.sizeBytes": Missing("unsupported", "not told")},
+        {"disk./mnt/card.sizeBytes": SILENT, "disk./mnt/card.fileSystem": ""},
         "The disk /mnt/share cannot be read: the mount does not answer.",
     ),
     Case(
@@ -174,7 +174,10 @@ CASES = (
     Case(
         "device-battery-low",
         {"bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.15},
-        {"bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.16},
+        {
+            "bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.01,
+            "bluetooth-1f0c2d3e4b5a6978 bluetooth.name": Missing("not-applicable", "personal"),
+        },
         "The battery of Socket Mobile S700 is at 15 %.",
     ),
     Case(
@@ -282,7 +285,7 @@ CASES = (
     Case(
         "printer-needs-attention",
         {"printqueue.bar.reasons": ("cover-open-warning", "media-jam-error", "cover-open")},
-        {"printqueue.bar.reasons": ("media-low-warning", "media-empty-report")},
+        {"printqueue.bar.reasons": ("media-low-warning", "connecting-to-device")},
         "The printer of the queue bar needs attention: cover open, paper jam.",
     ),
     Case(
@@ -524,6 +527,30 @@ def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
     silent = findings[1]
     assert (len(silent.sentences), silent.more, silent.count) == (5, 2, 7)
     assert [finding.tone for finding in findings] == ["bad", "bad", "muted"]
+
+
+def test_what_another_finding_explains_is_not_said() -> None:
+    offline: Changes = {
+        "enp1s0 interface.up": False,
+        "wlo1 interface.addresses": ("169.254.8.1/16",),
+        "wg0 interface.addresses": (),
+        "browser.online": False,
+        "network.service.reachable": False,
+        "network.service.error": "Network is unreachable",
+        "network.dnsServers": NAMELESS,
+    }
+    assert [finding.code for finding in findings_of(changed(offline))] == ["no-dhcp-answer"]
+    on_cable = {**offline, "enp1s0 interface.up": True, "network.dnsServers": ("192.168.1.1",)}
+    codes = [finding.code for finding in findings_of(changed(on_cable))]
+    assert codes == ["kiosk-offline", "no-dhcp-answer", "service-unreachable"]
+    down = {**offline, "wlo1 interface.addresses": ()}
+    assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
+
+
+def test_no_rule_is_explained_by_one_that_there_is_not() -> None:
+    for rules in (APPLICATION_RULES, NETWORK_RULES):
+        codes = {rule.code for rule in rules}
+        assert all(codes.issuperset(rule.explained_by) for rule in rules)
 
 
 def test_the_till_of_the_sample_report() -> None:

@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.presentation.findings.findings import NETWORK_RULES, findings_of
 from agent.presentation.plain_text import plain
@@ -206,6 +208,13 @@ def test_strangers_words_stay_plain() -> None:
     for finding in findings_of(hostile_network()):
         for sentence in finding.sentences:
             assert sentence == plain(sentence)
+
+
+@given(st.text(max_size=60), st.text(max_size=40))
+def test_any_reason_is_read(before: str, says: str) -> None:
+    findings = findings_of(with_printer("reachable", f"{before}; the printer says: {says}"))
+    assert {finding.code for finding in findings} <= {"printer-needs-attention"}
+    assert all(plain(s) == s for finding in findings for s in finding.sentences)
 
 
 @pytest.mark.parametrize("words", STATE_WORDS.values())

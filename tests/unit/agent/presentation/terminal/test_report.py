@@ -54,7 +54,7 @@ def test_no_line_is_wider_than_the_terminal(payload: NetworkPayload | Applicatio
     assert max(cell_len(line) for line in shown(payload).splitlines()) <= 80
 
 
-@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("width", [50, 60, 200])
 @pytest.mark.parametrize("payload", [small_venue(), application_snapshot(), hostile_network()])
 def test_other_widths_are_kept_too(
     payload: NetworkPayload | ApplicationPayload, width: int
