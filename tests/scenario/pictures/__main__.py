@@ -105,12 +105,9 @@ def take_commands(here: Till, shots: Shots) -> None:
     )
     take_terminal(here, shots, "status", here.agent("status"))
     take_terminal(here, shots, "history", here.agent("history"))
-    take_terminal(here, shots, "doctor", here.agent("doctor"))
     take_terminal(here, shots, "collect-network", here.agent("collect", "network"), 48)
     take_terminal(here, shots, "collect-application", here.agent("collect", "application"), 48)
-    take_terminal(here, shots, "config-show", here.agent("config", "show"))
     take_terminal(here, shots, "config-check", [*here.agent("config", "check")[:-1], str(wrong)])
-    take_terminal(here, shots, "help", [sys.executable, "-m", "agent", "--help"])
 
 
 def take_trouble(here: Till, shots: Shots) -> None:
