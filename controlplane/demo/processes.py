@@ -32,7 +32,7 @@ class Processes:
     def __init__(self, home: Path, *inherited: int) -> None:
         self.home = home
         self._inherited = inherited
-        self._started: list[Process] = []
+        self._started: dict[str, Process] = {}
 
     def __enter__(self) -> "Processes":
         return self
@@ -40,11 +40,15 @@ class Processes:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None
     ) -> None:
-        for process in self._started:
+        self.end(*self._started)
+
+    def end(self, *names: str) -> None:
+        ending = [self._started.pop(name) for name in names]
+        for process in ending:
             assert process.stdin is not None  # noqa: S101 - it was asked for
             process.stdin.close()  # the word to stop, see tied.py
         deadline = time.monotonic() + STOP_WITHIN_S
-        for process in self._started:
+        for process in ending:
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
@@ -72,7 +76,7 @@ class Processes:
                 start_new_session=True,
                 pass_fds=() if sys.platform == "win32" else (*self._inherited, *inherited),
             )
-        self._started.append(process)
+        self._started[name] = process
         return process
 
     def said(self, name: str, process: Process, pattern: str) -> str:

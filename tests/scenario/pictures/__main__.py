@@ -9,7 +9,6 @@ columns, pages at 1440 and 360 pixels.
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -18,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from agent.presentation.page.html import report_page
+from agent.wire.codec import encode_indented
+from agent.wire.payloads.application import ApplicationPayload
 from controlplane.cli.demo import keep, reports_of
 from controlplane.client.operations import connect
 from controlplane.demo.loop import start_agent, start_service
@@ -26,6 +28,7 @@ from controlplane.demo.stage import set_up, why_no_lan
 from tests.paths import ROOT
 from tests.prerequisites import browser as find_browser
 from tests.scenario.pictures.browser import Browser, browser
+from tests.scenario.pictures.recorded import recorded_till
 from tests.scenario.pictures.terminal import THEMES, on_a_terminal, picture
 
 IMAGES: Final = ROOT / "docs/images"
@@ -82,9 +85,15 @@ def file_of(folder: Path, name: str, theme: str, suffix: str) -> Path:
 
 
 def take_terminal(
-    here: Till, shots: Shots, name: str, command: Sequence[str], lines_max: int = 0
+    here: Till,
+    shots: Shots,
+    name: str,
+    command: Sequence[str],
+    lines_max: int = 0,
+    *,
+    shown: str = "",
 ) -> None:
-    shown = " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
+    shown = shown or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
     with_errors = "check" in command
     texts: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
@@ -106,17 +115,16 @@ def take_commands(here: Till, shots: Shots) -> None:
     take_terminal(here, shots, "status", here.agent("status"))
     take_terminal(here, shots, "history", here.agent("history"))
     take_terminal(here, shots, "collect-network", here.agent("collect", "network"), 48)
-    take_terminal(here, shots, "collect-application", here.agent("collect", "application"), 48)
+    recorded = [sys.executable, "-m", "tests.scenario.pictures.recorded"]
+    words = [*recorded, str(here.home / "till.json")]
+    take_terminal(here, shots, "collect-application", words, 48, shown="collect application")
     take_terminal(here, shots, "config-check", [*here.agent("config", "check")[:-1], str(wrong)])
 
 
 def take_trouble(here: Till, shots: Shots) -> None:
     """Take the same machine after the service went away."""
-    here.config.write_text(here.config.read_text().replace(here.base_url, "http://127.0.0.1:9"))
-    status = here.status()
-    os.kill(int(status.split('"pid": ')[1].split(",")[0]), signal.SIGHUP)
     deadline = time.monotonic() + WITHIN_S
-    while '"problems": []' in here.status().replace("\n", "") or here.status() == status:
+    while '"problems": []' in here.status() or not here.status():
         if time.monotonic() > deadline:
             raise SystemExit("the trouble did not come")
         time.sleep(0.1)
@@ -157,6 +165,12 @@ def _places(tab: Browser) -> tuple[str, str]:
     return device, str(report)
 
 
+def keep_recorded(told: ApplicationPayload, home: Path) -> None:
+    till = recorded_till(told)
+    (home / "till.json").write_text(encode_indented(till), encoding="utf-8")
+    (home / "application.html").write_text(report_page(till), encoding="utf-8")
+
+
 def take_all(shots: Shots, home: Path) -> None:
     program = find_browser()
     with Processes(home) as processes:
@@ -166,10 +180,13 @@ def take_all(shots: Shots, home: Path) -> None:
             device = start_agent(processes, stage, client, base_url)
             for report in reports_of(client, device):
                 keep(report, home)
+                if isinstance(report.payload, ApplicationPayload):
+                    keep_recorded(report.payload, home)
         here = Till(home, base_url, {**os.environ, **stage.environment})
         with browser(program, home / "profile") as tab:
             take_pages(here, shots, tab, link)
         take_commands(here, shots)
+        processes.end("service")
         take_trouble(here, shots)
 
 
