@@ -18,7 +18,8 @@ DEVICE_MAC = "02:00:00:00:00:fe"
 
 _TUNSETIFF = 0x400454CA
 _IFF_TAP, _IFF_NO_PI = 0x0002, 0x1000
-_IFF_UP = 0x0001
+_IFF_UP, _IFF_BROADCAST, _IFF_MULTICAST = 0x0001, 0x0002, 0x1000
+_LAN_FLAGS = _IFF_UP | _IFF_BROADCAST | _IFF_MULTICAST
 _SIOCADDRT = 0x890B
 _SIOCSIFFLAGS, _SIOCSIFADDR, _SIOCSIFNETMASK = 0x8914, 0x8916, 0x891C
 _SIOCSIFMTU, _SIOCSIFHWADDR = 0x8922, 0x8924
@@ -56,7 +57,7 @@ def _set_up(plan: LanPlan) -> None:
             (_SIOCSIFMTU, _request(DEVICE, "i", mtu)),
             (_SIOCSIFADDR, _request(DEVICE, "16s", _inet(plan.agent_address))),
             (_SIOCSIFNETMASK, _request(DEVICE, "16s", _inet(socket.inet_ntoa(_packed(mask))))),
-            (_SIOCSIFFLAGS, _request(DEVICE, "H", _IFF_UP)),
+            (_SIOCSIFFLAGS, _request(DEVICE, "H", _LAN_FLAGS)),
             (_SIOCADDRT, _default_route(plan.gateway)),
         ):
             fcntl.ioctl(control, number, request)

@@ -33,10 +33,9 @@ SVG: Final = """\
 .{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
 {styles}
 </style>
-<defs><clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>{lines}</defs>
+<defs>{lines}</defs>
 {chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+<g transform="translate({terminal_x}, {terminal_y})">
 {backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g></svg>
 """.replace("FONTS", FONTS)  # the library's own form fetches a font from the net
 
