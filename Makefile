@@ -80,6 +80,10 @@ deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
+.PHONY: makers
+makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv mam.csv oui36.csv")
+	@PYTHONPATH=. $(BIN)/python packaging/makers.py $(DATE) $(FILES)
+
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/__init__.py)
 
 macos-pkg: onedir ## build dist/*.pkg (on a Mac)

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.core import Core
-from controlplane.remote_control.delivery import keys_with_new_requests
+from controlplane.remote_control.requests.delivery import keys_with_new_requests
+from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
 from controlplane.remote_control.tracker import report_due, tracker_client
 from controlplane.storage.notifications import listen
@@ -29,6 +30,10 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
+        if core.settings.keep_reports_s is not None:
+            keep = timedelta(seconds=core.settings.keep_reports_s)
+            interval_s = core.settings.sweep_interval_s
+            tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
         if core.postgresql is not None:
             hearing = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(hearing, name="notifications"))
@@ -89,3 +94,11 @@ async def _sweep(core: Core) -> None:
     expired, deleted = await core.write(lambda session: sweep(session, now))
     if expired or deleted:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+
+
+async def _delete_old(core: Core, keep: timedelta) -> None:
+    deleted = 0
+    while rows := await core.write(lambda session: delete_old(session, core.clock(), keep)):
+        deleted += rows
+    if deleted:
+        log.info("deleted %d reports and requests older than %s", deleted, keep)

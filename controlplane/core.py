@@ -15,9 +15,9 @@ from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
-from controlplane.http.rate_limit import RateLimit
-from controlplane.remote_control.command_feeds import CommandFeeds
-from controlplane.remote_control.delivery import waiting_by_key
+from controlplane.http.fairness import Fairness
+from controlplane.remote_control.requests.command_feeds import CommandFeeds
+from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 
@@ -33,10 +33,11 @@ class Core:
         self.feeds = CommandFeeds(self._waiting)
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
-        self.rate_limit = RateLimit(settings.rate_per_s, settings.burst, time.monotonic)
+        self.fairness = Fairness(settings, time.monotonic)
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
+        self.large_bodies = asyncio.Semaphore(1)
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 

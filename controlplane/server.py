@@ -15,6 +15,7 @@ from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
+from controlplane.http.protocol import bounded_protocol
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
@@ -124,6 +125,8 @@ def serve(
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
             lifespan="on",
+            http=bounded_protocol(),
+            ws="none",
         )
         gc.set_threshold(COLLECT_AFTER)
         Server(config, core, on_listening).run(sockets=[listener, *others])

@@ -6,7 +6,13 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no tracker."""
+    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no
+    tracker, ``keep_reports_s`` None for ever.
+
+    What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
+    streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds
+    nothing.
+    """
 
     online_window_s: float = 180
     request_ttl_s: float = 900
@@ -18,12 +24,20 @@ class Settings:
     keep_alive_s: float = 15
     look_s: float = 2.5
     key_cached_s: float = 5
+    refusal_delay_s: float = 1
+    calls_at_once: int = 64
+    processing_share: float = 0.05
+    processing_burst_s: float = 1
+    organization_rate_per_s: float = 2000
+    organization_burst: int = 10_000
     streams_max: int = 16_384
-    streams_a_key_max: int = 1024
+    organization_streams_max: int = 12_288
+    key_streams_max: int = 1024
     open_requests_max: int = 16
     page_size: int = 20
     worker_threads: int = 8
     sweep_interval_s: float = 30
+    keep_reports_s: float | None = None
     tracker_url: str | None = None
     tracker_attempts_max: int = 5
     tracker_timeout_s: float = 10

@@ -7,9 +7,9 @@ from typing import Final
 
 from agent.presentation.findings.findings import findings_of, verdict_of
 from agent.presentation.findings.rule import Finding
+from agent.presentation.hosts.printers import printers_verdict
 from agent.presentation.humanize import duration_between, moment_in_words
 from agent.presentation.plain_text import NAME_LENGTH, shorten
-from agent.presentation.printer_status import verdict_on
 from agent.presentation.tone import Tone
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.common import Payload
@@ -57,7 +57,7 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
 
 def network_headline(payload: NetworkPayload) -> Headline:
     findings = findings_of(payload)
-    printers, tone = verdict_on(payload.printers)
+    printers, tone = printers_verdict(payload)
     verdict, more = printers, tuple[Fact, ...]()
     if findings and findings[0].severity != "note":
         verdict, tone = verdict_of(findings), findings[0].tone

@@ -51,7 +51,7 @@ class EnrollmentRecord(Tolerant):
     instance_id: Uuid
     location_id: LocationId
     legacy_install_id: LegacyInstallId
-    app_version: AppVersion | None
+    app_version: str | None
     capabilities: Capabilities
     binding_id: Uuid
     organization_id: NonEmptyText

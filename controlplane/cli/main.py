@@ -22,6 +22,7 @@ EXIT_BAD = 1
 EXIT_INTERRUPTED = 130
 DEFAULT_PORT = 8470
 DEFAULT_ORGANIZATION = "org-0001"
+DAYS_MAX = 36_500
 Verb = Callable[[argparse.Namespace], int]
 
 
@@ -145,6 +146,13 @@ def _add_serve(verbs: "Subparsers") -> None:
         help="calls with one API key at once (default: %(default)s)",
     )
     add(
+        "--keep-reports",
+        type=_age,
+        metavar="DAYSd",
+        help="delete reports and requests that are older, as 180d, but for the newest report"
+        " of each kind of a device (default: kept for ever)",
+    )
+    add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
@@ -239,6 +247,14 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= 366 * 86400:
         raise argparse.ArgumentTypeError("must be more than 0 seconds, and at most a year")
     return seconds
+
+
+def _age(text: str) -> float:
+    """Return the seconds of ``180d``."""
+    days, unit = text[:-1], text[-1:]
+    if unit != "d" or not days.isascii() or not days.isdecimal() or not 1 <= int(days) <= DAYS_MAX:
+        raise argparse.ArgumentTypeError(f"must be days, 1d to {DAYS_MAX}d")
+    return int(days) * 86400.0
 
 
 def _rate(text: str) -> float:

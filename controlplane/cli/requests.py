@@ -17,7 +17,7 @@ from agent.wire.operator_operations import (
 from controlplane.cli.connection import client_of, id_of
 from controlplane.cli.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.remote_control.lifecycle import FINISHED
+from controlplane.remote_control.requests.lifecycle import FINISHED
 
 POLL_S = 1.0
 GRACE = timedelta(seconds=30)

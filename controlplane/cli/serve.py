@@ -16,6 +16,9 @@ from controlplane.storage.database import Database, DatabaseVersionError, sqlite
 from controlplane.storage.location import default_database
 from controlplane.workers import run_workers
 
+ORGANIZATION_KEYS = 100
+"""An organization may call as often as so many of its keys."""
+
 
 def run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
@@ -63,6 +66,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
         body_limit_bytes=options.body_limit,
         rate_per_s=options.rate,
         burst=options.burst,
+        keep_reports_s=options.keep_reports,
+        organization_rate_per_s=options.rate * ORGANIZATION_KEYS,
+        organization_burst=options.burst * ORGANIZATION_KEYS,
         tracker_url=tracker,
         tracker_attempts_max=options.tracker_attempts,
     )

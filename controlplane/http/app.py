@@ -34,7 +34,7 @@ def build_app(core: Core) -> Starlette:
         finally:
             core.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[
             *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
             Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
@@ -42,10 +42,13 @@ def build_app(core: Core) -> Starlette:
             *console_routes(core),
             Route("/healthz", _healthz),
         ],
-        middleware=[Middleware(Guard, clock=core.clock)],
+        middleware=[Middleware(Guard, clock=core.clock, delay_s=core.settings.refusal_delay_s)],
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
+    # A path is served or it is not: a redirect would go where the caller's Host header says.
+    app.router.redirect_slashes = False
+    return app
 
 
 async def _healthz(_request: Request) -> Response:

@@ -12,7 +12,6 @@ from controlplane.core import Core
 from controlplane.http.errors import (
     Refusal,
     body_too_large,
-    rate_limited,
     read_only_key,
     unauthenticated,
 )
@@ -23,9 +22,7 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
     require_method(request, "POST")
     caller = await _authenticate(core, request)
     request.state.key_id = str(caller.key_id)
-    wait_s = core.rate_limit.take(caller.key_id)
-    if wait_s:
-        raise rate_limited(wait_s)
+    core.fairness.admit(caller)
     if writes and not caller.can_write:
         raise read_only_key()
     require_json(request.headers)

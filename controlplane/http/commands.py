@@ -19,9 +19,8 @@ from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
-from controlplane.http.errors import unavailable
-from controlplane.remote_control.command_feeds import Stream
-from controlplane.remote_control.delivery import waiting_commands
+from controlplane.remote_control.requests.command_feeds import Stream
+from controlplane.remote_control.requests.delivery import waiting_commands
 
 RECONNECT_MS = 3000
 OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
@@ -45,10 +44,11 @@ class CommandsEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
-        parse_body(EmptyRequest, await read_body(self._core, request))
+        with self._core.fairness.call(caller):
+            parse_body(EmptyRequest, await read_body(self._core, request))
         if prefers_stream(request.headers.get("accept", "")):
-            _refuse_too_many(self._core, caller)
-            await _send_stream(self._core, caller, receive, send)
+            with self._core.fairness.stream(caller):
+                await _send_stream(self._core, caller, receive, send)
             return
         now = self._core.clock()
         commands = await self._core.read(
@@ -91,13 +91,6 @@ async def _end_when_gone(receive: Receive, stream: Stream) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.end()
-
-
-def _refuse_too_many(core: Core, caller: Caller) -> None:
-    if core.feeds.count >= core.settings.streams_max:
-        raise unavailable("too many command streams are open", wait_s=30)
-    if core.feeds.count_of(caller.key_id) >= core.settings.streams_a_key_max:
-        raise unavailable("too many command streams of this API key are open", wait_s=30)
 
 
 def event_of(command: Command) -> bytes:

@@ -1,5 +1,9 @@
 """The operations of the facade that answer with one JSON body."""
 
+import asyncio
+import time
+from contextlib import nullcontext
+
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +19,8 @@ from controlplane.remote_control.registry import Operation
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
 
+LARGE_BYTES = 65_536
+
 
 class OperationEndpoint:
     """An ASGI endpoint for one operation."""
@@ -26,16 +32,24 @@ class OperationEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=self._operation.writes)
-        body = await read_body(self._core, request)
-        content = await run_operation(self._core, self._operation, caller, body)
+        with self._core.fairness.call(caller):
+            body = await read_body(self._core, request)
+            content = await run_operation(self._core, self._operation, caller, body)
         await Response(content, media_type="application/json")(scope, receive, send)
 
 
 async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
-    now = core.clock()
+    now, loop = core.clock(), asyncio.get_running_loop()
 
     def job(database: Database) -> tuple[Message | None, RequestContext]:
+        began_s = time.thread_time()
+        try:
+            return run(database)
+        finally:
+            loop.call_soon_threadsafe(core.fairness.charge, caller, time.thread_time() - began_s)
+
+    def run(database: Database) -> tuple[Message | None, RequestContext]:
         parsed = operation.parse(body)
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -46,6 +60,8 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
 
         return database.write(work) if operation.writes else database.read(work)
 
-    reply, context = await core.run(job)
+    # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
+    async with core.large_bodies if len(body) > LARGE_BYTES else nullcontext():
+        reply, context = await core.run(job)
     core.feeds.notify(context.woken)
     return encode(reply)

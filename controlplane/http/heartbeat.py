@@ -31,8 +31,9 @@ class HeartbeatEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
-        body = parse_body(HeartbeatRequest, await read_body(self._core, request))
-        reply = await self._note(Beat(caller, body))
+        with self._core.fairness.call(caller):
+            body = parse_body(HeartbeatRequest, await read_body(self._core, request))
+            reply = await self._note(Beat(caller, body))
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
     async def _note(self, beat: Beat) -> HeartbeatReply:

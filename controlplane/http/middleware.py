@@ -2,6 +2,7 @@
 line in the log.
 """
 
+import asyncio
 import logging
 import random
 import re
@@ -19,15 +20,21 @@ from controlplane.http.errors import MEDIA_TYPE, Refusal, internal_error, proble
 
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
+TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
 class Guard:
-    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside."""
+    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
 
-    def __init__(self, app: ASGIApp, clock: Clock) -> None:
+    Who is refused for asking too much is answered after ``delay_s``: who asks again at once would
+    otherwise keep the service busy with refusals.
+    """
+
+    def __init__(self, app: ASGIApp, clock: Clock, delay_s: float) -> None:
         self._app = app
         self._clock = clock
+        self._delay_s = delay_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,6 +46,8 @@ class Guard:
         except ClientDisconnect:
             call.note = "the client went away"
         except Refusal as refusal:
+            if refusal.status in TOO_MUCH:
+                await asyncio.sleep(self._delay_s)
             await call.refuse(refusal, receive)
         except Exception:
             # The boundary: whatever it was, the caller learns a trace id and the log the rest.

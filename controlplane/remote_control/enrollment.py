@@ -26,8 +26,8 @@ from controlplane.http.errors import (
     validation_error,
 )
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.expiry import expire_binding
 from controlplane.remote_control.records import enrollment_record
+from controlplane.remote_control.requests.expiry import expire_binding
 from controlplane.remote_control.signatures import is_signed, parse_public_key
 from controlplane.storage.tables import Binding, Challenge, Device
 

@@ -1,6 +1,7 @@
 """The operator asks for reports, reads them, and lists or revokes devices."""
 
 import uuid
+from typing import Final, get_args
 
 from sqlalchemy import func, select
 
@@ -16,11 +17,10 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
+from agent.wire.vocabulary import Kind
 from controlplane.http.errors import conflict, not_found
-from controlplane.remote_control import lifecycle
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
-from controlplane.remote_control.expiry import expire_binding, expire_due
 from controlplane.remote_control.records import (
     PROTOCOL_VERSION,
     device_record,
@@ -28,13 +28,21 @@ from controlplane.remote_control.records import (
     report_summary,
     request_record,
 )
+from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.requests.expiry import expire_binding, expire_due
 from controlplane.storage.tables import Binding, Device, Report, Request
+
+KINDS: Final = frozenset(get_args(Kind))
+"""A device that declares none of them may be one that names its capabilities in other words."""
 
 
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
     device = context.device(body.instance_id, lock=True)
     if device.revoked_at is not None:
         raise conflict("device_revoked", "the device was revoked and receives no requests")
+    declared = KINDS.intersection(device.capabilities)
+    if declared and body.kind not in declared:
+        raise conflict("kind_unsupported", f"the device makes no reports of kind {body.kind}")
     expire_due(context.session, context.now, device.instance_id)
     _refuse_flood(context, device)
     request = Request(

@@ -15,8 +15,9 @@ from agent.wire import operator_operations as operators
 from agent.wire import routes
 from agent.wire.base import Message
 from controlplane.http.bodies import parse_body
-from controlplane.remote_control import delivery, enrollment, operator, submission
+from controlplane.remote_control import enrollment, operator, submission
 from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.requests import delivery
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
-from controlplane.remote_control import lifecycle
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.delivery import refusal_of, request_of
-from controlplane.remote_control.expiry import expire_due
+from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.requests.delivery import refusal_of, request_of
+from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
 
 
@@ -65,6 +65,8 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
 
 def _report_of(body: SubmitResultRequest) -> ReportPayload | None:
     """Return the report as a model of its kind, or None."""
+    if body.failure_reason is not None and body.outcome == "completed":
+        raise invalid_field("failureReason", "is given, but the outcome is completed")
     if body.report is None:
         if body.outcome != "failed":
             raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
@@ -85,7 +87,8 @@ def _finish_request(
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    request.finished_at = context.now
+    # A late result of an expired request changes how it ended, and not when.
+    request.finished_at = request.finished_at or context.now
     request.updated_at = context.now
     return request
 

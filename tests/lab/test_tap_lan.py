@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.presentation.findings.findings import findings_of
+from agent.presentation.hosts.rows import host_rows
 from agent.rules.reports.context import ReportContext, environment_of, identity_of
 from agent.rules.reports.network import network_report
 from agent.wire.codec import decode, encode, validate
@@ -15,7 +16,7 @@ from collectors.contract import NetworkFacts, NetworkJob
 from tests.lab.namespaces import entering_as_anybody
 from tests.lab.tap.collect import ChildRun, LabResult, collect_in_lan
 from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
-from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, plan_lan
+from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, LanService, plan_lan
 
 pytestmark = [
     pytest.mark.lab,
@@ -191,6 +192,42 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
     assert payload.network_map is not None
     assert payload.network_map.truncated
     decode(encode(payload), NetworkPayload)
+
+
+def venue_of_makers() -> LanPlan:
+    """A venue as it is met: half of it announces nothing, one telephone hides who made it."""
+
+    def host(number: int, mac: str, ports: tuple[int, ...], *told: str) -> LanHost:
+        name, kind, port, txt = (*told, "", "", "", "")[:4]
+        services = (LanService(name, f"{kind}._tcp", int(port), (txt,)),) if kind else ()
+        address = f"10.77.0.{number}"
+        return LanHost(address, mac, ports, hostname=name.lower(), services=services)
+
+    hosts = (
+        host(1, "3c:a6:2f:10:00:01", (53, 80, 443)),
+        host(50, "64:eb:8c:10:00:50", (80, 9100), "Kitchen", "_printer", "515", "ty=TM-T88"),
+        host(51, "00:11:62:10:00:51", (9100,)),
+        host(60, "30:05:5c:10:00:60", (80, 9100), "Office", "_printer", "515", "ty=MFC-L2750DW"),
+        host(70, "00:0b:4f:10:00:70", (443,)),
+        host(71, "1c:59:74:60:00:71", ()),
+        host(80, "f4:f5:d8:10:00:80", (8008,), "Menu", "_googlecast", "8009", "md=Chromecast"),
+        host(90, "ac:cc:8e:10:00:90", (80, 554)),
+        host(91, "78:8a:20:10:00:91", (22, 443)),
+        host(99, "d6:10:2a:31:5c:8e", ()),
+    )  # fmt: skip
+    return LanPlan("10.77.0.0/25", "10.77.0.20", "10.77.0.1", hosts)
+
+
+def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: Path) -> None:
+    (run,) = collect_in_lan(venue_of_makers(), JOB, tmp_path).runs
+    rows = host_rows(payload_of(run.facts, JOB))
+    strangers = [row.address for row in rows if not row.is_recognisable]
+    assert strangers == ["10.77.0.99"]
+    assert len(rows) == 11
+    by_address = {row.address: row.what for row in rows}
+    assert by_address["10.77.0.50"] == ("printer", "TM-T88", "Seiko Epson")
+    assert by_address["10.77.0.71"] == ("Square",)
+    assert by_address["10.77.0.99"] == ("randomised address",)
 
 
 @pytest.mark.needs("user-namespace")

@@ -21,6 +21,7 @@ RESULTS: Final = Path("/results")
 UNIT: Final = "venue-agent.service"
 OUR_USER: Final = "venue-agent"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
+MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
 ELSEWHERE: Final = Path("/opt/venue-agent")
 # The package has neither docstrings nor sources: what is told must not be made from them.
 AS_IN_THE_SOURCE: Final = (
@@ -190,6 +191,7 @@ class Proof:
             assert not [line for line in limitations if "not confined" in line], limitations
             failures = report["payload"]["failures"]
             say(f"{kind} report inside the sandbox: {report['outcome']}, failures {failures}")
+        assert MAKERS.stat().st_size > 1_000_000, "who made a device is looked up in it"
         page = self.home / "page.html"
         agent("collect", "application", "--html", str(page))
         assert "<html" in page.read_text()

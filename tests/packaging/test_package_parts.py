@@ -1,9 +1,11 @@
 """The parts of the packages that need no build: scripts, manual, bill of materials, entry."""
 
+import datetime
 import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -140,6 +142,68 @@ def test_the_windows_zip_is_the_same_for_the_same_input(tmp_path: Path) -> None:
     assert zipfile.ZipFile(tmp_path / "1.zip").namelist() == [
         "venue-agent/_internal/a.dll", "venue-agent/venue-agent.exe",
     ]  # fmt: skip
+
+
+CSV = """\
+Registry,Assignment,Organization Name,Organization Address
+MA-L,0026AB,Seiko Epson Corporation,"Nagano, JP"
+MA-L,480BB2,IEEE Registration Authority,US
+MA-M,480BB2A,"Xiamen Rongta Technology Co.,Ltd.",CN
+MA-L,000000,XEROX CORPORATION,US
+MA-L,AABBCC,Private,
+"""
+MANUF = """\
+# Wireshark's form
+00:26:AB         \tSeikoEpson  \tSeiko Epson Corporation
+48:0B:B2:A0/28   \tXiamenRongta\tXiamen Rongta Technology Co.,Ltd.
+"""
+
+
+def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> None:
+    makers = module("makers.py")
+    packed = []
+    for number, text in enumerate((CSV, MANUF)):
+        path = tmp_path / f"list-{number}"
+        path.write_text(text)
+        blocks = makers.without_parents(makers.blocks_of(path))
+        assert blocks == {"0026AB": "Seiko Epson", "480BB2A": "Xiamen Rongta Technology"}
+        packed.append(makers.pack(datetime.date(2026, 10, 24), blocks))
+    assert packed[0] == packed[1]
+    with pytest.raises(ValueError, match="no blocks of the registry: 12345"):
+        makers.without_parents([("12345", "X")])
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Hangzhou Hikvision Digital Technology Co.,Ltd.", "Hangzhou Hikvision Digital Technology"),
+        ("HP Inc.", "HP"),
+        ("Bender GmbH &amp; Co.KG", "Bender"),
+        ("BROTHER INDUSTRIES, LTD.", "Brother Industries"),
+        ("Zebra Technologies Inc.", "Zebra Technologies"),
+        ("Custom S.p.A.", "Custom"),
+        ("SPIE Dürr Austria GmbH", "SPIE Dürr Austria"),
+        ("AVM Audiovisuelles Marketing und Computersysteme GmbH",
+         "AVM Audiovisuelles Marketing und Computersysteme"),
+    ],
+)  # fmt: skip
+def test_a_makers_name_is_shown_without_its_legal_form(name: str, shown: str) -> None:
+    assert module("makers.py").shown_name(name) == shown
+
+
+def test_the_registry_of_makers_is_small_and_in_every_package() -> None:
+    data = ROOT / "agent/presentation/hosts/makers.bin"
+    assert data.stat().st_size <= 1.5 * 1024 * 1024
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    targets = project["tool"]["hatch"]["build"]["targets"]
+    assert "agent" in targets["wheel"]["packages"]
+    assert "agent" in targets["sdist"]["include"]
+    # The onedir package, and with it the .deb, takes every file of agent/ that is no source.
+    spec = (PACKAGING / "venue-agent.spec").read_text()
+    assert '(ROOT / "agent").rglob("*")' in spec
+    excluded = re.search(r"path\.suffix not in \{(.*)\}", spec)
+    assert excluded is not None
+    assert data.suffix not in excluded[1]
 
 
 def entry(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

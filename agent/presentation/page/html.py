@@ -22,10 +22,9 @@ from agent.presentation.application_rows import (
     snapshot_limitation_lines,
 )
 from agent.presentation.headline import application_headline, network_headline
-from agent.presentation.host_evidence import KIND_IN_WORDS
+from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.network_rows import (
-    endpoint_rows,
-    host_rows,
+    PrinterRow,
     interface_rows,
     limitation_lines,
     printer_rows,
@@ -35,6 +34,9 @@ from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
+
+_PRINTERS_SHOWN: Final = 12
+"""So many printers at least are shown at once; those that need attention always are."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -53,17 +55,25 @@ def style_hash() -> str:
 
 
 def _network(payload: NetworkPayload) -> dict[str, Any]:
+    hosts = host_rows(payload)
     return {
         "headline": network_headline(payload),
-        "printers": printer_rows(payload),
+        "printers": _by_need(printer_rows(payload)),
         "diagram": network_diagram(payload),
-        "endpoints": endpoint_rows(payload),
-        "hosts": host_rows(payload),
+        "hosts": by_interest(hosts),
+        "makers_note": makers_note(hosts),
         "interfaces": interface_rows(payload),
         "sources": source_rows(payload),
         "limitations": limitation_lines(payload),
         "failures": payload.failures,
     }
+
+
+def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
+    """Return the printers that are shown at once, and those of many that may be looked up."""
+    needy = sum(row.status != "reachable" for row in rows)
+    shown = max(needy, _PRINTERS_SHOWN)
+    return rows[:shown], rows[shown:]
 
 
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
@@ -89,7 +99,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["style_sheet"] = Markup(_style_sheet())  # noqa: S704 - our own file
-    environment.globals["kind_words"] = KIND_IN_WORDS
     environment.globals["style_hash"] = style_hash()
     return environment
 

@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agent.presentation.host_evidence import HOST_KINDS, KIND_IN_WORDS, HostKind
-from agent.presentation.network_rows import HostRow, PrinterRow, host_rows, printer_rows
+from agent.presentation.hosts.evidence import HOST_KINDS, KIND_IN_WORDS, HostKind
+from agent.presentation.hosts.rows import HostRow, host_rows
+from agent.presentation.network_rows import PrinterRow, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
 from agent.presentation.printer_status import STATUS_ORDER, StatusWord
@@ -87,7 +88,8 @@ class Diagram:
 
 def network_diagram(payload: NetworkPayload) -> Diagram | None:
     """Return the drawing of the payload's map, None when no host is on it."""
-    hosts = host_rows(payload)
+    mapped = len(payload.network_map.hosts) if payload.network_map else 0
+    hosts = host_rows(payload)[:mapped]
     if not hosts:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
@@ -154,11 +156,12 @@ def _label(row: HostRow) -> str:
         more = len(row.printers) - 1
         return f"{row.printers[0]} +{more}" if more else row.printers[0]
     is_domain_name = "." in row.name and " " not in row.name
-    return (row.name.partition(".")[0] if is_domain_name else row.name) or row.address
+    name = row.name.partition(".")[0] if is_domain_name else row.name
+    return name or row.model or row.known_maker or row.address
 
 
 def _detail(row: HostRow) -> str:
-    if row.printers or row.name:
+    if _label(row) != row.address:
         return row.address
     return "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
 
@@ -178,6 +181,8 @@ def _tooltip(row: HostRow) -> str:
         row.name,
         row.address,
         KIND_IN_WORDS[row.kind],
+        row.model,
+        row.maker,
         row.mac_address,
         row.latency,
         f"printers: {', '.join(row.printers)}" if row.printers else "",

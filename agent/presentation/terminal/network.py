@@ -1,16 +1,15 @@
 """A network report on a terminal: printers and their reasons first, then what was found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from agent.presentation.headline import network_headline
-from agent.presentation.host_evidence import KIND_IN_WORDS
+from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
 from agent.presentation.network_rows import (
-    HostRow,
     PrinterRow,
-    endpoint_rows,
-    host_rows,
     interface_rows,
     limitation_lines,
     printer_rows,
@@ -21,7 +20,6 @@ from agent.presentation.terminal.blocks import (
     notes_view,
     nothing,
     stacked,
-    table,
     title,
     toned,
     words,
@@ -32,64 +30,71 @@ from agent.wire.payloads.network import NetworkPayload
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
     yield from headline_view(network_headline(payload))
     yield from _printers(printer_rows(payload))
-    yield from _endpoints(payload)
-    yield from _hosts(host_rows(payload))
+    yield from _hosts(payload)
     yield from _interfaces(payload)
     yield from _sources(payload)
     yield from notes_view(limitation_lines(payload), payload.failures)
 
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
-    yield title("Printers", len(rows))
     if not rows:
-        yield nothing("None to show.")
-        return
-    printers = table(("Printer", 23), ("Status", 11), ("Why", None))
+        return  # the verdict says so
+    yield title("Printers", len(rows))
+    printers = Table.grid(padding=(0, 2, 0, 0))
+    printers.add_column(width=11)
+    printers.add_column(overflow="fold")
     for row in rows:
-        where = words(f"{row.address} ({row.transport})", "dim")
-        found = words(f"found at {row.found_at}", "dim") if row.found_at else words("")
-        printers.add_row(
-            stacked(words(row.name, "bold"), where, found),
-            toned(row.status, row.tone),
-            words(row.reason),
-            end_section=True,
-        )
+        found = f", found at {row.found_at}" if row.found_at else ""
+        where = words(f"{row.address} ({row.transport}){found}", "dim")
+        told = stacked(words(row.name, "bold"), words(row.reason), where)
+        printers.add_row(toned(row.status, row.tone), told)
     yield printers
 
 
-def _endpoints(payload: NetworkPayload) -> Iterator[RenderableType]:
-    rows = endpoint_rows(payload)
-    yield title("Endpoints", len(rows))
-    if not rows:
-        yield nothing("None was found.")
-        return
-    endpoints = table(("Endpoint", 21), ("Host", 17), ("What", None), ("Printer", 16))
-    for row in rows:
-        what = stacked(words(row.label), words(row.model), words(_how(row.status), "dim"))
-        printers = stacked(*(words(name, "bold") for name in row.printers))
-        endpoints.add_row(words(row.address), words(row.host), what, printers)
-    yield endpoints
-
-
-def _how(status: str) -> str:
-    return "" if status == "answers" else status
-
-
-def _hosts(rows: tuple[HostRow, ...]) -> Iterator[RenderableType]:
+def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
+    rows = host_rows(payload)
     yield title("Hosts", len(rows))
     if not rows:
         yield nothing("None was found.")
         return
-    hosts = table(("Address", 17), ("Host", 21), ("Latency", 8), ("Services", None))
-    for row in rows:
-        kind = "" if row.kind == "unknown" else KIND_IN_WORDS[row.kind]
-        hosts.add_row(
-            stacked(words(row.address), words(row.mac_address, "dim")),
-            stacked(words(row.name, "bold"), words(kind, "dim")),
-            words(row.latency),
-            words(", ".join(row.services)),
-        )
-    yield hosts
+    first, rest = by_interest(rows)
+    yield _listed(map(_host, first))
+    if rest:
+        yield title("Further hosts", len(rest))
+        yield _listed(map(_further_host, rest))
+    if note := makers_note(rows):
+        yield words(note, "dim")
+
+
+def _listed(rows: Iterable[tuple[Text, Text]]) -> RenderableType:
+    """Return what is told of each beside it: readable at 50 columns too."""
+    listed = Table.grid(padding=(0, 2, 0, 0))
+    listed.add_column(width=17, overflow="fold")
+    listed.add_column(overflow="fold")
+    for what, told in rows:
+        listed.add_row(what, told)
+    return listed
+
+
+def _host(row: HostRow) -> tuple[Text, Text]:
+    tags = (words(f"printer {name}", "magenta") for name in row.printers)
+    beside = [fact for fact in row.what if fact != row.title]
+    offers = filter(None, (", ".join(row.services), row.latency))
+    return (
+        stacked(words(row.address), words(row.mac_address, "dim")),
+        stacked(
+            _joined(words(row.title, "bold"), *tags, *map(words, beside)),
+            words(" · ".join(offers), "dim"),
+        ),
+    )
+
+
+def _further_host(row: HostRow) -> tuple[Text, Text]:
+    return words(row.address), _joined(*map(words, (*row.what, *row.services)))
+
+
+def _joined(*parts: Text) -> Text:
+    return Text(" · ", overflow="fold").join(filter(None, parts))
 
 
 def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
@@ -98,23 +103,23 @@ def _interfaces(payload: NetworkPayload) -> Iterator[RenderableType]:
     if not rows:
         yield nothing("None was read.")
         return
-    interfaces = table(("Interface", 12), ("MAC", 17), ("Gateways", 17), ("Addresses", None))
-    for row in rows:
-        interfaces.add_row(
-            words(row.name, "bold"),
-            words(row.mac_address, "dim"),
-            stacked(*(words(gateway) for gateway in row.gateways)),
-            stacked(*(words(address) for address in row.addresses)),
+    yield _listed(
+        (
+            stacked(words(row.name, "bold"), words(row.mac_address, "dim")),
+            stacked(
+                *map(words, row.addresses),
+                *(words(f"gateway {gateway}", "dim") for gateway in row.gateways),
+            ),
         )
-    yield interfaces
+        for row in rows
+    )
 
 
 def _sources(payload: NetworkPayload) -> Iterator[RenderableType]:
     rows = source_rows(payload)
-    if not rows:
-        return
-    yield title("Sources")
-    sources = table(("Source", 12), ("State", 13), ("Why", None))
-    for row in rows:
-        sources.add_row(words(row.name), toned(row.state, row.tone), words(row.reason))
-    yield sources
+    if rows:
+        yield title("Sources")
+        yield _listed(
+            (words(row.name), stacked(toned(row.state, row.tone), words(row.reason)))
+            for row in rows
+        )

@@ -1,6 +1,6 @@
 """Measures the reference service under a fleet, server and load on the same processors.
 
-    python -m tests.bench.fleet [heartbeats streams requests] [--database sqlite postgresql]
+    python -m tests.bench.fleet [heartbeats streams requests fair] [--database sqlite postgresql]
         [--beats N] [--devices N ...] [--streams N] [--requests N]
 
 Plain HTTP on loopback; PostgreSQL is a server of its own, from the distribution's package.
@@ -10,11 +10,12 @@ import argparse
 import resource
 import sys
 
+from tests.bench.fleet.fair import beside_the_greedy
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
 
 DATABASES = ("sqlite", "postgresql")
-KINDS = ("heartbeats", "streams", "requests")
+KINDS = ("heartbeats", "streams", "requests", "fair")
 
 
 def main() -> int:
@@ -35,6 +36,7 @@ def main() -> int:
             options.database, options.streams, options.requests
         ),
     }
+    lines["fair"] = lambda: beside_the_greedy(options.database)
     for what in options.what:
         for line in lines[what]():
             sys.stdout.write(f"{what:<11}{line}\n")

@@ -25,7 +25,9 @@ class Member:
     location_id: str
 
 
-def populate(database: Database, devices: int) -> list[Member]:
+def populate(
+    database: Database, devices: int, organization_id: str = DEFAULT_ORGANIZATION
+) -> list[Member]:
     """Write ``devices`` devices, each venue of ten with a key of its own."""
     now = datetime.now(UTC)
     fleet: list[Member] = []
@@ -40,26 +42,30 @@ def populate(database: Database, devices: int) -> list[Member]:
                     name=location,
                     can_write=True,
                     locations=(location,),
-                    organization_id=DEFAULT_ORGANIZATION,
+                    organization_id=organization_id,
                     now=now,
                 )
             member = Member(uuid.uuid4(), uuid.uuid4(), key, location)
             fleet.append(member)
-            rows.append(_row(member, number, key_id, now))
+            rows.append(_row(member, number, key_id, organization_id, now))
         session.flush()
         session.execute(insert(Device), rows)
-        session.execute(insert(Binding), [_binding(member, now) for member in fleet])
+        session.execute(
+            insert(Binding), [_binding(member, organization_id, now) for member in fleet]
+        )
 
     database.write(work)
     return fleet
 
 
-def _row(member: Member, number: int, key_id: uuid.UUID, now: datetime) -> dict[str, object]:
+def _row(
+    member: Member, number: int, key_id: uuid.UUID, organization_id: str, now: datetime
+) -> dict[str, object]:
     return {
         "instance_id": member.instance_id,
         "binding_id": member.binding_id,
         "key_id": key_id,
-        "organization_id": DEFAULT_ORGANIZATION,
+        "organization_id": organization_id,
         "location_id": member.location_id,
         "legacy_install_id": f"till-{number:05}",
         "app_version": "0.1.0",
@@ -75,11 +81,11 @@ def _row(member: Member, number: int, key_id: uuid.UUID, now: datetime) -> dict[
     }
 
 
-def _binding(member: Member, now: datetime) -> dict[str, object]:
+def _binding(member: Member, organization_id: str, now: datetime) -> dict[str, object]:
     return {
         "id": member.binding_id,
         "instance_id": member.instance_id,
-        "organization_id": DEFAULT_ORGANIZATION,
+        "organization_id": organization_id,
         "location_id": member.location_id,
         "created_at": now,
         "ended_at": None,

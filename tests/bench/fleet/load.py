@@ -28,6 +28,10 @@ def heartbeat(member: Member) -> bytes:
     )
 
 
+def list_devices(member: Member) -> bytes:
+    return call(routes.LIST_DEVICES, member, {})
+
+
 def create_request(member: Member) -> bytes:
     body = {"instanceId": str(member.instance_id), "kind": "network"}
     return call(routes.CREATE_REQUEST, member, body)

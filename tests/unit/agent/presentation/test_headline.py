@@ -24,6 +24,16 @@ def test_a_network_report_in_one_glance() -> None:
     assert facts["Found"] == "12 hosts, 9 endpoints"
 
 
+def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
+    payload = small_venue().model_copy(update={"printers": ()})
+    assert network_headline(payload).verdict == (
+        "No printer is set up on this machine; 2 seen on the network: EPSON TM-T20III at "
+        "192.168.1.52, EPSON TM-m30II at .61."
+    )
+    nothing = payload.model_copy(update={"network_map": None, "endpoints": ()})
+    assert network_headline(nothing).verdict == "No printer is set up on this machine."
+
+
 def test_failed_steps_are_counted_in_the_outcome() -> None:
     headline = network_headline(bare_report())
     assert headline.outcome.endswith("1 step failed, see below.")

@@ -134,7 +134,9 @@ class TestQuickLooks:
 
     @pytest.fixture
     def settings(self) -> Settings:
-        return Settings(rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1)
+        return Settings(
+            rate_per_s=0, look_s=0.01, keep_alive_s=0.03, streams_max=1, refusal_delay_s=0
+        )
 
     @pytest.fixture(autouse=True)
     async def looks(self, service: RunningService) -> AsyncIterator[None]:
@@ -167,7 +169,7 @@ class TestQuickLooks:
             assert await stream.has_ended()
 
     async def test_streams_are_bounded(self, service: RunningService) -> None:
-        async with opened(service, service.write_key):
+        with service.core.fairness.stream(service.caller(service.write_key)):
             refused = await service.post(routes.ON_COMMANDS, accept="text/event-stream")
             assert refused.status_code == 503
             polled = await service.post(routes.ON_COMMANDS, accept="application/json")

@@ -137,10 +137,26 @@ def test_nothing_is_loaded_from_anywhere() -> None:
 
 def test_printers_come_first_with_their_reasons() -> None:
     page = report_page(small_venue())
-    order = [page.index(f"<h2>{title}") for title in ("Printers", "Network map", "Endpoints")]
+    order = [
+        page.index(f"<h2>{title}") for title in ("Printers", "Network map", "Hosts", "Limitations")
+    ]
     assert order == sorted(order)
-    assert page.index("<h2>Endpoints") < page.index("<h2>Hosts") < page.index("<h2>Limitations")
     assert "Moved to 192.168.1.61 (same MAC 00:26:ab:90:7e:03)" in page
+
+
+def test_what_a_reader_looks_for_is_shown_and_the_rest_is_folded() -> None:
+    page = report_page(large_venue(121))
+    folded = page.partition("<h2>Hosts")[2].partition("<details>")[2]
+    assert "<summary>81 further hosts</summary>" in folded
+    assert "<summary>20 more printers, reachable</summary>" in page.partition("<h2>Network")[0]
+    assert page.count('<div class="offers">') == 121
+    assert "<details>" not in report_page(small_venue())
+
+
+def test_a_host_is_shown_with_its_model_maker_and_services() -> None:
+    text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
+    for shown in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
+        assert shown in text.partition("Menu board made")[2][:100]
 
 
 def test_the_map_is_left_out_where_there_is_none() -> None:

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Update, update
+from sqlalchemy import CursorResult, Update, case, update
 from sqlalchemy.orm import Session
 
-from controlplane.remote_control import lifecycle
+from controlplane.remote_control.requests import lifecycle
 from controlplane.storage.tables import Request
 
 
@@ -29,5 +29,7 @@ def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
 
 def _expire(session: Session, query: Update, now: datetime) -> int:
     expired = lifecycle.move("queued", "expire")
-    changed = session.execute(query.values(status=expired, finished_at=now, updated_at=now))
+    # Before this was written it was shown as finished at its expiry: that must stay so.
+    finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
+    changed = session.execute(query.values(status=expired, finished_at=finished_at, updated_at=now))
     return cast("CursorResult[Any]", changed).rowcount

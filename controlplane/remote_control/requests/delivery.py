@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
 from controlplane.http.errors import Refusal, conflict, not_found
-from controlplane.remote_control import lifecycle
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.expiry import expire_due
 from controlplane.remote_control.records import command
+from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import ApiKey, Device, Request
 
 COMMANDS_MAX = 256

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from agent import presentation
-from agent.presentation.host_evidence import HOST_KINDS, KIND_IN_WORDS, ROLES, HostKind
-from agent.presentation.host_kind import SHARED_QUEUE, kind_of
+from agent.presentation.hosts.evidence import HOST_KINDS, KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of
 from agent.presentation.page.network_diagram import NEAREST_FIRST
 from agent.wire.payloads.network import Endpoint, MapHost
 from agent.wire.vocabulary import DiscoverySource

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from agent.presentation.host_evidence import (
+from agent.presentation.hosts.evidence import (
     HOST_KINDS,
     MODELS,
     NAMES,
@@ -22,10 +22,11 @@ from agent.presentation.host_evidence import (
     HostKind,
     Patterns,
 )
+from agent.presentation.hosts.services import is_port_name
 from agent.wire.payloads.network import Endpoint, MapHost
 
 SHARED_QUEUE: Final = "shared queue"
-_ROLE: Final = re.compile(r"(?:^|\()([a-z ]+)\)?$")
+_ROLE: Final = re.compile(r"(?:(.*) \()?([a-z ]+)\)?", re.DOTALL)
 
 
 def kind_of(
@@ -43,14 +44,28 @@ def kind_of(
         return "server"
     if is_matched:
         return "printer"
-    name = host.hostname or ""
+    by_name, by_port = _by_pattern(NAMES, (host.hostname or "",)), _by_port(host)
     return (
         _by_word(host, own)
         or _by_pattern(PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
-        or _by_port(host)
-        or _by_pattern(NAMES, (name,))
+        or (by_name if by_port == "server" else None)
+        or by_port
+        or by_name
         or "unknown"
     )
+
+
+def telling_page(endpoints: Iterable[Endpoint]) -> str:
+    """Return what a page calls itself where that tells what the host is, "" for none."""
+    labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
+    told = (label for label in labels if not is_port_name(label))
+    return next((label for label in told if _by_pattern(PAGES, (label,))), "")
+
+
+def split_role(model: str) -> tuple[str, str]:
+    """Return a model and the role behind it, ``X (speaker)``; a role may stand alone."""
+    found = _ROLE.fullmatch(model)
+    return (found[1] or "", found[2]) if found else (model, "")
 
 
 def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
@@ -68,8 +83,7 @@ def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
 
 
 def _role(endpoint: Endpoint) -> str:
-    found = _ROLE.search(endpoint.model or "")
-    return found[1] if found else ""
+    return split_role(endpoint.model or "")[1]
 
 
 def _is_print(host: MapHost, endpoint: Endpoint) -> bool:
@@ -84,9 +98,7 @@ def _types(host: MapHost, port: int | None = None) -> set[str]:
 
 def _by_port(host: MapHost) -> HostKind | None:
     ports = {service.port for service in host.services if service.reachable is not False}
-    by_name = _by_pattern(NAMES, (host.hostname or "",))
-    found = next((kind for kind, known in PORTS if ports & known), None)
-    return by_name if found == "server" and by_name else found
+    return next((kind for kind, known in PORTS if ports & known), None)
 
 
 def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:

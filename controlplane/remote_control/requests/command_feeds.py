@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from agent.wire.device_operations import Command
-from controlplane.remote_control.delivery import COMMANDS_MAX
+from controlplane.remote_control.requests.delivery import COMMANDS_MAX
 
-log = logging.getLogger("controlplane.remote_control.command_feeds")
+log = logging.getLogger("controlplane.remote_control.requests.command_feeds")
 KEYS_A_LOOK = 256
 RETRY_S = 1.0
 
@@ -85,9 +85,6 @@ class CommandFeeds:
             streams.discard(stream)
             if not streams:
                 del self._streams[key_id]
-
-    def count_of(self, key_id: UUID) -> int:
-        return len(self._streams.get(key_id, ()))
 
     @property
     def keys(self) -> tuple[UUID, ...]:

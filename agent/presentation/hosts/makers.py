@@ -1,0 +1,76 @@
+"""Who made a network interface, by its MAC address and the IEEE's registry, packed into a file.
+
+The file, numbers big-endian: ``OUI1``, the date of the list as ``2026-10-24``, the number of blocks
+(4 bytes), a record of 8 bytes for each block in ascending order, and the makers' names, UTF-8, each
+ended by a line feed. A record is the first 36 bits of the block's addresses, 4 bits for the block's
+length in bits (`BLOCK_BITS`), and 24 bits for where in the names its maker's begins. Blocks do not
+overlap. `packaging/makers.py` writes it (docs/adr/0022).
+"""
+
+import re
+import struct
+from bisect import bisect_right
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+HEADER: Final = struct.Struct(">4s10sI")
+RECORD: Final = struct.Struct(">5s3s")
+MAGIC: Final = b"OUI1"
+BLOCK_BITS: Final = (24, 28, 36)
+"""MA-L, MA-M and MA-S; a record has the place in this list."""
+
+RANDOM_ADDRESS: Final = "randomised address"
+_MAC: Final = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", re.IGNORECASE)
+_GROUP, _LOCAL = 1, 2
+"""Bits of the first octet (IEEE 802): sent to many; given by the machine itself."""
+
+
+class Registry:
+    """The packed list. Raises ValueError for a file that is none."""
+
+    def __init__(self, packed: bytes) -> None:
+        if len(packed) < HEADER.size or not packed.startswith(MAGIC):
+            raise ValueError("no packed registry of makers")
+        _, date, self._count = HEADER.unpack_from(packed)
+        self.date = date.decode("ascii")
+        self._packed = packed
+        self._names = HEADER.size + self._count * RECORD.size
+        if len(packed) < self._names:
+            raise ValueError("the registry of makers is cut short")
+
+    def maker_of(self, mac: bytes) -> str:
+        """Return the maker of an interface by its 6 bytes, "" where the registry has none."""
+        wanted = mac[:4] + bytes([mac[4] | 0x0F])
+        at = bisect_right(range(self._count), wanted, key=lambda n: self._record(n)[0]) - 1
+        if at < 0:
+            return ""
+        block, name = self._record(at)
+        if (kind := block[4] & 0x0F) >= len(BLOCK_BITS):
+            return ""
+        beyond = 40 - BLOCK_BITS[kind]
+        if int.from_bytes(block) >> beyond != int.from_bytes(wanted) >> beyond:
+            return ""
+        start = self._names + int.from_bytes(name)
+        return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")
+
+    def _record(self, number: int) -> tuple[bytes, bytes]:
+        block, name = RECORD.unpack_from(self._packed, HEADER.size + number * RECORD.size)
+        return block, name
+
+
+@lru_cache(maxsize=1)
+def registry() -> Registry:
+    """Return the list that is a part of this program; it is read when it is first asked for."""
+    return Registry((files("agent.presentation.hosts") / "makers.bin").read_bytes())
+
+
+def maker_of(mac_address: str) -> str:
+    """Return who made the interface, `RANDOM_ADDRESS` for an address that tells nothing of it
+    (telephones make up one for each network), "" where nobody is known."""
+    if not _MAC.fullmatch(mac_address):
+        return ""
+    mac = bytes.fromhex(mac_address.replace(":", "").replace("-", ""))
+    if mac[0] & _LOCAL:
+        return RANDOM_ADDRESS
+    return "" if mac[0] & _GROUP else registry().maker_of(mac)

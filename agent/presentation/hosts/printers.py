@@ -1,0 +1,34 @@
+"""Whether the printers work, and which are on the network where none is set up."""
+
+from typing import Final
+
+from agent.presentation.hosts.rows import host_rows
+from agent.presentation.printer_status import verdict_on
+from agent.presentation.tone import Tone
+from agent.wire.payloads.network import NetworkPayload
+
+NAMED_MAX: Final = 3
+"""Printers that are named in a sentence."""
+
+
+def printers_verdict(payload: NetworkPayload) -> tuple[str, Tone]:
+    """Return the answer to "do the printers work?" in one sentence, and its tone."""
+    verdict, tone = verdict_on(payload.printers)
+    seen = _seen(payload) if payload.printers == () else ""
+    return (f"{verdict.removesuffix('.')}; {seen}." if seen else verdict), tone
+
+
+def _seen(payload: NetworkPayload) -> str:
+    """Name the printers on the network, for a machine that has none set up: ``TM-T88VI at
+    192.168.1.50, Bar at .51 and 2 more``; "" without any."""
+    rows = [row for row in host_rows(payload) if row.kind == "printer"]
+    if not rows:
+        return ""
+    network = rows[0].address.rpartition(".")[0]
+    named: list[str] = []
+    for row in rows[:NAMED_MAX]:
+        near, _, last = row.address.rpartition(".")
+        where = f".{last}" if named and near and near == network else row.address
+        named.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
+    rest = f" and {len(rows) - len(named)} more" if len(rows) > len(named) else ""
+    return f"{len(rows)} seen on the network: {', '.join(named)}{rest}"

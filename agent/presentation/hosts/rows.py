@@ -1,0 +1,243 @@
+"""The hosts of a network report, one row each: what a person would call it, and what it is.
+
+Every string in a row is plain text: bounded names, services in words.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.presentation.hosts.evidence import KIND_IN_WORDS, ROLES, HostKind
+from agent.presentation.hosts.kind import SHARED_QUEUE, kind_of, split_role, telling_page
+from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of, registry
+from agent.presentation.hosts.services import is_port_name, services_in_words
+from agent.presentation.humanize import milliseconds_in_words
+from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.wire.addresses import split_host_port
+from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload, Printer
+
+FIRST_MIN: Final = 24
+FIRST_MAX: Final = 40
+"""Hosts that are shown before the rest: so many at least, and at most."""
+
+_TECHNICAL: Final = re.compile(
+    r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
+)
+"""Made of a MAC or UUID rather than given by a person."""
+
+_WORD_MIN: Final = 4
+"""Letters of a word: makers put shorter marks before a MAC (BRN, NPI)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """``printers`` names those matched to it, or set up at its address without a match.
+
+    ``name`` is what people call it, else ``hostname``; ``maker`` is by its MAC address.
+    """
+
+    address: str
+    name: str
+    hostname: str
+    kind: HostKind
+    model: str
+    maker: str
+    mac_address: str
+    interface: str
+    latency: str
+    is_reachable: bool
+    services: tuple[str, ...]
+    printers: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return self.name or self.model or next(iter(self.what), self.address)
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """Return its kind, model and maker, as far as they are known and say more than another."""
+        kind = "" if self.kind == "unknown" else KIND_IN_WORDS[self.kind]
+        words = self.model.casefold().split()
+        is_said = any(word in words for word in self.maker.casefold().split())
+        return tuple(filter(None, (kind, self.model, "" if is_said else self.maker)))
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Return its addresses, and the name in the network where it is called otherwise."""
+        is_said = _letters(self.hostname) == _letters(self.name)
+        facts = (self.address, "" if is_said else self.hostname, self.mac_address, self.latency)
+        return tuple(filter(None, facts))
+
+    @property
+    def known_maker(self) -> str:
+        return "" if self.maker == RANDOM_ADDRESS else self.maker
+
+    @property
+    def is_recognisable(self) -> bool:
+        """Tell whether name, model or maker would tell a person which device it is."""
+        letters = re.sub(r"[\W\d_]", "", _TECHNICAL.sub("", self.name))
+        is_named = len(letters) >= _WORD_MIN if _TECHNICAL.search(self.name) else bool(self.name)
+        known = self.printers or self.model or self.known_maker
+        return self.kind == "machine" or is_named or bool(known)
+
+
+def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
+    """Return the hosts of the map in its order, then those that only endpoints tell of."""
+    endpoints: dict[str, list[Endpoint]] = {}
+    for endpoint in payload.endpoints:
+        endpoints.setdefault(endpoint.address, []).append(endpoint)
+    hosts = payload.network_map.hosts if payload.network_map else ()
+    links = payload.network_map.interfaces if payload.network_map else ()
+    matched, expected = _matched_printers(payload), _expected_printers(payload)
+    gateways = {gateway for link in links for gateway in link.gateways}
+    mapped = {host.address for host in hosts}
+    unmapped = (_unmapped(own) for address, own in endpoints.items() if address not in mapped)
+
+    def row(host: MapHost) -> HostRow:
+        own, found = endpoints.get(host.address, ()), matched.get(host.address, ())
+        is_gateway = host.address in gateways
+        kind = kind_of(host, own, is_matched=bool(found), is_gateway=is_gateway)
+        printers = dict.fromkeys((*found, *expected.get(host.address, ())))
+        named = _host_row(host, own, kind, tuple(printers))
+        return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
+
+    return tuple(map(row, (*hosts, *unmapped)))
+
+
+def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
+    """Return the hosts that a reader looks for, and the rest: this machine, the router, printers
+    and what has a name or model come first."""
+    ordered = sorted(rows, key=_rank)
+    named = sum(_rank(row) < _NAMELESS for row in ordered)
+    first = min(max(named, FIRST_MIN), FIRST_MAX)
+    return tuple(ordered[:first]), tuple(ordered[first:])
+
+
+def makers_note(rows: Iterable[HostRow]) -> str:
+    """Say from where makers are known and how old that is; "" where none is shown."""
+    if not any(row.known_maker for row in rows):
+        return ""
+    return f"Makers are those of the MAC addresses, by the IEEE's list of {registry().date}."
+
+
+def printer_name(printer: Printer) -> str:
+    return shorten(printer.name, NAME_LENGTH) or shorten(printer.id, NAME_LENGTH) or "(no name)"
+
+
+_NAMELESS: Final = 4
+
+
+def _rank(row: HostRow) -> int:
+    if row.kind in ("machine", "router"):
+        return 0
+    if row.printers or row.kind == "printer":
+        return 1 if row.printers else 2
+    if row.name or row.model:
+        return 3
+    return _NAMELESS if row.kind != "unknown" or row.known_maker else _NAMELESS + 1
+
+
+def _host_row(
+    host: MapHost, endpoints: Sequence[Endpoint], kind: HostKind, printers: tuple[str, ...]
+) -> HostRow:
+    address = shorten(host.address, NAME_LENGTH)
+    told = "" if host.hostname in (None, host.address) else host.hostname or ""
+    hostname = shorten(told, NAME_LENGTH).removesuffix(".").removesuffix(".local")
+    name = hostname if kind == "machine" else _name(endpoints, hostname)
+    maker = shorten(maker_of(host.mac_address or ""), NAME_LENGTH)
+    model = _model(endpoints, kind)
+    return HostRow(
+        address=address,
+        name=name,
+        hostname=hostname,
+        kind=kind,
+        model="" if model.casefold() == name.casefold() else model,
+        maker="" if kind == "machine" and maker == RANDOM_ADDRESS else maker,
+        mac_address=shorten(host.mac_address or "", NAME_LENGTH),
+        interface=shorten(host.interface_name or "", NAME_LENGTH),
+        latency="" if host.latency_ms is None else milliseconds_in_words(host.latency_ms),
+        is_reachable=host.reachability == "reachable",
+        services=services_in_words(host.services, endpoints, (name, hostname, model)),
+        printers=printers,
+    )
+
+
+def _own_name(payload: NetworkPayload) -> str:
+    """Return what the installation is called, "" where that is but a number."""
+    name = shorten(payload.identity.install_id, NAME_LENGTH)
+    return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
+
+
+def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
+    """Return the name a person announces for the device, else that in the network."""
+    announced = (
+        shorten(endpoint.label, NAME_LENGTH)
+        for endpoint in endpoints
+        if "mdns" in endpoint.discovered_by
+        and not is_port_name(endpoint.label)
+        and split_role(endpoint.model or "")[1] != SHARED_QUEUE
+    )
+    names = [name for name in (*announced, hostname) if name]
+    return next((name for name in names if not _TECHNICAL.search(name)), next(iter(names), ""))
+
+
+def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
+    """Return the model of the device itself, not that of a printer it shares, with its role where
+    the kind does not tell it; else what its web page is called."""
+    for endpoint in endpoints:
+        told = shorten(endpoint.model or "", NAME_LENGTH)
+        model, role = split_role(told)
+        if told and role != SHARED_QUEUE:
+            return model if ROLES.get(role) == kind else told
+    return "" if kind == "machine" else shorten(telling_page(endpoints), NAME_LENGTH)
+
+
+def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
+    """Return what endpoints tell of a host that the map has no room for."""
+    first = endpoints[0]
+    return MapHost(
+        address=first.address,
+        hostname=first.host,
+        mac_address=first.mac_address,
+        services=tuple(
+            MapService(
+                name=each.label,
+                port=each.port,
+                source="mdns" if "mdns" in each.discovered_by else "tcp",
+                reachable=each.status == "reachable",
+            )
+            for each in endpoints
+        ),
+        reachability="reachable" if any(e.status == "reachable" for e in endpoints) else "unknown",
+        sources=("tcp",),
+    )
+
+
+def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
+    """Return the names of the printers matched at each address."""
+    found: dict[str, dict[str, None]] = {}
+    by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
+    for endpoint in payload.endpoints:
+        for known in endpoint.matched_printer_ids:
+            name = by_id.get(known, shorten(known, NAME_LENGTH))
+            found.setdefault(endpoint.address, {})[name] = None
+    for printer in payload.printers or ():
+        if printer.matched_endpoint:
+            address = split_host_port(printer.matched_endpoint)[0]
+            found.setdefault(address, {})[printer_name(printer)] = None
+    return {address: tuple(names) for address, names in found.items()}
+
+
+def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
+    """Return the names of the printers set up at each address that matched nothing."""
+    found: dict[str, tuple[str, ...]] = {}
+    for printer in payload.printers or ():
+        if printer.address and not printer.matched_endpoint:
+            address = split_host_port(printer.address)[0]
+            found[address] = (*found.get(address, ()), printer_name(printer))
+    return found
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).casefold()

@@ -1,0 +1,59 @@
+"""Old reports and requests go, a few in each transaction, so that no call waits for long.
+
+The newest report of each kind of a device stays, however old: it is what is known of the device. A
+request stays as long as its report.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from sqlalchemy import CursorResult, delete, exists, select
+from sqlalchemy.orm import Session, aliased
+
+from controlplane.remote_control.requests import lifecycle
+from controlplane.storage.tables import Report, Request
+
+ROWS_A_STEP = 200
+
+
+def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
+    """Delete some of what is older than ``keep``. Returns how many rows; 0 when nothing is left."""
+    before = now - keep
+    return _delete_reports(session, before) or _delete_requests(session, before)
+
+
+def _delete_reports(session: Session, before: datetime) -> int:
+    newer = aliased(Report)
+    is_replaced = exists().where(
+        newer.instance_id == Report.instance_id,
+        newer.organization_id == Report.organization_id,
+        newer.kind == Report.kind,
+        newer.position > Report.position,
+    )
+    old = (
+        select(Report.position)
+        .where(Report.created_at < before, is_replaced)
+        .order_by(Report.position)
+        .limit(ROWS_A_STEP)
+    )
+    return _rows(session, delete(Report).where(Report.position.in_(session.scalars(old).all())))
+
+
+def _delete_requests(session: Session, before: datetime) -> int:
+    old = (
+        select(Request.position)
+        .where(
+            Request.created_at < before,
+            Request.status.not_in(lifecycle.OPEN),
+            ~exists().where(Report.request_id == Request.id),
+        )
+        .order_by(Request.position)
+        .limit(ROWS_A_STEP)
+    )
+    return _rows(session, delete(Request).where(Request.position.in_(session.scalars(old).all())))
+
+
+def _rows(session: Session, statement: Any) -> int:
+    options = {"synchronize_session": False}
+    changed = session.execute(statement, execution_options=options)
+    return cast("CursorResult[Any]", changed).rowcount

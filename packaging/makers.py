@@ -1,0 +1,98 @@
+"""Packs the IEEE's registry of MAC addresses into agent/presentation/hosts/makers.bin.
+
+Usage: python packaging/makers.py DATE FILE...
+
+DATE is the day the lists are of: 2026-10-24. FILE is any of the registry's own lists, oui.csv
+(MA-L), mam.csv (MA-M), oui36.csv (MA-S) and iab.csv from https://standards-oui.ieee.org, or `manuf`
+as Wireshark publishes it, which has them all in one. Nothing is downloaded. Only blocks and makers'
+names are taken, and of a name what a reader needs: no legal form, no capitals throughout.
+"""
+
+import csv
+import datetime
+import html
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from agent.presentation.hosts.makers import BLOCK_BITS, HEADER, MAGIC, RECORD
+
+TARGET: Final = Path(__file__).parent.parent / "agent/presentation/hosts/makers.bin"
+NOBODY: Final = frozenset({"", "Private", "IEEE Registration Authority"})
+"""Who has no name, and whose blocks are handed on in parts."""
+UNSET: Final = "000000"
+"""Xerox has it; what shows it has no address."""
+
+_HEX = re.compile(r"[0-9A-F]{6}|[0-9A-F]{7}|[0-9A-F]{9}")
+_FORM = (
+    r"inc|incorporated|corp|corporation|co|company|ltd|limited|llc|l\.l\.c|lnc|lp|plc|gmbh|mbh|ag|kg"
+    r"|se|sa|s\.a|s\.a\.u|sas|s\.a\.s|sarl|spa|s\.p\.a|srl|s\.r\.l|bv|b\.v|nv|n\.v|ab|a/s|as|oy|oyj"
+    r"|aps|kk|k\.k|pty|pte|pvt|sdn|bhd|s\.?r\.?o|sp\. ?z ?o\.? ?o|zrt|kft|d\.o\.o|ltda|ltd\.sti"
+)
+_LEGAL = re.compile(rf"(?:[\s,.;&(]+(?:{_FORM})[.,)]*)+\s*$", re.IGNORECASE)
+
+Block = tuple[str, str]  # the first 6, 7 or 9 hexadecimal digits of its addresses, and its maker
+
+
+def blocks_of(path: Path) -> Iterator[Block]:
+    """Yield the blocks of a list in either form."""
+    text = path.read_text("utf-8")
+    if text.startswith("Registry,"):
+        for row in csv.DictReader(text.splitlines()):
+            yield row["Assignment"].upper(), row["Organization Name"]
+        return
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            prefix, *_, name = line.split("\t")
+            address, _, bits = prefix.strip().partition("/")
+            yield address.upper().replace(":", "")[: int(bits or 24) // 4], name
+
+
+def shown_name(name: str) -> str:
+    """Return a maker's name without its legal form, and not in capitals throughout."""
+    plain = " ".join(html.unescape(name).split())
+    shorter = _LEGAL.sub("", plain).rstrip(" ,.&(") or plain
+    if shorter.isupper():
+        shorter = re.sub(r"[A-Z]{5,}", lambda word: word[0].capitalize(), shorter)
+    return shorter
+
+
+def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
+    """Return each block with its maker, without those that are handed on in parts."""
+    named = {
+        digits: shown_name(name)
+        for digits, name in blocks
+        if name.strip() not in NOBODY and digits != UNSET
+    }
+    if wrong := [digits for digits in named if not _HEX.fullmatch(digits)]:
+        raise ValueError(f"these are no blocks of the registry: {', '.join(wrong[:5])}")
+    parents = {digits[:length] for digits in named for length in (6, 7) if len(digits) > length}
+    return {digits: name for digits, name in named.items() if digits not in parents}
+
+
+def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
+    """Return the file's bytes. Raises ValueError for what does not fit into its form."""
+    names, starts = bytearray(), dict[str, int]()
+    for name in sorted(set(makers.values())):
+        starts[name] = len(names)
+        names += name.encode() + b"\n"
+    records = bytearray()
+    for digits in sorted(makers, key=lambda digits: digits.ljust(9, "0")):
+        kind = BLOCK_BITS.index(4 * len(digits))
+        block = bytes.fromhex(f"{digits:0<9}{kind}")
+        records += RECORD.pack(block, starts[makers[digits]].to_bytes(3))
+    return HEADER.pack(MAGIC, date.isoformat().encode(), len(makers)) + records + names
+
+
+def main(words: list[str]) -> None:
+    date, *paths = words
+    makers = without_parents(block for path in paths for block in blocks_of(Path(path)))
+    packed = pack(datetime.date.fromisoformat(date), makers)
+    TARGET.write_bytes(packed)
+    sys.stdout.write(f"{TARGET.name}: {len(makers)} blocks, {len(packed)} bytes, of {date}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

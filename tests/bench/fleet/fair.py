@@ -1,0 +1,73 @@
+"""What the calls of one organization take while a key of another takes what it can get."""
+
+import asyncio
+import contextlib
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from controlplane.storage.database import Database
+from tests.bench.fleet.databases import opened
+from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.load import exchange, heartbeat, list_devices
+from tests.bench.fleet.service import service
+
+CALLS = 400
+BEGUN_AFTER_S = 10
+"""Until the attack is under way: its streams are open and its burst is used up."""
+
+
+def beside_the_greedy(databases: list[str]) -> Iterator[str]:
+    """Yield a line for each database: the 95th percentile, undisturbed and beside a greedy key."""
+    for database in databases:
+        with opened(database) as url:
+            greedy, other = _organizations(url)
+            with service(url, "--rate", "20") as started:
+                calm = _p95_ms(started.port, other)
+                with _greedy(started.port, greedy):
+                    asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
+                    beside = _p95_ms(started.port, other)
+            yield (
+                f"{database:<28} p95 {calm:.1f} ms undisturbed  {beside:.1f} ms beside the greedy"
+                f"  ×{beside / calm:.1f}"
+            )
+
+
+def _organizations(url: str) -> tuple[Member, Member]:
+    database = Database(url)
+    try:
+        greedy, other = populate(database, 1, "org-0001"), populate(database, 1, "org-0002")
+    finally:
+        database.close()
+    return greedy[0], other[0]
+
+
+def _p95_ms(port: int, member: Member) -> float:
+    """Call as two devices do that never pause, at less than the rate that is permitted."""
+    latencies: list[float] = []
+
+    async def paced() -> None:
+        for number in range(CALLS):
+            request = list_devices(member) if number % 2 else heartbeat(member)
+            tally = await exchange(port, [request], 1)
+            if tally.statuses != {200: 1}:
+                raise RuntimeError(f"the calm one was refused: {tally.statuses}")
+            latencies.extend(tally.latencies_s)
+            await asyncio.sleep(0.05)
+
+    asyncio.run(paced())
+    return 1000 * statistics.quantiles(latencies, n=20)[18]
+
+
+@contextlib.contextmanager
+def _greedy(port: int, member: Member) -> Iterator[None]:
+    words = (str(port), member.api_key, str(member.binding_id))
+    command = (sys.executable, "-m", "tests.bench.fleet.greedy", *words)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()

@@ -1,0 +1,71 @@
+"""One key that takes what it can get: all its streams, calls without a pause, slow bodies, bodies
+that cost most, and connections that never say anything.
+
+Usage: python -m tests.bench.fleet.greedy PORT KEY BINDING  (until it is ended)
+"""
+
+import asyncio
+import contextlib
+import sys
+import uuid
+from itertools import islice
+
+from agent.wire import routes
+from tests.bench.bodies import bodies
+from tests.bench.fleet.fleet import Member
+from tests.bench.fleet.load import call, heartbeat, stream
+
+STREAMS = 1500
+CALLERS = 8
+SLOW = 100
+SILENT = 300
+WORST = 4
+EACH = 12
+"""Of the shapes of `tests.bench.bodies` one in so many."""
+
+
+async def attack(port: int, member: Member) -> None:
+    worst = [body for _, body in islice(bodies(), 0, None, EACH)]
+    tasks = [
+        *(_hold(port, stream(member)) for _ in range(STREAMS)),
+        *(_repeat(port, [heartbeat(member)]) for _ in range(CALLERS)),
+        *(_hold(port, call(routes.SUBMIT_RESULT, member, {})[:-1]) for _ in range(SLOW)),
+        *(_hold(port, b"POST /api") for _ in range(SILENT)),
+        *(_repeat(port, [_submission(member, body) for body in worst]) for _ in range(WORST)),
+    ]
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    await asyncio.gather(*tasks)
+
+
+def _submission(member: Member, body: bytes) -> bytes:
+    head, _, _ = call(routes.SUBMIT_RESULT, member, {}).partition(b"Content-Length")
+    return head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def _hold(port: int, request: bytes) -> None:
+    """Send it, and again whenever the connection is closed."""
+    while True:
+        with contextlib.suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            while await reader.read(65536):
+                pass
+            writer.close()
+
+
+async def _repeat(port: int, requests: list[bytes]) -> None:
+    """Send them in turn and read the replies, without a pause."""
+    while True:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for number in range(1_000_000):
+                writer.write(requests[number % len(requests)])
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
+                await reader.readexactly(length)
+
+
+if __name__ == "__main__":
+    key, binding = sys.argv[2:]
+    asyncio.run(attack(int(sys.argv[1]), Member(uuid.uuid4(), uuid.UUID(binding), key, "")))

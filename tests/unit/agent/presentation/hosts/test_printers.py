@@ -1,0 +1,43 @@
+import pytest
+
+from agent.presentation.hosts.printers import printers_verdict
+from agent.wire.payloads.network import Endpoint, MapHost
+from tests.fixtures.payloads import host, small_venue
+from tests.unit.agent.presentation.hosts.test_rows import endpoint, venue, with_mac
+
+
+def test_printers_that_are_seen_are_named() -> None:
+    def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
+        return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
+
+    def seen(*printers: tuple[MapHost, Endpoint]) -> str:
+        found = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
+        return printers_verdict(found)[0]
+
+    kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
+    none, one = (
+        "No printer is set up on this machine",
+        "seen on the network: TM-T88VI at 192.168.1.50",
+    )
+    assert seen() == f"{none}."
+    assert seen(kitchen) == f"{none}; 1 {one}."
+    assert seen(kitchen, bar) == f"{none}; 2 {one}, bar at .51."
+    assert seen(kitchen, bar, printer(52, None), printer(53, "X")) == (
+        f"{none}; 4 {one}, bar at .51, one at .52 and 1 more."
+    )
+
+
+@pytest.mark.parametrize("elsewhere", ["192.168.15.3", "10.0.0.51", "fe80::51"])
+def test_an_address_is_only_shortened_in_its_own_network(elsewhere: str) -> None:
+    hosts = (host(50, "kitchen", 9100), host(51, "bar", 9100))
+    hosts = (hosts[0], hosts[1].model_copy(update={"address": elsewhere}))
+    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")
+    hosts = (hosts[0].model_copy(update={"address": "fe80::50"}), hosts[1])
+    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")
+
+
+def test_what_is_set_up_is_what_counts() -> None:
+    payload = small_venue()
+    assert printers_verdict(payload)[0] == "3 printers: 1 unreachable, 1 moved, 1 reachable."
+    not_looked = payload.model_copy(update={"printers": None})
+    assert printers_verdict(not_looked)[0] == "Printers were not looked at."

@@ -1,0 +1,161 @@
+import pytest
+
+from agent.presentation.hosts.makers import registry
+from agent.presentation.hosts.rows import (
+    FIRST_MAX,
+    FIRST_MIN,
+    HostRow,
+    by_interest,
+    host_rows,
+    makers_note,
+)
+from agent.wire.payloads.network import Endpoint, MapHost, NetworkPayload
+from agent.wire.vocabulary import DiscoverySource
+from tests.fixtures.payloads import bare_report, host, large_venue, network_map, small_venue
+
+
+def endpoint(
+    port: int,
+    label: str,
+    model: str | None = None,
+    by: tuple[DiscoverySource, ...] = ("mdns", "scan"),
+    tail: int = 7,
+) -> Endpoint:
+    return Endpoint(
+        address=f"192.168.1.{tail}", host="x", port=port, label=label, model=model,
+        discovered_by=by, status="reachable", mac_address=None, matched_printer_ids=(),
+    )  # fmt: skip
+
+
+def venue(*hosts: MapHost, endpoints: tuple[Endpoint, ...] = ()) -> NetworkPayload:
+    seen = {"network_map": network_map(hosts), "endpoints": endpoints, "printers": ()}
+    return small_venue().model_copy(update=seen)
+
+
+def row_of(found: MapHost, *endpoints: Endpoint) -> HostRow:
+    (row,) = host_rows(venue(found, endpoints=endpoints))
+    return row
+
+
+def with_mac(found: MapHost, mac: str | None) -> MapHost:
+    return found.model_copy(update={"mac_address": mac})
+
+
+def test_hosts_know_their_printers_matched_or_expected() -> None:
+    by_address = {row.address: row for row in host_rows(large_venue())}
+    assert by_address["10.0.0.3"].printers == ("Printer of table zone 1",)
+    assert by_address["10.0.0.2"].printers == ("Printer of table zone 0",)
+    assert by_address["192.168.1.1"].kind == "router"
+
+
+def test_a_host_is_called_what_people_call_it() -> None:
+    found = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
+    row = row_of(found, endpoint(8009, "Menu board", "Chromecast (screen)"))
+    assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
+    assert row.what == ("screen or kiosk", "Chromecast", "Seiko Epson")
+    assert row.where == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
+
+
+@pytest.mark.parametrize(
+    ("hostname", "label", "by", "name"),
+    [
+        ("BRN30055C112233", "Office", ("mdns",), "Office"),
+        ("till.local", "3c2af4112233", ("mdns",), "till"),
+        ("till", "RouterOS", ("scan",), "till"),
+        ("till", "HTTP (8080)", ("mdns",), "till"),
+        (None, "3c2af4112233", ("mdns",), "3c2af4112233"),
+        (None, "Login", ("scan",), ""),
+        ("192.168.1.7", "Login", ("scan",), ""),
+    ],
+)
+def test_names(
+    hostname: str | None, label: str, by: tuple[DiscoverySource, ...], name: str
+) -> None:
+    assert row_of(host(7, hostname, 80), endpoint(80, label, by=by)).name == name
+
+
+def test_a_computer_is_not_called_by_what_it_shares() -> None:
+    shared = endpoint(631, "Brother HL @ till", "Brother HL (shared queue)")
+    row = row_of(host(7, "till", 631, mdns="_ipp._tcp"), shared)
+    assert (row.name, row.model, row.kind) == ("till", "", "server")
+
+
+def test_a_role_is_told_once() -> None:
+    found = host(7, "x", 5000)
+    assert row_of(found, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
+        "speaker", "Google Home Mini",
+    )  # fmt: skip
+    assert (
+        row_of(found, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
+    )
+    assert row_of(found, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
+
+
+def test_a_page_that_tells_what_a_host_is_stands_for_its_model() -> None:
+    row = row_of(host(7, None, 80), endpoint(80, "NETGEAR R7000P", by=("scan",)))
+    assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
+    assert row.services == ("web page (80)",)
+    assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
+    raw = endpoint(9100, "Raw printing", by=("scan",))
+    assert row_of(host(7, None, 9100), raw).model == "", "the usual name of a port is none"
+    own = host(7, None, 631, sources=("local",))
+    assert row_of(own, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
+
+
+def test_a_maker_that_the_model_names_is_not_repeated() -> None:
+    row = row_of(host(7, "x", 9100), endpoint(9100, "Bar", "EPSON TM-T20III"))
+    assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
+
+
+def test_how_old_the_list_of_makers_is_is_said_where_it_tells_one() -> None:
+    assert registry().date in makers_note(host_rows(small_venue()))
+    assert makers_note(host_rows(venue(with_mac(host(7, "x"), "02:00:00:00:00:01")))) == ""
+
+
+def test_what_tells_a_person_which_device_it_is() -> None:
+    def is_told(name: str | None, mac: str | None) -> bool:
+        return row_of(with_mac(host(7, name), mac)).is_recognisable
+
+    assert is_told("till", None)
+    assert is_told(None, "00:26:ab:00:00:01")
+    assert not is_told(None, "02:26:ab:00:00:01"), "randomised"
+    assert not is_told("3c2af4112233", None)
+    assert not is_told("BRN3C2AF4112233", None)
+    assert is_told("AXIS M1065-L - 3C2AF4112233", None)
+    assert not is_told(None, None)
+    own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
+    assert (own.what, own.is_recognisable) == (("this machine",), True)
+
+
+@pytest.mark.parametrize(
+    ("install_id", "name"),
+    [("till-1", "till-1"), ("unenrolled", ""), ("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77", "")],
+)
+def test_this_machine_is_called_as_its_installation_is(install_id: str, name: str) -> None:
+    payload = venue(host(7, None, sources=("local",)), host(8, None))
+    identity = payload.identity.model_copy(update={"install_id": install_id})
+    rows = host_rows(payload.model_copy(update={"identity": identity}))
+    assert [row.name for row in rows] == [name, ""]
+
+
+def test_what_a_reader_looks_for_comes_first() -> None:
+    unknown = (with_mac(host(n, None), None) for n in range(100, 140))
+    made, named = host(60, None), host(50, "till")
+    hosts = [*unknown, made, named, host(51, None, 9100), host(52, "x", sources=("local",))]
+    first, rest = by_interest(host_rows(venue(*hosts)))
+    tails = [row.address.rpartition(".")[2] for row in first]
+    assert tails[:5] == ["52", "51", "50", "60", "100"]
+    assert (len(first), len(rest)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
+    first, rest = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
+    assert (len(first), len(rest)) == (FIRST_MAX, 200 - FIRST_MAX)
+    assert by_interest(host_rows(venue(host(9, None))))[1] == (), "few hosts are not folded"
+
+
+def test_endpoints_of_hosts_that_the_map_has_no_room_for_are_hosts() -> None:
+    payload = small_venue().model_copy(update={"network_map": None})
+    rows = {row.address: row for row in host_rows(payload)}
+    assert len(rows) == len({e.address for e in payload.endpoints})
+    assert rows["192.168.1.52"].services == ("prints raw data (9100)", "web page (80)")
+    assert rows["192.168.1.52"].printers == ("Bar receipts",)
+    assert rows["192.168.1.30"].what[0] == "screen or kiosk"
+    assert host_rows(bare_report()) == ()

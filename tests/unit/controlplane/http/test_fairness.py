@@ -1,0 +1,87 @@
+"""What one caller may take, and that the others keep theirs."""
+
+import uuid
+from contextlib import ExitStack
+
+import pytest
+
+from controlplane.accounts.api_keys import Caller
+from controlplane.http.errors import Refusal
+from controlplane.http.fairness import Fairness, spread
+from controlplane.settings import Settings
+from tests.unit.controlplane.http.test_rate_limit import Monotonic
+
+
+def caller(organization_id: str = "org-0001") -> Caller:
+    return Caller(uuid.uuid4(), organization_id, can_write=True)
+
+
+def test_an_organization_has_a_limit_beside_its_keys() -> None:
+    settings = Settings(rate_per_s=1, burst=3, organization_rate_per_s=1, organization_burst=5)
+    fairness = Fairness(settings, Monotonic())
+    for _ in range(5):
+        fairness.admit(caller())
+    with pytest.raises(Refusal) as refused:
+        fairness.admit(caller())
+    assert (refused.value.status, refused.value.code) == (429, "rate_limited")
+    fairness.admit(caller("org-0002"))
+
+
+def test_a_key_that_is_refused_takes_nothing_from_its_organization() -> None:
+    settings = Settings(rate_per_s=1, burst=1, organization_rate_per_s=1, organization_burst=2)
+    fairness, greedy = Fairness(settings, Monotonic()), caller()
+    fairness.admit(greedy)
+    for _ in range(10):
+        with pytest.raises(Refusal):
+            fairness.admit(greedy)
+    fairness.admit(caller())
+
+
+def test_who_used_much_of_the_processor_waits_until_it_is_made_up_for() -> None:
+    settings = Settings(rate_per_s=0, processing_share=0.1, processing_burst_s=1)
+    clock = Monotonic()
+    fairness, greedy = Fairness(settings, clock), caller()
+    fairness.charge(greedy, 0.9)
+    fairness.admit(greedy)
+    fairness.charge(greedy, 0.3)
+    with pytest.raises(Refusal) as refused:
+        fairness.admit(greedy)
+    assert 2 <= int(refused.value.headers["Retry-After"]) <= 4
+    fairness.admit(caller())
+    clock.now_s += 2
+    fairness.admit(greedy)
+
+
+def test_calls_under_way_are_bounded_and_end() -> None:
+    fairness, greedy = Fairness(Settings(rate_per_s=0, calls_at_once=2), Monotonic()), caller()
+    with fairness.call(greedy), fairness.call(greedy):
+        with pytest.raises(Refusal):
+            fairness.admit(greedy)
+        fairness.admit(caller())
+    fairness.admit(greedy)
+
+
+def test_streams_are_bounded_by_key_by_organization_and_in_all() -> None:
+    settings = Settings(key_streams_max=2, organization_streams_max=3, streams_max=4)
+    fairness, greedy = Fairness(settings, Monotonic()), caller()
+    with ExitStack() as open_streams:
+        enter = open_streams.enter_context
+        for _ in range(2):
+            enter(fairness.stream(greedy))
+        with pytest.raises(Refusal) as refused:
+            enter(fairness.stream(greedy))
+        assert 30 <= int(refused.value.headers["Retry-After"]) <= 60
+        enter(fairness.stream(caller()))
+        with pytest.raises(Refusal):
+            enter(fairness.stream(caller()))
+        enter(fairness.stream(caller("org-0002")))
+        with pytest.raises(Refusal):
+            enter(fairness.stream(caller("org-0003")))
+    with ExitStack() as again:
+        for _ in range(2):
+            again.enter_context(fairness.stream(greedy))
+
+
+def test_those_who_are_refused_together_do_not_come_back_together() -> None:
+    assert len({spread(30) for _ in range(200)}) > 20
+    assert {spread(30) for _ in range(200)} <= set(range(30, 61))

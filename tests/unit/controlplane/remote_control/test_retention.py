@@ -1,0 +1,94 @@
+"""What is deleted when it is old, and what stays."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from agent.wire.codec import encode
+from controlplane.remote_control.retention import delete_old
+from tests.fixtures.payloads import application_snapshot, small_venue
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+KEEP = timedelta(days=180)
+NETWORK = json.loads(encode(small_venue()))
+APPLICATION = json.loads(encode(application_snapshot()))
+
+
+def delete(service: RunningService) -> int:
+    """Delete until nothing is left to be; return how many rows."""
+    deleted = 0
+    while rows := service.database.write(
+        lambda session: delete_old(session, service.clock(), KEEP)
+    ):
+        deleted += rows
+    return deleted
+
+
+async def report(device: SimulatedDevice, kind: str = "network", **changes: str) -> str:
+    payload = NETWORK if kind == "network" else APPLICATION
+    answer = await device.submit(payload, kind=kind, **changes)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["reportId"])
+
+
+async def kept(device: SimulatedDevice) -> tuple[set[str], set[str]]:
+    detail = await device.detail()
+    return (
+        {each["reportId"] for each in detail["reports"]},
+        {each["id"] for each in detail["requests"]},
+    )
+
+
+async def test_the_newest_of_each_kind_stays_however_old(service: RunningService) -> None:
+    device, other = await service.device().enrolled(), await service.device().enrolled()
+    old = [await report(device), await report(device, "application"), await report(other)]
+    newest = await report(device)
+    service.clock.advance(KEEP.total_seconds() + 1)
+    assert delete(service) == 1
+    assert await kept(device) == ({old[1], newest}, set())
+    assert (await kept(other))[0] == {old[2]}
+    assert delete(service) == 0
+
+
+async def test_what_is_younger_stays(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    reports = {await report(device) for _ in range(3)}
+    service.clock.advance(KEEP.total_seconds())
+    assert delete(service) == 0
+    assert (await kept(device))[0] == reports
+
+
+async def test_a_request_stays_as_long_as_its_report(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    gone, stays, expired = [await device.asked_for() for _ in range(3)]
+    await report(device, requestId=gone)
+    newest = await report(device, requestId=stays)
+    service.clock.advance(KEEP.total_seconds() + 1)
+    still_open = await device.asked_for()
+    await device.asked_for()  # finds what is due, and expires it
+    assert expired != still_open
+    assert delete(service) == 3
+    reports, requests = await kept(device)
+    assert reports == {newest}
+    assert stays in requests
+    assert still_open in requests
+    assert not {gone, expired} & requests
+
+
+async def test_it_goes_in_small_steps(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controlplane.remote_control.retention.ROWS_A_STEP", 2)
+    device = await service.device().enrolled()
+    for _ in range(6):
+        newest = await report(device)
+    service.clock.advance(KEEP.total_seconds() + 1)
+    steps = []
+    while rows := service.database.write(
+        lambda session: delete_old(session, service.clock(), KEEP)
+    ):
+        steps.append(rows)
+    assert steps == [2, 2, 1]
+    assert (await kept(device))[0] == {newest}

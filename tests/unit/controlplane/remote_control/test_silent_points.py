@@ -1,0 +1,114 @@
+"""Where the contract is silent: how the service reads it, as docs/controlplane.md says."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from agent.wire import routes
+from agent.wire.codec import decode, encode
+from agent.wire.device_operations import EnrollmentRecord
+from controlplane.remote_control.sweep import sweep
+from tests.fixtures.payloads import application_snapshot, small_venue
+from tests.unit.controlplane.running_service import RunningService
+
+NETWORK = json.loads(encode(small_venue()))
+APPLICATION = json.loads(encode(application_snapshot()))
+
+
+@pytest.mark.parametrize("field", ["requestId", "failureReason"])
+async def test_null_is_not_the_same_as_left_out(service: RunningService, field: str) -> None:
+    device = await service.device().enrolled()
+    refused = await device.submit(NETWORK, **{field: None})
+    assert refused.status_code == 400
+    assert list(refused.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("report", ["text", 7, [], {}, APPLICATION])
+async def test_a_report_that_is_no_payload_of_its_kind_is_refused(
+    service: RunningService, report: Any
+) -> None:
+    device = await service.device().enrolled()
+    refused = await device.submit(report, outcome="failed")
+    assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
+
+
+async def test_the_payload_may_name_another_report(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    report_id = str(uuid.uuid4())
+    assert NETWORK["reportId"] != report_id
+    assert (await device.submit(NETWORK, reportId=report_id)).status_code == 200
+    detail = (await device.call(routes.REPORT_DETAIL, reportId=report_id)).json()
+    assert detail["payload"]["reportId"] == NETWORK["reportId"]
+
+
+async def test_what_completed_has_no_reason_to_have_failed(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    refused = await device.submit(NETWORK, failureReason="collection-failed")
+    assert list(refused.json()["errors"]) == ["failureReason"]
+    partial = await device.submit(NETWORK, outcome="partial", failureReason="collection-failed")
+    assert partial.status_code == 200
+
+
+async def test_received_after_running_changes_nothing(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    await device.acknowledge(request, "running")
+    late = await device.acknowledge(request, "received")
+    assert late.json() == {"accepted": True, "status": "received"}
+    assert await device.status_of(request) == "running"
+
+
+@pytest.mark.parametrize("is_swept", [False, True])
+async def test_when_a_request_expired_never_changes_once_shown(
+    service: RunningService, is_swept: bool
+) -> None:
+    device = await service.device().enrolled()
+    request = await device.asked_for()
+    service.clock.advance(service.core.settings.request_ttl_s + 60)
+    (shown,) = (await device.detail())["requests"]
+    assert shown["finishedAt"] == shown["expiresAt"]
+    if is_swept:
+        service.database.write(lambda session: sweep(session, service.clock()))
+    service.clock.advance(60)
+    await device.submit(NETWORK, requestId=request)
+    (ended,) = (await device.detail())["requests"]
+    assert (ended["status"], ended["finishedAt"]) == ("completed", shown["finishedAt"])
+    assert ended["updatedAt"] > shown["updatedAt"]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "kind", "status"),
+    [
+        (["network"], "application", 409),
+        (["application", "commands.poll"], "network", 409),
+        (["network"], "network", 200),
+        ([], "network", 200),
+        (["remote-reports"], "application", 200),
+    ],
+)
+async def test_a_device_is_asked_for_what_it_declares(
+    service: RunningService, capabilities: list[str], kind: str, status: int
+) -> None:
+    device = service.device()
+    await device.enroll(capabilities=capabilities)
+    asked = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)
+    assert asked.status_code == status
+    if status == 409:
+        assert asked.json()["code"] == "kind_unsupported"
+
+
+def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:
+    record = {
+        "instanceId": str(uuid.uuid4()), "locationId": "loc", "legacyInstallId": "till",
+        "appVersion": "1" * 200, "capabilities": [], "bindingId": str(uuid.uuid4()),
+        "organizationId": "org",
+    }  # fmt: skip
+    assert decode(json.dumps(record).encode(), EnrollmentRecord).app_version == "1" * 200
+
+
+async def test_a_path_with_a_slash_at_its_end_is_another_path(service: RunningService) -> None:
+    answer = await service.post(f"{routes.LIST_DEVICES}/", host="elsewhere.example")
+    assert answer.status_code == 404
+    assert "location" not in answer.headers
