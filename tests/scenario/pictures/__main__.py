@@ -136,8 +136,10 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
     for folder, theme, width in shots.forms(NARROW, WIDE, PHONE):
         is_document = folder == shots.to
         for kind in ("network", "application"):
-            tab.look(width, 1240 if is_document else 900, theme)
+            tab.look(width, 900, theme)
             tab.open((here.home / f"{kind}.html").as_uri())
+            if is_document:
+                tab.look(width, _height_of(tab), theme)
             tab.shoot(file_of(folder, f"page-{kind}", theme, "png"), whole=not is_document)
     tab.look(WIDE, 900, "light")
     tab.open(link, "document.querySelector('#device-list a')")
@@ -152,6 +154,12 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
             tab.wait(ready)
             time.sleep(0.5)  # the frame has no event that this page may hear
             tab.shoot(file_of(folder, name, theme, "png"))
+
+
+def _height_of(tab: Browser) -> int:
+    """Return the height of a page down to the end of its map; of one without, of what is read first."""
+    bottom = "document.querySelector('.map')?.getBoundingClientRect().bottom ?? 1200"
+    return int(tab.value(bottom)) + 24
 
 
 def _places(tab: Browser) -> tuple[str, str]:
