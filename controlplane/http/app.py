@@ -1,26 +1,33 @@
 """The ASGI application: which path leads where."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from agent.wire import routes
 from controlplane.background import background
 from controlplane.core import Core
+from controlplane.http.auth import require_method
 from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.console import console_routes
-from controlplane.http.errors import Refusal
+from controlplane.http.errors import Refusal, unavailable
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.heartbeat import HeartbeatEndpoint
 from controlplane.http.middleware import Guard
 from controlplane.remote_control.registry import OPERATIONS
+
+READY_WITHIN_S = 2
 
 
 def build_app(core: Core) -> Starlette:
@@ -41,6 +48,7 @@ def build_app(core: Core) -> Starlette:
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
             *console_routes(core),
             Route("/healthz", _healthz),
+            Route("/readyz", ReadyEndpoint(core)),
         ],
         middleware=[Middleware(Guard, clock=core.clock, delay_s=core.settings.refusal_delay_s)],
         exception_handlers={HTTPException: _refuse},
@@ -49,6 +57,24 @@ def build_app(core: Core) -> Starlette:
     # A path is served or it is not: a redirect would go where the caller's Host header says.
     app.router.redirect_slashes = False
     return app
+
+
+class ReadyEndpoint:
+    """Tells whether a call would be served: the database answers, and no end was asked for."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        require_method(Request(scope, receive), "GET", "HEAD")
+        if self._core.feeds.is_closed:
+            raise unavailable("the service is being stopped")
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                await self._core.read(lambda session: session.execute(text("SELECT 1")))
+        except (SQLAlchemyError, TimeoutError) as error:
+            raise unavailable("the database does not answer") from error
+        await PlainTextResponse("ready\n")(scope, receive, send)
 
 
 async def _healthz(_request: Request) -> Response:

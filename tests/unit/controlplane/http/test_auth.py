@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import OperationalError
 
 from agent.wire import routes
 from agent.wire.codec import decode
@@ -238,6 +239,25 @@ async def test_a_busy_database_asks_to_come_back() -> None:
     response = await call_broken(DatabaseBusyError("the database is busy"))
     assert (response.status_code, problem_of(response).code) == (503, "unavailable")
     assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_it_is_ready_while_the_database_answers(service: RunningService) -> None:
+    assert (await service.http.get("/readyz")).status_code == 200
+    core = Core(
+        BrokenDatabase(OperationalError("SELECT 1", {}, Exception("gone"))),
+        Settings(refusal_delay_s=0),
+        FakeClock(),
+    )
+    try:
+        transport = httpx2.ASGITransport(app=build_app(core))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+            assert (await http.get("/readyz")).status_code == 503
+            assert (await http.get("/healthz")).status_code == 200
+            core.feeds.close()
+            assert problem_of(await http.get("/readyz")).detail == "the service is being stopped"
+            assert (await http.post("/readyz")).status_code == 405
+    finally:
+        core.close()
 
 
 async def test_log_lines_cannot_be_forged(
