@@ -157,7 +157,7 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
 
 
 def _height_of(tab: Browser) -> int:
-    """Return the height of a page down to the end of its map; of one without, of what is read first."""
+    """Return the height down to the end of the map; without one, of what is read first."""
     bottom = "document.querySelector('.map')?.getBoundingClientRect().bottom ?? 1200"
     return int(tab.value(bottom)) + 24
 
