@@ -20,7 +20,7 @@ from typing import Final
 
 from collectors import landlock
 from tests.lab import namespaces
-from tests.lab.peers import peer_lan
+from tests.lab.peers.lan import peer_lan
 
 Probe = Callable[[], object]
 IN_CI: Final = "CI"

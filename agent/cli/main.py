@@ -35,6 +35,7 @@ VERBS: Final = {
     "status": "what the daemon is doing, and what is wrong",
     "doctor": "check everything the agent needs, each with what to do",
     "history": "requests and reports from the journal",
+    "printers": "what is remembered of this machine's printers; forget one",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start, stop and look at the service",
 }

@@ -23,8 +23,8 @@ from collectors.network.observations import (
     MdnsFindings,
     OpenPort,
 )
-from collectors.network.printers.contacts import printer_host, printer_targets
 from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
+from collectors.network.scan.printer_targets import printer_host, printer_targets
 from collectors.network.scan.scan import (
     ScanFindings,
     late_answers_by_s,
@@ -232,7 +232,7 @@ class _Collection:
         if not targets:
             return gathered.scan
         found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
-        return merge(gathered.scan, found)
+        return merge(gathered.scan, found, targets)
 
     def _ask(self, open_ports: Sequence[OpenPort], nameless: Sequence[str]) -> Enrichment:
         if not self._job.enrich:

@@ -24,7 +24,7 @@ from collectors.network.observations import (
     PortObservation,
     QueueState,
 )
-from collectors.network.questions.page_title import parse_product
+from collectors.network.questions.server_header import parse_product
 from collectors.network.scan.scan import ScannedHost
 from collectors.shared.addresses import is_loopback, network_of
 

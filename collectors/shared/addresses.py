@@ -1,7 +1,7 @@
 """Addresses as both collectors read them: ``host:port``, loopback, what may be scanned."""
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from collectors.contract import InterfaceAddress
@@ -72,6 +72,14 @@ def is_private(address: str) -> bool:
 def network_of(address: InterfaceAddress) -> Network:
     """Return the network that an interface's address is in."""
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
+
+
+def is_beyond(address: str, networks: Sequence[Network]) -> bool:
+    """Tell whether an IPv4 address is in none of some networks; never where either is missing."""
+    if not networks or not address or ":" in address:
+        return False
+    parsed = IPv4Address(address)
+    return not any(parsed in network for network in networks)
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:

@@ -6,7 +6,7 @@ MAC addresses begin as those of the makers do, so that reports name them; nobody
 from dataclasses import dataclass
 from typing import Final
 
-from controlplane.demo.lan.plan import LanHost, LanPlan, LanService
+from controlplane.demo.lan.plan import IppPrinter, LanHost, LanPlan, LanService
 
 UUIDS: Final = {
     "Bar": "c1b5f0a2-4f1e-4c1b-9a53-001162a0b061",
@@ -39,9 +39,12 @@ def _host(
 def _printer(number: int, mac: str, model: str, name: str, *reasons: str) -> LanHost:
     uuid = UUIDS[name]
     txt = (f"ty={model}", "rp=ipp/print", f"UUID={uuid}")
+    told = (f"printer-uuid=urn:uuid:{uuid}", f"printer-make-and-model={model}", "printer-state=3")
+    said = (f"printer-state-reasons={each}" for each in reasons or ("none",))
+    printer = IppPrinter("/ipp/print", (*told, *said))
     return LanHost(
         f"192.168.77.{number}", mac, (80, 515, 631, 9100), latency_ms=4.0, jitter_ms=3.0,
-        hostname=name.lower(), title=model, ipp_uuid=uuid, ipp_model=model, ipp_reasons=reasons,
+        hostname=name.lower(), title=model, ipp=(printer,),
         services=(
             LanService(name, "_ipp._tcp", 631, txt),
             LanService(name, _PRINTING, 9100, txt[:1]),

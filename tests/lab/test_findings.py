@@ -5,7 +5,6 @@ the kiosk's browser is there.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,28 +18,29 @@ from agent.wire.codec import decode
 from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import ApplicationFacts
 from tests.lab.namespaces import entering
-from tests.lab.peers import Peer, PeerLan, peer_lan
+from tests.lab.peers.lan import Peer, PeerLan, peer_lan
+from tests.lab.spooler import Spooler
 from tests.paths import ROOT
 from tests.unit.agent.presentation.findings.judged import judged_facts
 
 pytestmark = [pytest.mark.lab, pytest.mark.exclusive]
 
 
-def printed(lan: PeerLan, machine: Peer, spooler: Path, *command: str) -> None:
-    environment = {**os.environ, "CUPS_SERVER": str(spooler)}
+def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> None:
     subprocess.run(
         lan.command(machine, *command),
-        env=environment, input=b"1 x espresso\n", check=True, capture_output=True, timeout=20,
+        env=spooler.environment, input=b"1 x espresso\n",
+        check=True, capture_output=True, timeout=20,
     )  # fmt: skip
 
 
 def collected(
-    lan: PeerLan, machine: Peer, spooler: Path, job: dict[str, object]
+    lan: PeerLan, machine: Peer, spooler: Spooler, job: dict[str, object]
 ) -> ApplicationFacts:
     stage = (sys.executable, "-m", "tests.unit.collectors.application.snapshot_stage")
     done = subprocess.run(
         lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
-        env={**os.environ, "CUPS_SERVER": str(spooler)},
+        env=spooler.environment,
         cwd=ROOT, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()[-3000:]

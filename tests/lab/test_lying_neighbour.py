@@ -13,6 +13,7 @@ import pytest
 from agent.wire.codec import decode, encode
 from agent.wire.payloads.network import NetworkPayload
 from tests.lab.tap.collect import ChildRun, collect_in_lan
+from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.plan import VENUE_PORTS, LanHost, LanPlan, LanService
 from tests.lab.test_tap_lan import payload_of
 
@@ -42,7 +43,7 @@ PRINTERS = tuple(
             ),
             LanService(f"Honest {n}", "_pdl-datastream._tcp", 9100, ("ty=Lab Printer 1",)),
         ),
-        ipp_uuid=str(UUID(int=n)),
+        ipp=(lab_printer(str(UUID(int=n))),),
     )
     for n in range(10)
 )

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from agent.presentation.headline import headline_of
-from tests.lab.peers import Peer, PeerLan, peer_lan
-from tests.lab.peers_listener import FORBIDDEN_PORTS
+from tests.lab.harm import HARM_PORTS
+from tests.lab.peers.lan import Peer, PeerLan, peer_lan
+from tests.lab.spooler import Spooler
 from tests.lab.test_tap_lan import payload_of
 from tests.paths import ROOT
 
@@ -29,6 +30,7 @@ JOB = {
     "max_hosts": 256,
     "max_services": 1024,
     "max_duration_s": 20,
+    "exclude": ["10.66.0.66"],
     "printers": [
         {"id": "till", "name": "Till", "transport": "network", "address": "10.66.0.20:9100"},
         {"id": "by-mac", "name": "By MAC", "transport": "network", "address": "02:66:00:00:00:0b"},
@@ -47,12 +49,14 @@ class Venue:
     lan: PeerLan
     machine: Peer
     printers: dict[str, Peer]
-    spooler: Path
+    spooler: Spooler
+    server: Peer
+    server_spooler: Spooler
     counts: Path
     truth: Path
 
     def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "CUPS_SERVER": str(self.spooler), "PYTHONPATH": str(ROOT)}
+        env = {**self.spooler.environment, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
             self.lan.command(self.machine, sys.executable, *command),
             env=env,
@@ -71,7 +75,7 @@ class Venue:
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
         """Start a browse; it begins when `findings_of` lets it."""
-        script = str(ROOT / "tests/lab/peers_browse.py")
+        script = str(ROOT / "tests/lab/peers/browse.py")
         words = (script, "eth0", f"{self.machine.address}/24", str(limit), "30")
         return self.start(*words, stdin=subprocess.PIPE)
 
@@ -118,7 +122,7 @@ def directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def venue(directory: Path) -> Iterator[Venue]:
-    with peer_lan(directory) as lan:
+    with peer_lan(directory, excluded=("10.66.0.66",)) as lan:
         machine = lan.add_host("pc", 1)
         printers = {
             name: lan.add_printer(name, number, *make_model)
@@ -130,10 +134,11 @@ def venue(directory: Path) -> Iterator[Venue]:
                 ("Terrace", 15, ("Star", "mC-Print3")),
             )
         }
-        till = lan.add_host("till", 20)
+        lan.add_host("excluded", 66)
+        till, server = lan.add_host("till", 20), lan.add_host("server", 30)
         counts = directory / "counts.json"
         listener = subprocess.Popen(
-            lan.command(till, sys.executable, str(ROOT / "tests/lab/peers_listener.py"), counts),
+            lan.command(till, sys.executable, str(ROOT / "tests/lab/peers/listener.py"), counts),
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
         )
@@ -141,9 +146,10 @@ def venue(directory: Path) -> Iterator[Venue]:
             assert listener.stdout is not None
             assert listener.stdout.readline() == b"ready\n"
             spooler = lan.start_spooler(machine)
+            its = lan.start_spooler(server, listen=f"{server.address}:631")
             lan.wait_for_printers(machine)
             truth = directory / "truth.json"
-            made = Venue(lan, machine, printers, spooler, counts, truth)
+            made = Venue(lan, machine, printers, spooler, server, its, counts, truth)
             _set_up(made)
             yield made
         finally:
@@ -164,6 +170,12 @@ def _set_up(venue: Venue) -> None:
     lan.add_queue(venue.machine, venue.spooler, "bar-2", driverless, "-m", "everywhere")
     gone = f"ipp://{printers['Bar'].address}/printers/GONE"
     lan.add_queue(venue.machine, venue.spooler, "gone", gone)
+    for name in ("shared", "paused", "missing"):
+        uri = f"ipp://{venue.server.address}/printers/{name}"
+        lan.add_queue(venue.machine, venue.spooler, f"server-{name}", uri)
+    for name in ("shared", "paused"):
+        lan.add_queue(venue.server, venue.server_spooler, name, "socket://10.66.0.20:9100")
+    lan.administer(venue.server, venue.server_spooler, "cupsdisable", "paused")
     lan.add_queue(venue.machine, venue.spooler, "wrapped", "beh:/1/0/5/socket://10.66.0.20:9100")
     usb = "dnssd://Brother%20HL%20(USB)._ipp._tcp.local/"
     lan.add_queue(venue.machine, venue.spooler, "over-usb", usb)
@@ -230,6 +242,16 @@ def test_a_queue_that_the_device_does_not_have_is_missing(facts: dict[str, Any])
     found = printer(facts, "cups:gone")
     assert found["status"] == "unreachable"
     assert found["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
+
+
+def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str, Any]):
+    shared, paused = printer(facts, "cups:server-shared"), printer(facts, "cups:server-paused")
+    missing = printer(facts, "cups:server-missing")
+    assert [each["status"] for each in (shared, paused)] == ["reachable"] * 2
+    assert "stopped" not in shared["reason"]
+    assert "paused" in paused["reason"]
+    assert missing["status"] == "unreachable"
+    assert "printers/missing" in missing["reason"]
 
 
 def test_queues_that_lead_elsewhere_are_listed_for_what_they_are(facts: dict[str, Any]):
@@ -306,8 +328,8 @@ def test_hosts_and_their_names(facts: dict[str, Any]):
 
 def test_no_byte_came_where_none_may(facts: dict[str, Any], venue: Venue):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
-    assert set(counts) == set(FORBIDDEN_PORTS)
-    tried = set(JOB["ports"]) & set(FORBIDDEN_PORTS)  # type: ignore[call-overload]
+    assert set(counts) == set(HARM_PORTS)
+    tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
     assert all(counts[port][0] > 0 for port in tried)  # the ports were found open …
     assert sum(size for _, size in counts.values()) == 0  # … and nothing was sent
 
@@ -354,7 +376,7 @@ def test_another_program_on_the_port_is_survived(venue: Venue):
 
 def test_thousands_of_services_with_hostile_names(venue: Venue):
     host = venue.lan.add_host("many", 50)
-    script = str(ROOT / "tests/lab/peers_announcer.py")
+    script = str(ROOT / "tests/lab/peers/announcer.py")
     announcer = subprocess.Popen(
         venue.lan.command(host, sys.executable, script, host.address, "3000"),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -381,6 +403,25 @@ def test_thousands_of_services_with_hostile_names(venue: Venue):
     assert any("<script>" in each["instance"] for each in own)
     assert whole["rss_mib"] < 90
     assert whole["cpu_seconds"] < 5
+
+
+def test_nothing_of_it_is_told_after_the_cure(venue: Venue):
+    lan, server = venue.lan, (venue.server, venue.server_spooler)
+    lan.add_queue(*server, "missing", "socket://10.66.0.20:9100")
+    lan.administer(*server, "cupsenable", "paused")
+    cellar = venue.printers["Cellar"]
+    moved = f"ipp://{cellar.address}/ipp/print?uuid={cellar.uuid}"
+    lan.add_queue(venue.machine, venue.spooler, "cellar", moved)
+    kitchen = f"ipp://{venue.printers['Kitchen'].address}/ipp/print"
+    lan.add_queue(venue.machine, venue.spooler, "gone", kitchen)
+    lan.plug_in(venue.printers["Terrace"])
+    facts = facts_of(venue.start_report())
+    cured = ("server-shared", "server-paused", "server-missing", "cellar", "gone", "terrace")
+    for name in cured:
+        told = printer(facts, f"cups:{name}")
+        assert told["status"] == "reachable", told
+        assert told["reason"].startswith("Reachable on port 631, matched by "), told
+        assert ";" not in told["reason"], told
 
 
 def _names(findings: dict[str, Any]) -> set[tuple[str, str]]:

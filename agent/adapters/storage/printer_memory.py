@@ -47,15 +47,20 @@ class PrinterMemory:
         except (OSError, StateError) as error:
             return NOTHING_LEARNED, _lost(_words(error))
 
-    def write(self, memory: Memory) -> None:
-        """Replace what is known. Without it reports say less; they are made all the same."""
+    def write(self, memory: Memory) -> bool:
+        """Replace what is known, and tell whether this was done.
+
+        Without it reports say less; they are made all the same.
+        """
         content = json.dumps(asdict(memory), indent=2).encode()
         failpoints.before(Failpoint.PRINTERS_WRITTEN)
         try:
             write_atomically(self._path, content + b"\n")
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
+            return False
         failpoints.after(Failpoint.PRINTERS_WRITTEN)
+        return True
 
     def _read(self) -> Memory:
         try:

@@ -69,11 +69,11 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
             hostnames=next((each.hostnames for each in observations[address]), ()),
             uuids=tuple(uuid for each in observations[address] for uuid in each.uuids),
         )
-        for address in (*macs, *observations)
+        for address in sorted({*macs, *observations}, key=_order)
     }
     owners, first = _owners(marks), _first_addresses(marks)
     members: dict[str, list[str]] = {}
-    for address in sorted(marks, key=_is_ipv6):
+    for address in marks:
         owner = owners.get(address, address)
         members.setdefault(first.get(owner, owner), []).append(address)
     return tuple(_device(group, marks, observations) for group in members.values())
@@ -285,6 +285,12 @@ def _device(
         hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
         observations=tuple(each for address in addresses for each in observations.get(address, ())),
     )
+
+
+def _order(address: str) -> tuple[int, int, str]:
+    """Sort IPv4 first and by number, so that report after report names the same address."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    return (parsed.version, int(parsed), address)
 
 
 def _is_ipv6(address: str) -> bool:

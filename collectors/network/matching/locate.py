@@ -15,7 +15,7 @@ from collectors.network.matching.devices import (
     instance_names,
 )
 from collectors.network.matching.identity import mac_in_uuid
-from collectors.network.matching.verdicts import difference
+from collectors.network.matching.verdicts import difference, is_surely
 from collectors.network.observations import KnownPrinter
 
 
@@ -50,6 +50,8 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
     left = _address_left(printer, device)
     is_named = found.by in NAMES
     is_other = difference(printer, device, None, found.by) is not None
+    if left is not None and _is_only_learned(printer, found.by):
+        is_other = is_other or not is_surely(printer.learned, device)
     elsewhere = None
     if is_other or (is_named and left is not None):
         elsewhere = _locate(index, printer, (*skip, found.by))
@@ -58,6 +60,10 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
     if elsewhere is not None and elsewhere.by in IDENTITIES:
         return elsewhere
     return Located(found.by, device, left)
+
+
+def _is_only_learned(printer: KnownPrinter, by: By) -> bool:
+    return (by, None) in (("UUID", printer.uuid), ("serial number", printer.serial))
 
 
 def _without_shared(

@@ -7,7 +7,7 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from shlex import quote
 
@@ -31,6 +31,7 @@ from collectors.network.matching.verdicts import (
     Status,
     Verdict,
     difference,
+    is_surely,
     judge_local,
     judge_port,
     missing_queue,
@@ -84,18 +85,23 @@ class _Matcher:
         seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
         self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
-        self._arrived = {
+        moved = {
             at.device.address: (printer, at.by)
             for printer, at in self.located
             if at is not None and at.device is not None and at.left is not None
         }
         self._arrived = {
             address: (printer, by)
-            for address, (printer, by) in self._arrived.items()
-            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0])
+            for address, (printer, by) in moved.items()
+            if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
         # What has a printer's identity elsewhere may be a relay of it, or have the same by mistake.
-        still = [a for p in known for a in p.addresses if self._is_still_there(p, a)]
+        still = [
+            address
+            for printer in known
+            for address in printer.addresses
+            if self._is_still_there(printer, address, self._arrived)
+        ]
         self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
@@ -142,10 +148,9 @@ class _Matcher:
         def is_free(device: Device) -> bool:
             return device.address not in self._held and self._can_reach(device.address)
 
-        if renamed := self._renamed(printer, is_free):
-            return f"the device that had it when it last answered is at {renamed}: was it renamed?"
-        if named := self._of_its_name(printer, is_free):
-            return f"a device of its name was seen at {named}: it may be the same printer"
+        for look in (self._renamed, self._alike, self._of_its_name):
+            if said := look(printer, is_free):
+                return said
         same: dict[str, None] = {}
         for device in filter(is_free, self._index.of_model(printer.make_model)):
             same[device.address] = None
@@ -156,22 +161,37 @@ class _Matcher:
         return None if plain_model(printer.make_model) else self._only_other(is_free)
 
     def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        """Return where the device is that had the name a printer is set up with."""
+        """Tell where the device is that had the name a printer is set up with."""
         if printer.learned is None or printer.addresses:
             return None
         learned = replace(printer, addresses=(printer.learned.address,))
         found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
         device = found.devices[0] if found is not None and len(found.devices) == 1 else None
-        if device is None or not is_free(device) or unlike_learned(printer.learned, device):
+        if device is None or not is_free(device) or not is_surely(printer.learned, device):
             return None
-        return device.address
+        where = device.address
+        return f"the device that had it when it last answered is at {where}: was it renamed?"
+
+    def _alike(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
+        """Tell of the device with one thing that the printer had, which is not enough to be it."""
+        found = self._index.find(printer, [by for by in BY if by not in IDENTITIES])
+        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
+        if found is None or device is None or not is_free(device):
+            return None
+        if difference(replace(printer, learned=None), device, None, found.by):
+            return None
+        where = device.address
+        return f"a device with its {found.by} was seen at {where}: it may be the same printer"
 
     def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
         found = self._index.find(printer, [by for by in BY if by not in NAMES])
         devices = found.devices if found is not None else ()
         if len(devices) != 1 or not is_free(devices[0]):
             return None
-        return None if difference(printer, devices[0], None, "name") else devices[0].address
+        if difference(printer, devices[0], None, "name"):
+            return None
+        where = devices[0].address
+        return f"a device of its name was seen at {where}: it may be the same printer"
 
     def _only_other(self, is_free: Callable[[Device], bool]) -> str | None:
         """Tell of a printer that no queue uses, if it is the only one."""
@@ -262,12 +282,13 @@ class _Matcher:
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
+            and unlike_learned(other.learned, device) is None
             and not set(other.addresses) & set(printer.addresses)
             for other, at in self.located
         )
 
     def _moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
-        if by != "MAC" and self._is_still_there(printer, old):
+        if by != "MAC" and self._is_still_there(printer, old, self._arrived):
             reason = f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
             return Verdict("unknown", reason, is_ambiguous=True)
         seen = _choose_port(printer, device)
@@ -290,29 +311,29 @@ class _Matcher:
             return f"nothing answers at {old} any more"
         return f"{old} is another device now"
 
-    def _is_still_there(self, printer: KnownPrinter, old: str) -> bool:
-        """Tell whether what answers at the address it is set up with may well be the printer."""
+    def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
+        """Tell whether what answers at the address it is set up with may well be the printer;
+        it is not where another one has ``arrived``."""
         there = self._index.at(old)
         is_open = printer.port is not None and self._contact(old, printer.port) == "open"
-        if there is None or not is_open or there.address in self._arrived:
+        if there is None or not is_open or there.address in arrived:
             return False
         return difference(printer, there, None, "address") is None
 
     def _out_of_reach(self, address: str) -> str | None:
         """Say why this machine cannot print to an address; None where it can."""
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
+        if self._can_reach(address):
+            return None
+        if ipaddress.ip_address(address.partition("%")[0]) in _LINK_LOCAL:
             return (
                 "which a device gives itself when no DHCP server answers it: see that it is"
                 " connected to this network, and restart it or give it a fixed address"
             )
-        if self._can_reach(address):
-            return None
         return "which is in another network than this machine: bring both into one network"
 
     def _can_reach(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
-        if parsed.version == 4 and parsed in _LINK_LOCAL:
+        if parsed in _LINK_LOCAL:
             return False
         nearby = (*self._own_networks, *self._networks)
         is_near = not self._own_networks or any(parsed in network for network in nearby)

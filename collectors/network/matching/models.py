@@ -3,8 +3,27 @@
 import re
 
 _NO_MODELS = frozenset(
-    {"", "printer", "unknown", "ippeve", "driverless", "rawqueue", "ippeverywhere"}
+    {
+        "",
+        "0",
+        "01",
+        "driverless",
+        "gplghostscript",
+        "ippeve",
+        "ippeverywhere",
+        "localrawprinter",
+        "printer",
+        "rawqueue",
+        "unknown",
+        "virtualprinter",
+        # Icons that file servers of any make let a Mac show for them.
+        "xserve",
+        "rackmac",
+        "macsamba",
+    }
 )
+"""What stands where a model should, as letters and digits."""
+
 _ANY_MODEL = (
     "generic",
     "universal",
@@ -32,6 +51,11 @@ _MAKERS = {
     **dict.fromkeys(("sewoo", "sharp", "star", "toshiba", "xerox", "zebra")),
 }
 """Makers by the first word of their names; another one where that is the same maker."""
+
+
+def is_no_model(text: str) -> bool:
+    """Tell whether a text says nothing of the model, wherever it is shown."""
+    return _letters(text.lower()) in _NO_MODELS
 
 
 def plain_model(model: str | None) -> str:

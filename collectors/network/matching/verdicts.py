@@ -1,6 +1,6 @@
 """What is said of a printer once it is known which device it is, or that it is none."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,22 +126,34 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
     On Wi-Fi a printer has another MAC than on a cable; but makers give one UUID or serial number to
     many devices, so that two things that are the same outweigh another MAC, and one does not.
     """
-    if learned is None:
+    if learned is None or is_surely(learned, device):
         return None
-    pairs = (
-        ("MAC", learned.mac_address, device.mac_addresses),
-        ("serial number", learned.serial, [s for e in device.observations for s in e.serials]),
-        ("UUID", learned.uuid, [u for e in device.observations for u in e.uuids]),
-    )
-    told = [(mark, own, given) for mark, own, given in pairs if own and given]
-    other = [(mark, own, given) for mark, own, given in told if own not in given]
-    same = len(told) - len(other) + (learned.hostname in device.hostnames)
-    if not other or same > 1 or learned.mac_address in device.mac_addresses:
+    marks = ((mark, own, given) for mark, own, given in _marks(learned, device) if own and given)
+    mark, own, given = next((each for each in marks if each[1] not in each[2]), (None, None, ()))
+    if mark is None:
         return None
-    mark, own, given = other[0]
     who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
     when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
     return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+
+
+def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
+    """Tell whether a device has the MAC of a printer, or two other things that it had."""
+    if learned is None:
+        return False
+    same = [mark for mark, own, given in _marks(learned, device) if own in given]
+    return "MAC" in same or len(same) + (learned.hostname in device.hostnames) > 1
+
+
+def _marks(
+    learned: LearnedPrinter, device: Device
+) -> tuple[tuple[By, str | None, Sequence[str]], ...]:
+    ports = device.observations
+    return (
+        ("MAC", learned.mac_address, device.mac_addresses),
+        ("serial number", learned.serial, [serial for each in ports for serial in each.serials]),
+        ("UUID", learned.uuid, [uuid for each in ports for uuid in each.uuids]),
+    )
 
 
 def replacement(printer: KnownPrinter, status: Status) -> str | None:

@@ -19,7 +19,7 @@ from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, MdnsService, Wanted
 from collectors.network.scan.proxy_arp import MacCensus
-from collectors.shared.addresses import Network
+from collectors.shared.addresses import Network, is_beyond
 
 SERVICES_PER_HOST_MAX = 64
 SERVICES_PER_ANNOUNCER_MAX = 256
@@ -118,7 +118,7 @@ class _Devices:
 
     def announcer(self, address: str) -> str:
         """Addresses for which nobody answers are one announcer, as are those of one MAC."""
-        if address in self._link.unanswered:
+        if address in self._link.unanswered or is_beyond(address, self._link.networks):
             return NOBODY
         return self._link.macs.get(address, address)
 

@@ -26,6 +26,7 @@ from collectors.network.mdns.records import (
 )
 from collectors.network.mdns.wire import Question, Record
 from collectors.network.observations import MdnsService
+from collectors.shared.addresses import Network, is_beyond
 from collectors.shared.text import clean_text
 
 SOURCES_MAX = 2048
@@ -50,14 +51,18 @@ class _Mail:
 
 
 class LinkRecords:
-    """The records of one interface. Everything in it is bounded and shared fairly."""
+    """The records of one interface. Everything in it is bounded and shared fairly.
 
-    def __init__(self, interface_name: str, quota: Quota) -> None:
+    ``networks`` are those of the interface: for an address in none of them nobody can answer ARP.
+    """
+
+    def __init__(self, interface_name: str, quota: Quota, networks: Sequence[Network] = ()) -> None:
         self.interface_name = interface_name
         self.types: dict[str, None] = {}
         self.unread_of: dict[str, int] = {}
         self.unheard = 0
         self._quota = quota
+        self._networks = networks
         self._books: dict[str, RecordBook] = {}
         self._macs: dict[str, str] = {}
         self._mail: dict[str, _Mail] = {}
@@ -195,7 +200,8 @@ class LinkRecords:
     # ------------------------------------------------------------------ who is who
 
     def _announcer(self, source: str) -> str:
-        return self._macs.get(source, source)
+        known = self._macs.get(source)
+        return known or (NOBODY if is_beyond(source, self._networks) else source)
 
     def tell_apart(self, table: Iterable[LinkNeighbour]) -> None:
         """Learn from the neighbour table which addresses are one device, or none."""

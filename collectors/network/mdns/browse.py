@@ -75,7 +75,9 @@ def browse(
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
     quota = Quota(max_services, wanted)
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
-    watches = [Watch(link, LinkRecords(link.name, quota)) for link in links[:INTERFACES_MAX]]
+    watches = [
+        Watch(link, LinkRecords(link.name, quota, link.networks)) for link in links[:INTERFACES_MAX]
+    ]
     try:
         asking = [watch for watch in watches if watch.link.sockets]
         end = Session(asking, types, schedule or QuerySchedule(), read_neighbours).listen(

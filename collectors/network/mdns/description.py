@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from collectors.network.matching.models import is_no_model
 from collectors.network.observations import MdnsService
 
 PRINT_SERVICES: Final = frozenset(
@@ -64,23 +65,6 @@ _AIRPLAY_PICTURE: Final = 1 << 0 | 1 << 7 | 1 << 49
 _AIRPLAY_AUDIO: Final = 1 << 9
 """Of "features" and "ft" of AirPlay: video, mirroring, video of version 2; audio."""
 
-_NO_MODELS = frozenset(
-    {
-        "",
-        "0",
-        "0,1",
-        "printer",
-        "(printer)",
-        "unknown",
-        "gpl ghostscript",
-        "local raw printer",
-        "virtual printer",
-        # Icons that file servers of any make let a Mac show for them.
-        "xserve",
-        "rackmac",
-        "macsamba",
-    }
-)
 _MODEL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "_airplay._tcp": ("model",),
     "_companion-link._tcp": ("rpmd",),
@@ -130,13 +114,13 @@ def txt_model(service: MdnsService) -> str | None:
         txt.get("product", "").strip("()"),
         *(_with_maker(txt, txt.get(key, "")) for key in _MODEL_KEYS.get(service.type, ())),
     )
-    return next((each for each in candidates if each.lower() not in _NO_MODELS), None)
+    return next((each for each in candidates if not is_no_model(each)), None)
 
 
 def shown_model(model: str) -> str | None:
     """Return a model without what drivers and spoolers add to it; None where that is all."""
     plain = _DRIVER.sub("", model)
-    return None if plain.lower() in _NO_MODELS else plain
+    return None if is_no_model(plain) else plain
 
 
 def friendly_name(service: MdnsService) -> str:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from collectors.contract import Interface
 from collectors.network.mdns.wire import MESSAGE_MAX_BYTES
@@ -30,6 +31,9 @@ RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 
 _PLACES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
+_GROUP = socket.inet_aton(GROUP_V4)
+_IP_PKTINFO = 8  # linux/in.h, not in the socket module
+_PKTINFO = struct.Struct("=i4s4s")  # the last of which is the destination: ip(7)
 _IP_MULTICAST_ALL = 49  # linux/in.h, not in the socket module
 _IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
 _SO_MEMINFO = 55  # asm-generic/socket.h, since Linux 4.12
@@ -65,10 +69,11 @@ class LinkSockets:
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
         """Return the next waiting packet and the address it came from, None when there is none.
 
-        A packet from beyond the link has no address (RFC 6762, section 11).
+        What was sent to the group is from this link, whatever address its sender believes to have;
+        else a packet from none of its networks has no address (RFC 6762, section 11).
         """
         try:
-            packet, source = from_socket.recvfrom(MESSAGE_MAX_BYTES + 1)
+            packet, source, is_to_group = _receive(from_socket)
         except BlockingIOError:
             return None
         except OSError:
@@ -80,7 +85,7 @@ class LinkSockets:
             address = source[0].partition("%")[0] if self.is_neighbour(source) else ""
             if len(self._places) < _PLACES_MAX:
                 self._places[place] = address
-        return address, packet
+        return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
         """Return how many packets the kernel has thrown away for want of room, where it tells."""
@@ -153,6 +158,7 @@ def _open_v4(address: str, port: int) -> socket.socket:
     opened = _new_socket(socket.AF_INET)
     try:
         _set_if_known(opened, socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+        _set_if_known(opened, socket.IPPROTO_IP, _IP_PKTINFO, 1)
         opened.bind(("", port))
         here = socket.inet_aton(address)
         opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
@@ -192,6 +198,15 @@ def _new_socket(family: socket.AddressFamily) -> socket.socket:
     with suppress(OSError):
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     return opened
+
+
+def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
+    """Return a packet, its source, and whether it was surely sent to the IPv4 group."""
+    if sys.platform != "linux":
+        return (*from_socket.recvfrom(MESSAGE_MAX_BYTES + 1), False)
+    space = socket.CMSG_SPACE(_PKTINFO.size)
+    packet, told, _, source = from_socket.recvmsg(MESSAGE_MAX_BYTES + 1, space)
+    return packet, source, any(data[-len(_GROUP) :] == _GROUP for _, _, data in told)
 
 
 def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:

@@ -60,12 +60,10 @@ class DeviceUri:
 
     @property
     def transport(self) -> Transport:
-        if self.kind == "usb":
+        if self.kind == "usb" or (self.kind == "unknown" and self.is_usb):
             return "usb"
         if self.kind == "bluetooth":
             return "ble"
-        if self.kind == "unknown" and self.is_usb:
-            return "usb"
         return "serial" if self.kind == "serial" else "network"
 
 

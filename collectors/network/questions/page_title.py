@@ -1,5 +1,5 @@
-"""What a web page is called: its title out of bytes of any charset, the realm of its login, and
-its server's name. Pure.
+"""What a web page is called: its title out of bytes of any charset, and the realm of its login.
+Pure.
 
 Embedded servers declare their charset in the header, in the page or nowhere, and often wrongly;
 what strictly is UTF-8 is never anything else. A title that names an error, a redirection or
@@ -42,14 +42,6 @@ _TELLS_NOTHING = re.compile(
     r"(\d{1,3}\.){3}\d{1,3}(:\d+)?",
     re.IGNORECASE,
 )
-_DEVICE = re.compile(
-    r"cam(era)?\b|ipcam|dvr|nvr|hikvision|video web|cross web|print|cups|km-mfp|canon|epson|"
-    r"lexmark|xerox|ricoh|debut/|hp-chai|axis|mikrotik|routeros|cisco|fritz!|netgear|zyxel|draytek|"
-    r"asuswrt|tomato|openwrt|huawei|sonicwall|\b(tl|td|dir|dsl|wnr)-?\w*\d|tp-link|router|telephone|"
-    r"yealink|polycom|grandstream|sonos|roku|tasmota|shelly|wled|synology|qnap|lights-out|"
-    r"ilo-server|idrac",
-    re.IGNORECASE,
-)
 
 
 def parse_title(reply: HttpReply) -> str | None:
@@ -66,11 +58,6 @@ def parse_realm(reply: HttpReply) -> str | None:
     """Return what a login is called (RFC 9110, section 11.5); None without one. Never raises."""
     found = _REALM.search(reply.header("www-authenticate") or "")
     return _telling(next(filter(None, found.groups()), "")) if found else None
-
-
-def parse_product(server: str | None) -> str | None:
-    """Return a Server header that names a device; None for one of mere server software."""
-    return server if server and _DEVICE.search(server) else None
 
 
 def _telling(text: str) -> str | None:

@@ -101,9 +101,20 @@ def late_answers_by_s(findings: ScanFindings) -> float | None:
     return findings.last_asked_s + THIRD_REQUEST_S
 
 
-def merge(first: ScanFindings, second: ScanFindings) -> ScanFindings:
-    """Join two scans of which the second looked at some ports of some hosts again."""
+def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
+    """Join two scans of which the second looked at some ports of some hosts again.
+
+    ``tried`` are targets of the second with ports of their own: where it found nobody, and the
+    first knows at least a MAC, they did not answer.
+    """
     hosts = {host.address: host for host in first.hosts}
+    if second.state.state == "succeeded":
+        for target in tried:
+            if host := hosts.get(target.address):
+                silent = replace(
+                    host, open_ports=(), refused_ports=(), silent_ports=target.ports or ()
+                )
+                hosts[target.address] = _join(host, silent)
     for host in second.hosts:
         hosts[host.address] = _join(hosts[host.address], host) if host.address in hosts else host
     return replace(

@@ -230,9 +230,17 @@ def _target(address: str, ranges: Sequence[_Range]) -> Target | None:
 
 
 def _covered(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
-    """Return the ranges that nothing is excluded from."""
-    networks = ipaddress.collapse_addresses(covered.network for covered in ranges)
-    return tuple(str(n) for n in networks if not any(n.overlaps(other) for other in excluded))
+    """Return the ranges without what is excluded."""
+    kept = [covered.network for covered in ranges]
+    for other in excluded:
+        kept = [part for network in kept for part in _without(network, other)]
+    return tuple(map(str, ipaddress.collapse_addresses(kept)))
+
+
+def _without(network: IPv4Network, excluded: IPv4Network) -> Iterable[IPv4Network]:
+    if network.subnet_of(excluded):
+        return ()
+    return network.address_exclude(excluded) if excluded.subnet_of(network) else (network,)
 
 
 def _count(ranges: Sequence[_Range]) -> int:

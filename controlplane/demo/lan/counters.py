@@ -4,7 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
-HARM_PORTS = frozenset({22, 445, 515, 6101, 8443, *range(9100, 9117)})
+TERMINAL_PORTS = frozenset({8443, 10009, 12000, 33333})
+HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORTS
+"""What must never get a byte: they print it, or belong to payment terminals or files."""
 
 
 @dataclass(slots=True)

@@ -8,10 +8,11 @@ import select
 import socket
 import time
 from collections import defaultdict
+from collections.abc import Callable
 
-from controlplane.demo import ipp
 from controlplane.demo.lan import frames
 from controlplane.demo.lan.counters import PRINT_PORTS, LanCounters
+from controlplane.demo.lan.ipp import ipp_answer
 from controlplane.demo.lan.mdns import Responder, read_questions
 from controlplane.demo.lan.plan import LanHost, LanPlan
 from controlplane.demo.lan.tap import mac_bytes
@@ -24,29 +25,36 @@ _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
 _WEB_PORTS = frozenset({80, 8008, 8080})
 _IPP_PORT = 631
-_REASONS = "printer-state-reasons"
 _WEB_PAGE = "HTTP/1.0 200 OK\r\nServer: lab/1.0\r\n\r\n<title>{title}</title>"
 _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 8446, section 6.2)
+
+
+Watch = Callable[[bytes, int, bytes], None]
+"""Sees destination, protocol and body of each IPv4 packet."""
 
 
 class TapLan:
     """Answers frames after the delay of the host they are for."""
 
-    def __init__(self, plan: LanPlan, tap_fd: int) -> None:
+    def __init__(self, plan: LanPlan, tap_fd: int, watch: Watch | None = None) -> None:
         self.counters = LanCounters()
-        self._plan = plan
+        self._watch = watch
         self._tap = tap_fd
         self._rng = random.Random()  # noqa: S311 - each run of a LAN is another one
-        self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
-        self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
-        self._ghosts = _Ghosts(plan)
-        self._responder = Responder(plan)
+        self.play(plan)
         self._due: list[tuple[float, int, bytes]] = []
         self._number = 0
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
         self.was_asked = False
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
+
+    def play(self, plan: LanPlan) -> None:
+        """Have the hosts of a plan from now on."""
+        self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
+        self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
+        self._ghosts = _Ghosts(plan)
+        self._responder = Responder(plan)
 
     # ------------------------------------------------------------------ time
 
@@ -99,6 +107,8 @@ class TapLan:
         packet = frames.read_ipv4(frame.body)
         if packet is None:
             return
+        if self._watch is not None:
+            self._watch(packet.destination, packet.protocol, packet.body)
         if packet.destination == _MDNS_GROUP:
             self._handle_mdns(packet, now)
             return
@@ -154,7 +164,7 @@ class TapLan:
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
             flags = frames.ACK | frames.PSH | frames.FIN
-            said = _reply_of(host, port)
+            said = _reply_of(host, port, segment.payload)
             return frames.Tcp(port, client, segment.acknowledgement, ack, flags, said)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
@@ -251,18 +261,10 @@ def _read_frames(lan: TapLan, tap_fd: int) -> None:
         pass
 
 
-def _reply_of(host: LanHost, port: int) -> bytes:
+def _reply_of(host: LanHost, port: int, question: bytes) -> bytes:
     """Return what a host says to the first bytes on a port."""
-    if port == _IPP_PORT and host.ipp_uuid:
-        reasons = host.ipp_reasons or ("none",)
-        said: tuple[ipp.Attribute, ...] = (
-            (ipp.URI, "printer-uuid", f"urn:uuid:{host.ipp_uuid}"),
-            (ipp.TEXT, "printer-make-and-model", host.ipp_model),
-            (ipp.ENUM, "printer-state", ipp.IDLE),
-            # Only the first of several values has a name (RFC 8010, section 3.1.5).
-            *((ipp.KEYWORD, "" if n else _REASONS, each) for n, each in enumerate(reasons)),
-        )
-        return ipp.http_response((ipp.PRINTER_GROUP, said))
+    if port == _IPP_PORT and host.ipp:
+        return ipp_answer(host.ipp, question)
     if port in _WEB_PORTS:
         return _WEB_PAGE.format(title=html.escape(host.title)).encode()
     return _TLS_ALERT

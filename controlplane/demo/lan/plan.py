@@ -22,6 +22,15 @@ class LanService:
 
 
 @dataclass(frozen=True, slots=True)
+class IppPrinter:
+    """A printer or queue that answers at a path, ``/ipp/print``, with attributes written like TXT
+    records, ``printer-state=3``; a name that comes again adds a value."""
+
+    path: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LanHost:
     """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
 
@@ -42,18 +51,16 @@ class LanHost:
     services: tuple[LanService, ...] = ()
     title: str = "Lab host"
     """Of its web pages."""
-    ipp_uuid: str = ""
-    """What it answers to Get-Printer-Attributes on port 631; "" for no IPP."""
-    ipp_model: str = "Lab Printer 1"
-    ipp_reasons: tuple[str, ...] = ()
-    """Its printer-state-reasons; () for none."""
+    ipp: tuple[IppPrinter, ...] = ()
+    """What it answers to Get-Printer-Attributes on port 631; () for no IPP."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanPlan:
     """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
 
-    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host.
+    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host. ``excluded`` are
+    addresses that may get no packet.
     """
 
     subnet: str
@@ -62,6 +69,7 @@ class LanPlan:
     hosts: tuple[LanHost, ...]
     proxy_arp_mac: str = ""
     proxied: str = ""
+    excluded: tuple[str, ...] = ()
     seed: int = 1
     lies: int = 0
     lies_per_s: int = 0

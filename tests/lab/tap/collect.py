@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def collect_in_lan(
 ) -> LabResult:
     """Play ``plan`` in a namespace of its own and run collectors in it."""
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
-    save_plan(plan, paths[0])
+    save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
     paths[1].write_text(json.dumps(job), "utf-8")
     inside = [sys.executable, "-m", "tests.lab.tap.collect", str(paths[1]), str(paths[2])]
     lan = [sys.executable, "-m", "tests.lab.tap.lan", str(paths[0])]

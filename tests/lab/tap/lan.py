@@ -1,4 +1,5 @@
-"""Plays a plan while a command runs, and ends with its exit code.
+"""Plays a plan while a command runs; ends with its exit code, or with HARMED where anything came
+that nobody may send.
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
@@ -18,10 +19,13 @@ from pathlib import Path
 from controlplane.demo.lan.counters import LanCounters
 from controlplane.demo.lan.lan import FRAME_MAX, TapLan, play_for_a_while
 from controlplane.demo.lan.tap import DEVICE, open_tap
+from tests.lab.harm import Harm
 from tests.lab.tap.counters import counters_from_json, counters_to_json
 from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
+HARMED = 70
+_PLAY = b"play "
 
 
 def read_counters() -> LanCounters:
@@ -32,6 +36,11 @@ def read_counters() -> LanCounters:
 def reset_counters() -> None:
     """Set the counters to zero and let every host forget what it has seen."""
     _ask(b"reset")
+
+
+def change_plan(path: Path) -> None:
+    """Have other hosts on the LAN this process runs in."""
+    _ask(_PLAY + bytes(path))
 
 
 def _ask(question: bytes) -> bytes:
@@ -86,6 +95,8 @@ def _answer_control(lan: TapLan, control: socket.socket) -> None:
     question, asker = control.recvfrom(FRAME_MAX)
     if question == b"reset":
         lan.reset()
+    elif question.startswith(_PLAY):
+        lan.play(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), asker)
 
 
@@ -100,8 +111,13 @@ def main() -> int:
         environment = {**os.environ, CONTROL_VARIABLE: path}
         liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
         try:
+            harm = Harm(plan.excluded)
+            lan = TapLan(plan, tap_fd, harm.count)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
-                return play(TapLan(plan, tap_fd), tap_fd, control, child, liar)
+                code = play(lan, tap_fd, control, child, liar)
+            if harm.counts:
+                sys.stderr.write(f"the LAN got what nobody may send: {harm}\n")
+            return HARMED if harm.counts else code
         finally:
             if liar is not None:
                 liar.kill()

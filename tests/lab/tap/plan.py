@@ -8,8 +8,9 @@ import json
 import random
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from controlplane.demo.lan.plan import LanHost, LanPlan, LanService
+from controlplane.demo.lan.plan import IppPrinter, LanHost, LanPlan, LanService
 
 VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 _OPEN_SETS = (
@@ -77,14 +78,16 @@ def save_plan(plan: LanPlan, path: Path) -> None:
 
 def load_plan(path: Path) -> LanPlan:
     raw = json.loads(path.read_text("utf-8"))
-    return LanPlan(**{**raw, "hosts": tuple(_load_host(host) for host in raw["hosts"])})
+    hosts = tuple(_load_host(host) for host in raw["hosts"])
+    return LanPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
 
 
-def _load_host(raw: dict[str, object]) -> LanHost:
+def _load_host(raw: dict[str, Any]) -> LanHost:
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
-    services = raw.get("services", ())
-    assert isinstance(services, list)
     values["services"] = tuple(
-        LanService(**{**service, "txt": tuple(service["txt"])}) for service in services
+        LanService(**{**service, "txt": tuple(service["txt"])}) for service in raw["services"]
     )
-    return LanHost(**values)  # type: ignore[arg-type]
+    values["ipp"] = tuple(
+        IppPrinter(each["path"], tuple(each["attributes"])) for each in raw["ipp"]
+    )
+    return LanHost(**values)

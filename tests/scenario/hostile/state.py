@@ -51,6 +51,7 @@ READS: Final = {
     "status": {"status.json", "agent.lock"},
     "history": {name for name in FILES if name.startswith("agent.db")},
     "doctor": {name for name in FILES if "/" not in name and not name.startswith(".")},
+    "printers": {"printers.json"},
     "enroll": {"agent.lock", "device.json", "identity.pem"},
     "run": {"agent.lock", "device.json", "last-exit", *FILES[2:6]},
     "collect": {"device.json"},
@@ -61,6 +62,7 @@ READS: Final = {
 VERBS: Final = {
     "status": ("status",),
     "history": ("history",),
+    "printers": ("printers",),
     "doctor": ("doctor", "--bundle", "bundle.zip"),
     "enroll": ("enroll",),
     "run": ("run",),
@@ -73,7 +75,8 @@ VERBS: Final = {
 
 IMPORTED_LATE: Final = (
     "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll", "agent.cli.history",
-    "agent.cli.run", "agent.cli.status", "agent.doctor.bundle", "agent.reporting",
+    "agent.cli.printers", "agent.cli.run", "agent.cli.status", "agent.doctor.bundle",
+    "agent.reporting",
     "cryptography.hazmat.primitives.asymmetric.ed25519", "importlib.metadata",
     "cryptography.hazmat.primitives.serialization", "asyncio.base_events",
 )  # fmt: skip

@@ -42,11 +42,19 @@ SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 
 LOOKING: Final = (
     "status", "status --json", "doctor", "doctor --json", "history", "history --json",
+    "printers", "printers --json",
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
 )  # fmt: skip
 """Verbs that change nothing: they may run beside each other."""
-ACTING: Final = ("service start", "service stop", "enroll", "enroll --json", "run")
+ACTING: Final = (
+    "printers forget kitchen",
+    "service start",
+    "service stop",
+    "enroll",
+    "enroll --json",
+    "run",
+)
 ONLY_AS_USER: Final = ("service install", "service uninstall")
 
 
@@ -148,7 +156,7 @@ async def unreadable_state(service: StrictService) -> AsyncIterator[None]:
     """The configuration is everybody's to read; the state is closed, and damaged for who may."""
     configure(service, 0o644)
     STATE.mkdir(mode=0o700)
-    for name in ("agent.db", "status.json", "device.json"):
+    for name in ("agent.db", "status.json", "device.json", "printers.json"):
         (STATE / name).write_text("\0 this is no such file" * 100)
     own(SERVICE_USER, STATE, *STATE.iterdir())
     tell_unit("LoadState=loaded", "UnitFileState=enabled", "ActiveState=inactive")

@@ -21,7 +21,8 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words", [("status",), ("history",), ("enroll",), ("run",), ("collect", "application")]
+    "words",
+    [("status",), ("history",), ("printers",), ("enroll",), ("run",), ("collect", "application")],
 )
 async def test_it_is_refused_in_two_plain_lines(config: Path, words: tuple[str, ...]) -> None:
     code, output, errors = await run_agent(config, *words)

@@ -2,6 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
@@ -44,6 +46,14 @@ def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: by
     assert kept.read_bytes() == content
     assert f"is damaged, it was set aside as {kept}" in (reason or "")
     assert memory.load() == (NOTHING_LEARNED, None)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=60) | st.builds(lambda text: b'{"printers": ' + text, st.binary()))
+def test_whatever_is_in_it_is_read_or_said(state: StateDirectory, content: bytes) -> None:
+    (state.path / "printers.json").write_bytes(content)
+    known, reason = PrinterMemory(state).peek()
+    assert known == NOTHING_LEARNED or reason is None
 
 
 def test_a_damaged_file_that_cannot_be_set_aside_stops_nothing(state: StateDirectory) -> None:

@@ -104,6 +104,24 @@ def test_what_another_queue_prints_to_has_replaced_nothing():
     assert "forget" not in (kitchen.reason or "")
 
 
+def test_what_replaced_the_printer_of_two_queues_is_found_by_both():
+    named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
+    txt = (("rp", "ipp/print"),)
+
+    def venue(mac: str) -> Observations:
+        address = "192.168.1.50"
+        service = MdnsService("Kitchen", "_pdl-datastream._tcp", "", (address,), 9100, txt, "e")
+        host = ScannedHost(address, mac_address=mac, open_ports=(9100,))
+        return correlate(scanned=[host], services=[service], scanned_networks=LAN)
+
+    known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
+    found = match(known, venue(STRANGER_MAC)).strangers
+    assert [(each.id, each.mac_address) for each in found] == [
+        (KITCHEN.id, STRANGER_MAC),
+        (named.id, STRANGER_MAC),
+    ]
+
+
 def test_of_a_printer_that_was_replaced_it_is_said_since_when():
     (learned,) = match([KITCHEN], FIRST).learned
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
@@ -128,15 +146,29 @@ def answer(address: str, serial: str, uuid: str | None = None) -> Evidence:
     return Evidence(address, 9100, serial=serial, uuid=uuid, make_model="EPSON TM-m30")
 
 
-@pytest.mark.parametrize("serial", ["X3B7001", None])
-def test_where_no_mac_is_seen_a_serial_number_or_uuid_does(serial: str | None):
-    uuid = None if serial else "d4d1e202-baff-3fff-46ff-3ab6db000001"
-    told = answer("192.168.1.50", serial or "", uuid)
+UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
+
+
+def test_where_no_mac_is_seen_serial_number_and_uuid_do():
+    told = answer("192.168.1.50", "X3B7001", UUID)
     first = seen(("192.168.1.50", None), evidence=(told,))
     moved = replace(told, address="192.168.1.77")
     (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
-    by = "serial number" if serial else "UUID"
-    assert f"Moved to 192.168.1.77:9100 (same {by})" in (kitchen.reason or "")
+    assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("serial", "uuid", "by"), [("X3B7001", None, "serial number"), ("", UUID, "UUID")]
+)
+def test_one_of_them_may_be_anothers_too(serial: str, uuid: str | None, by: str):
+    told = answer("192.168.1.50", serial, uuid)
+    first = seen(("192.168.1.50", None), evidence=(told,))
+    moved = replace(told, address="192.168.1.77")
+    (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    assert kitchen.matched_endpoint is None
+    assert f"a device with its {by} was seen at 192.168.1.77: it may be the same printer" in (
+        kitchen.reason or ""
+    ).lower().replace("uuid", "UUID")
 
 
 def test_a_printer_that_went_from_cable_to_wifi_is_the_same():

@@ -164,6 +164,18 @@ def test_the_uuid_that_two_printers_share_moves_neither():
     assert "61" not in (told.reason or "")
 
 
+def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
+    """Whether it is that queue's printer or not: here its UUID is seen at a third address."""
+    lost = queue("socket://192.168.1.55", "lost")
+    bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
+    hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
+    other = queue("socket://192.168.1.50", "other")
+    services = (service("192.168.1.50", "X", uuid=UUID),)
+    told, *_ = judged(lost, bar, other, hosts=hosts, services=services)
+    assert told.status == "unreachable"
+    assert "61" not in (told.reason or "")
+
+
 def test_a_printer_that_took_anothers_address_is_not_that_one():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
@@ -269,6 +281,15 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
         (told,) = judged(by_wifi, hosts=seen, services=services)
         assert told.matched_endpoint == endpoint
     assert told.status == "unknown"
+
+
+def test_of_two_addresses_the_same_one_is_named_in_every_report():
+    hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
+    services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
+    known = queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}")
+    for order in (1, -1):
+        (told,) = judged(known, hosts=hosts[::order], services=services[::order])
+        assert told.matched_endpoint == "192.168.1.50:631"
 
 
 @pytest.mark.parametrize("mac", [None, MAC])

@@ -51,18 +51,27 @@ def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
         assert not (is_learned and venue.could_be_known(queue, shown)), (told.reason, queue)
 
 
+@settings(max_examples=200, deadline=None)
+@given(venues())
+def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
+    known = with_learned(venue.known(), match(venue.known(), venue.before().observed()).learned)
+    matches = match(known, venue.observed())
+    addresses = {printer.id: printer.addresses for printer in known}
+    for found in matches.strangers:
+        for told in matches.printers:
+            if split_host_port(told.matched_endpoint or "")[0] == found.address:
+                assert addresses[told.id] == addresses[found.id], (told.reason, found)
+
+
 @settings(max_examples=100, deadline=None)
 @given(venues())
 def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
-    before = venue.before()
+    before = venue.whole()
     known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
     printers = match(known, venue.observed()).printers
     for queue, printer, told in zip(venue.queues, known, printers, strict=True):
         truth = venue.current(queue)
-        was_there = before.current(queue).address is not None
         if queue.kind not in ("raw", "ipp") or not truth.is_mac_seen or truth.address is None:
-            continue
-        if not was_there:
             continue
         assert printer.learned is not None
         assert printer.learned.mac_address == truth.mac_address
@@ -97,11 +106,9 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
 @settings(max_examples=100, deadline=None)
 @given(venues())
 def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue):
-    before = venue.before()
+    before = venue.whole()
     printers = match(before.known(), before.observed()).printers
     for queue, told in zip(before.queues, printers, strict=True):
-        if before.current(queue).address is None:
-            continue
         if queue.kind in ("raw", "ipp") or (queue.kind == "ipp-uuid" and queue.uuid != SHARED_UUID):
             assert told.status == "reachable", told.reason
 

@@ -63,6 +63,12 @@ class Device:
         return self.uuid if is_told and self.uuid != PLACEHOLDER_UUID else None
 
     @property
+    def told_serial(self) -> str | None:
+        """Its serial number as anybody can see it, None for a placeholder."""
+        is_told = self.is_printer and self.is_answering_ipp
+        return self.serial if is_told and self.serial != "00000000" else None
+
+    @property
     def told_model(self) -> str | None:
         is_told = self.is_printer and (self.is_announced or self.is_answering_ipp)
         return self.model if is_told else None
@@ -123,6 +129,11 @@ class Venue:
         """Return the venue as it was then."""
         return Venue(self.first, self.queues, self.first)
 
+    def whole(self) -> "Venue":
+        """Return the venue as it was then, with every device on."""
+        first = tuple(replace(each, address=each.home) for each in self.first)
+        return Venue(first, self.queues, first)
+
     def known(self) -> list[KnownPrinter]:
         return [queue.known(number) for number, queue in enumerate(self.queues)]
 
@@ -151,11 +162,20 @@ class Venue:
             device.address == queue.address
             or (queue.uuid is not None and queue.uuid == device.told_uuid)
             or (queue.address is None and queue.kind != "host" and queue.name == device.name)
+            or _is_twin(queue.device, device)
         )
 
     def could_be_known(self, queue: Queue, device: Device) -> bool:
         """Tell whether who remembers what a queue led to sees that a device is another."""
-        return queue.device.is_mac_seen and device.is_mac_seen
+        is_seen = queue.device.is_mac_seen and device.is_mac_seen
+        return is_seen and not _is_twin(queue.device, device)
+
+
+def _is_twin(one: Device, other: Device) -> bool:
+    """Tell whether two have one UUID and one serial number: nobody knows that they are not one
+    device, with another MAC on Wi-Fi."""
+    told = (other.told_uuid, other.told_serial)
+    return (one.told_uuid, one.told_serial) == told and None not in told
 
 
 def _scanned(device: Device) -> ScannedHost:

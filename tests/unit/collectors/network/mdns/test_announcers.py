@@ -1,5 +1,6 @@
 """Announcers of one link: nobody takes the room of another or changes what it told."""
 
+import ipaddress
 from collections.abc import Iterator
 
 from collectors.network.host.rtnetlink import LinkNeighbour
@@ -119,6 +120,16 @@ def test_addresses_that_nobody_answers_for_are_one_announcer() -> None:
     records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in heard(records)
     assert records.named(NOBODY) == NOBODY
+
+
+def test_addresses_of_other_networks_are_one_announcer() -> None:
+    """A device without a DHCP server, or a set-up one from elsewhere, is heard: no more of them."""
+    records = LinkRecords("eth0", Quota(12), (ipaddress.ip_network("10.0.0.0/8"),))
+    for n in range(12):
+        records.add(f"169.254.1.{n}", a_service(f"Only {n}", f"169.254.1.{n}"))
+    records.add(HONEST, a_service("Kitchen", HONEST))
+    assert ("Kitchen", (HONEST,), HONEST) in heard(records)
+    assert any(label.startswith("Only") for label, *_ in heard(records))
 
 
 def test_more_addresses_than_are_listened_to_give_way_to_one_that_answers() -> None:

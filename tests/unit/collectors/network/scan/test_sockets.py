@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.contract import Facts
+from collectors.contract import Facts, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -193,6 +193,17 @@ def test_findings_join_by_address() -> None:
     )
     assert [target.address for target in joined.unanswered] == ["10.0.0.3"]
     assert joined.connections == 5
+
+
+def test_the_port_of_a_printer_whose_mac_is_only_remembered_was_tried() -> None:
+    """Where nobody answered the second scan has no host, and still looked."""
+    mac = "02:00:00:00:00:01"
+    first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
+    tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))
+    joined = merge(first, ScanFindings(), tried)
+    assert [each.silent_ports for each in joined.hosts] == [(4000, 9100)]
+    cut = ScanFindings(state=SourceState("failed", "ended early"))
+    assert merge(first, cut, tried).hosts == first.hosts
 
 
 def test_the_neighbour_table_completes_a_scan_without_arp_events() -> None:

@@ -9,12 +9,16 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from tests.lab.spooler import Spooler, queue_command
+from tests.paths import ROOT
 
 SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
@@ -48,32 +52,6 @@ avahi-daemon --no-chroot --no-drop-root --no-rlimits -f "$1/avahi.conf" &
 until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
 exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"
 """
-_CUPSD_CONF = """Listen {directory}/cups.sock
-Browsing Off
-WebInterface No
-<Location />
-Order allow,deny
-Allow all
-</Location>
-<Policy default>
-<Limit All>
-Order deny,allow
-Allow all
-</Limit>
-</Policy>
-"""
-_CUPS_FILES = """User lp
-Group lp
-SystemGroup root
-ServerRoot {directory}/root
-CacheDir {directory}/cache
-StateDir {directory}/state
-RequestRoot {directory}/spool
-TempDir {directory}/tmp
-ErrorLog {directory}/log/error
-AccessLog {directory}/log/access
-PageLog {directory}/log/page
-"""
 _lans = itertools.count()
 Answer = TypeVar("Answer")
 
@@ -93,12 +71,15 @@ class Peer:
 
 @dataclass(slots=True)
 class PeerLan:
-    """Builds and ends the LAN. ``directory`` holds what the peers write."""
+    """Builds and ends the LAN. ``directory`` holds what the peers write, ``excluded`` are addresses
+    that may get no packet."""
 
     directory: Path
+    excluded: tuple[str, ...] = ()
     prefix: str = field(default_factory=lambda: f"vp{os.getpid()}x{next(_lans)}")
     peers: list[Peer] = field(default_factory=list)
     _namespaces: list[str] = field(default_factory=list)
+    _watcher: subprocess.Popen[str] | None = None
 
     def add_host(self, name: str, number: int) -> Peer:
         """Add a namespace with the address ``10.66.0.number`` on the bridge."""
@@ -106,6 +87,7 @@ class PeerLan:
             self._add_namespace("switch")
             self._in("switch", "ip", "link", "add", "br0", "type", "bridge")
             self._in("switch", "ip", "link", "set", "br0", "up")
+            self._watch()
         namespace = self._add_namespace(name)
         mac = f"02:66:00:00:00:{number:02x}"
         switch, outer = self._namespace("switch"), f"v{number}"
@@ -144,23 +126,21 @@ class PeerLan:
                 _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
-    def start_spooler(self, peer: Peer) -> Path:
-        """Start cupsd at a peer; returns the path of its socket."""
-        directory = self.directory / "cups"
-        for each in ("cache", "spool", "state", "root/ppd", "tmp", "log"):
-            (directory / each).mkdir(parents=True)
-        _run("chown", "-R", "lp:lp", str(directory))
-        (directory / "cupsd.conf").write_text(_CUPSD_CONF.format(directory=directory))
-        (directory / "cups-files.conf").write_text(_CUPS_FILES.format(directory=directory))
-        own = [f"{directory}/cupsd.conf", "-s", f"{directory}/cups-files.conf"]
-        peer.process = self._start(peer, ["cupsd", "-f", "-c", *own], directory)
-        socket = directory / "cups.sock"
-        _wait(socket.exists, "the spooler's socket")
-        return socket
+    def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
+        """Start cupsd at a peer; ``listen`` is where others reach it, if they may."""
+        spooler = Spooler(self.directory / f"cups-{peer.name}")
+        command = spooler.set_up(listen=listen)
+        peer.process = self._start(peer, [*command], spooler.directory)
+        _wait(spooler.socket.exists, "the spooler's socket")
+        return spooler
 
-    def add_queue(self, peer: Peer, socket: Path, name: str, uri: str, *options: str) -> None:
-        queue = ("lpadmin", "-p", name, "-v", uri, *options, "-E")
-        _run("ip", "netns", "exec", peer.namespace, "env", f"CUPS_SERVER={socket}", *queue)
+    def add_queue(self, peer: Peer, spooler: Spooler, name: str, uri: str, *options: str) -> None:
+        self.administer(peer, spooler, *queue_command(name, uri, *options))
+
+    def administer(self, peer: Peer, spooler: Spooler, *command: str) -> None:
+        """Run a command of CUPS at a peer."""
+        server = f"CUPS_SERVER={spooler.socket}"
+        _run("ip", "netns", "exec", peer.namespace, "env", server, *command)
 
     def move(self, peer: Peer, number: int) -> None:
         """Give a running peer another address, as a DHCP server does."""
@@ -178,15 +158,33 @@ class PeerLan:
     def unplug(self, peer: Peer) -> None:
         self._in(peer.name, "ip", "link", "set", "eth0", "down")
 
+    def plug_in(self, peer: Peer) -> None:
+        self._in(peer.name, "ip", "link", "set", "eth0", "up")
+
     def command(self, peer: Peer, *command: str) -> list[str]:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
+    def harm(self) -> str:
+        """Return what came that nobody may send, "" for nothing. Nobody watches any more."""
+        watcher, self._watcher = self._watcher, None
+        return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
+
     def close(self) -> None:
+        self.harm()
         for peer in self.peers:
             self.stop(peer)
         for namespace in self._namespaces:
             _end_all_in(namespace)
             subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+
+    def _watch(self) -> None:
+        inside = ("ip", "netns", "exec", self._namespace("switch"))
+        script = (sys.executable, "-m", "tests.lab.peers.watcher", "br0", *self.excluded)
+        self._watcher = subprocess.Popen(
+            [*inside, *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        assert self._watcher.stdout is not None
+        assert self._watcher.stdout.readline() == "ready\n"
 
     def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
         uri = f"ipp://{peer.address}/ipp/print"
@@ -217,10 +215,13 @@ class PeerLan:
 
 
 @contextmanager
-def peer_lan(directory: Path) -> Iterator[PeerLan]:
-    lan = PeerLan(directory)
+def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLan]:
+    """Give a LAN; after the test, whatever it was, nothing may have come that nobody may send."""
+    lan = PeerLan(directory, excluded)
     try:
         yield lan
+        harm = lan.harm()
+        assert not harm, f"the LAN got what nobody may send: {harm}"
     finally:
         lan.close()
 

@@ -1,6 +1,6 @@
 """Listens where no byte may ever arrive and counts what does: a script for a namespace.
 
-Usage: peers_listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
+Usage: listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
 """
 
 import json
@@ -9,14 +9,14 @@ import socket
 import sys
 from pathlib import Path
 
-FORBIDDEN_PORTS = (22, 445, 515, 6101, 8443, *range(9100, 9117))
+from tests.lab.harm import HARM_PORTS
 
 
 def main() -> None:
     file = Path(sys.argv[1])
-    counts = {port: [0, 0] for port in FORBIDDEN_PORTS}
+    counts = {port: [0, 0] for port in HARM_PORTS}
     selector = selectors.DefaultSelector()
-    for port in FORBIDDEN_PORTS:
+    for port in HARM_PORTS:
         listening = socket.create_server(("", port))
         selector.register(listening, selectors.EVENT_READ, port)
     _write(file, counts)

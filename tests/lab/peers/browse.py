@@ -2,7 +2,7 @@
 
 It says ``ready`` and begins when it is given a line.
 
-Usage: peers_browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
+Usage: browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
 """
 
 import json

@@ -1,7 +1,7 @@
 """Which addresses of known printers are contacted beside the scan."""
 
 from collectors.network.observations import KnownPrinter
-from collectors.network.printers.contacts import PRINTERS_MAX, printer_host, printer_targets
+from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_host, printer_targets
 from collectors.network.scan.targets import Target
 
 

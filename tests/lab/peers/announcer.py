@@ -1,6 +1,6 @@
 """Announces many services with hostile names by mDNS on one interface: a script for a namespace.
 
-Usage: peers_announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type;
+Usage: announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type;
 every tenth instance comes without SRV and TXT, which must be asked for by name. Prints "ready".
 """
 

@@ -1,0 +1,89 @@
+"""`venue-agent printers`: what is remembered of this machine's printers, and to forget one."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.cli.options import add_config_option, add_json_option
+from agent.cli.resolve_state import resolve_state
+from agent.cli.screen import Screen
+from agent.errors import AgentError, ConfigMissing, StateError
+from agent.rules.learned_printers import Memory
+from collectors.contract import LearnedPrinter
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config_option(parser)
+    add_json_option(parser)
+    parser.add_argument("action", nargs="?", choices=("list", "forget"), default="list")
+    parser.add_argument("printer", nargs="?", help="its id or its queue's name, to forget it")
+
+
+def run(options: argparse.Namespace) -> int:
+    here = resolve_state(options.config)
+    here.require_visible()
+    file = PrinterMemory(here.state)
+    memory, reason = file.peek()
+    if reason is not None:
+        raise StateError(reason)
+    if memory == Memory() and isinstance(here.guessed_because, ConfigMissing):
+        raise here.guessed_because
+    if options.action == "forget":
+        _forget(file, memory, options.printer)
+    elif options.json:
+        sys.stdout.write(json.dumps(asdict(memory), indent=2) + "\n")
+    else:
+        _show(Screen(), memory)
+    return 0
+
+
+def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
+    """Have the next report take what answers at the printer's address for the printer."""
+    ids = [each.id for each in memory.printers]
+    found = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
+    if len(found) != 1:
+        known = ", ".join(ids) or "none"
+        raise AgentError(f"which printer is to be forgotten? those that are remembered: {known}")
+    if not file.write(memory.without(found[0])):
+        raise StateError(f"{found[0]} is not forgotten")
+    sys.stdout.write(f"{found[0]} is forgotten: the next report takes what answers for it\n")
+
+
+def _show(screen: Screen, memory: Memory) -> None:
+    if not memory.printers:
+        screen.line(("no printer has answered in a report yet", "none"))
+        return
+    screen.table(
+        ("printer", "seen (UTC)", "at", "known by"),
+        [
+            (
+                (each.id, "none"),
+                (_when(each.seen_at), "none"),
+                (each.address, "none"),
+                (_mark(each), "quiet"),
+            )
+            for each in memory.printers
+        ],
+    )
+    for waiting in memory.replacements:
+        found = waiting.printer
+        screen.blank()
+        screen.paragraph(
+            f"{found.id}: since {_when(waiting.since)} another device answers there"
+            f" ({', '.join(filter(None, (found.model, _mark(found))))}). If it has replaced the"
+            f" printer:"
+            f" `venue-agent printers forget {found.id}`",
+            "warn",
+        )
+
+
+def _mark(printer: LearnedPrinter) -> str:
+    """Return the surest thing that tells a printer apart."""
+    marks = (printer.mac_address, printer.serial, printer.uuid)
+    return next(filter(None, marks), "only its address")
+
+
+def _when(moment: str) -> str:
+    return moment[:16].replace("T", " ")

@@ -1,0 +1,44 @@
+"""What may never get a byte: print ports, payment terminals, and hosts that are excluded.
+
+Every LAN of the lab counts it for itself and ends its test when it is not zero, so that no test
+can forget to ask.
+"""
+
+import socket
+from collections import Counter
+from collections.abc import Iterable
+
+from controlplane.demo.lan import frames
+from controlplane.demo.lan.counters import HARM_PORTS
+
+_ETHERTYPE_IPV6 = 0x86DD
+_IPV6_HEADER = 40
+
+
+class Harm:
+    """Counts payload bytes by port, and packets of any kind by excluded address."""
+
+    def __init__(self, excluded: Iterable[str] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self._excluded = {socket.inet_aton(address): address for address in excluded}
+
+    def see(self, raw: bytes) -> None:
+        """Look at a frame. Of IPv6 those without extension headers are read."""
+        frame = frames.read_ethernet(raw)
+        if frame.kind == _ETHERTYPE_IPV6 and len(frame.body) > _IPV6_HEADER:
+            end = _IPV6_HEADER + int.from_bytes(frame.body[4:6], "big")
+            self.count(b"", frame.body[6], frame.body[_IPV6_HEADER:end])
+        elif frame.kind == frames.ETHERTYPE_IPV4 and (packet := frames.read_ipv4(frame.body)):
+            self.count(packet.destination, packet.protocol, packet.body)
+
+    def count(self, destination: bytes, protocol: int, body: bytes) -> None:
+        if excluded := self._excluded.get(destination):
+            self.counts[f"packets to the excluded {excluded}"] += 1
+        if protocol == frames.TCP and len(body) > frames.TCP_OFFSET:
+            port = int.from_bytes(body[2:4], "big")
+            size = len(body) - (body[frames.TCP_OFFSET] >> 4) * 4
+            if size > 0 and port in HARM_PORTS:
+                self.counts[f"bytes to port {port}"] += size
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))

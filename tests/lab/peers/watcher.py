@@ -1,0 +1,53 @@
+"""Watches a bridge for what nobody may send: a script for the switch's namespace.
+
+Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is
+closed, and prints what came; nothing where nothing did.
+"""
+
+import select
+import socket
+import struct
+import sys
+from contextlib import suppress
+
+from tests.lab.harm import Harm
+
+_ETH_P_ALL = 0x0003
+_SOL_PACKET = 263  # linux/socket.h, not in the socket module
+_PACKET_ADD_MEMBERSHIP, _PACKET_STATISTICS = 1, 6
+_PACKET_MR_PROMISC = 1
+_STATISTICS = struct.Struct("=II")
+_SO_RCVBUFFORCE = 33
+_BUFFER_BYTES = 64 * 1024 * 1024
+_FRAME_MAX = 65536
+
+
+def main() -> None:
+    name, harm = sys.argv[1], Harm(sys.argv[2:])
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL)) as wire:
+        wire.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        wire.bind((name, _ETH_P_ALL))
+        wanted = struct.pack("=IHH8s", socket.if_nametoindex(name), _PACKET_MR_PROMISC, 0, b"")
+        wire.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, wanted)
+        print("ready", flush=True)
+        watch(wire, harm)
+        _, lost = _STATISTICS.unpack(
+            wire.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        )
+    if lost:
+        harm.counts["frames that nobody saw"] = lost
+    print(harm, end="")
+
+
+def watch(wire: socket.socket, harm: Harm) -> None:
+    """Look at each frame until standard input ends, and then at those that wait."""
+    while sys.stdin not in select.select([wire, sys.stdin], [], [])[0]:
+        harm.see(wire.recv(_FRAME_MAX))
+    wire.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            harm.see(wire.recv(_FRAME_MAX))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,504 @@
+"""Scenes of printers as venues had them: the trouble, the same after its cure, and what is right.
+
+All share one LAN and one machine, so that each report holds every scene at once: whatever is free
+in one could be taken for what is lost in another.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.lab.scenes.venue import Act, Lan, Queue, UsbDevice
+from tests.lab.tap.ipp import lab_printer
+from tests.lab.tap.plan import IppPrinter, LanHost, LanService
+
+NET = "10.77.0"
+LAN = Lan(
+    subnet=f"{NET}.0/24",
+    agent_address=f"{NET}.2",
+    gateway=LanHost(f"{NET}.1", "02:77:00:00:01:01", (53, 80, 443)),
+    excluded=(f"{NET}.200",),
+    config=f"""
+[network]
+exclude = ["{NET}.200"]
+[[printers]]
+id = "terminal"
+name = "A payment terminal by mistake"
+transport = "network"
+address = "{NET}.201:10009"
+""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a report must say of a printer. ``says`` are words of its reason, ``hides`` are words
+    that may not be in it: mostly addresses."""
+
+    status: str
+    endpoint: str | None = None
+    says: tuple[str, ...] = ()
+    hides: tuple[str, ...] = ()
+    transport: str = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a scene adds to an act, and what is right of its queues then."""
+
+    verdicts: Mapping[str, Verdict]
+    hosts: tuple[LanHost, ...] = ()
+    usb: tuple[UsbDevice, ...] = ()
+    queues: tuple[Queue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The trouble with all its queues, then its cure, with those queues that are set up anew."""
+
+    title: str
+    trouble: Part
+    cured: Part = field(default_factory=lambda: Part({}))
+
+
+def acts(scenes: Sequence[Scene]) -> tuple[Act, Act]:
+    """Return all troubles as one act, and all cures."""
+    return (
+        _act([scene.trouble for scene in scenes]),
+        _act([scene.cured for scene in scenes]),
+    )
+
+
+def _act(parts: Sequence[Part]) -> Act:
+    return Act(
+        tuple(host for part in parts for host in part.hosts),
+        tuple(device for part in parts for device in part.usb),
+        tuple(queue for part in parts for queue in part.queues),
+    )
+
+
+# ------------------------------------------------------------------ what there is
+
+
+def mac_of(address: str) -> str:
+    return f"02:77:00:00:00:{int(address.rpartition('.')[2]):02x}"
+
+
+def uuid_of(number: int) -> str:
+    return f"d4d1e202-baff-3fff-46ff-3ab6db0000{number:02x}"
+
+
+def printer(
+    number: int | str,
+    name: str,
+    *txt: str,
+    uuid: str = "",
+    host: str = "",
+    mac: str = "",
+    ports: tuple[int, ...] = (80, 515, 631, 9100),
+    ipp: tuple[IppPrinter, ...] = (),
+) -> LanHost:
+    """Return a printer that announces a name; ``number`` is the end of its address or all of it."""
+    address = number if isinstance(number, str) else f"{NET}.{number}"
+    told = (f"UUID={uuid}",) if uuid else ()
+    service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *told, *txt))
+    mac = mac or mac_of(address)
+    return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
+
+
+def at(number: int, port: int = 631) -> str:
+    return f"{NET}.{number}:{port}"
+
+
+def _lost(*hides: int, says: tuple[str, ...] = ()) -> Verdict:
+    return Verdict("unreachable", None, says, tuple(f"{NET}.{number}" for number in hides))
+
+
+def _found(endpoint: str, *says: str) -> Verdict:
+    return Verdict("reachable", endpoint, says)
+
+
+def _usb(status: str, *says: str) -> Verdict:
+    return Verdict(status, None, says, transport="usb")
+
+
+# ------------------------------------------------------------------ printers by USB
+
+STAR = UsbDevice(
+    "1-1", "Star Micronics", "Star USB Printer", device_id="MFG:Star;MDL:TSP143 (STR_T-001);"
+)
+WIDE = UsbDevice("1-2", "POS", "Printer80", "00000000", node="lp1")
+NARROW = UsbDevice("1-3", "POS", "Printer58", "00000000", node="lp2")
+LABELS = UsbDevice("1-4", "Zeta", "Labels 4", "0.00", node="lp3")
+TAGS = UsbDevice("1-5", "Zeta", "Tags 2", "0.00", node="lp4")
+CANON = UsbDevice("1-6", "Canon", "TR150 series", node="lp5")
+
+USB_SCENES = (
+    Scene(
+        "a raw queue is known by the model in its URI",
+        Part(
+            {"star": _usb("unreachable")},
+            queues=(Queue("star", "usb://Star/TSP143%20(STR_T-001)"),),
+        ),
+        Part({"star": _usb("reachable", "/dev/usb/lp0")}, usb=(STAR,)),
+    ),
+    Scene(
+        "a renamed queue, whose driver says anything, is known by it",
+        Part(
+            {"till": _usb("unreachable")},
+            queues=(Queue("till", "usb://Star/TSP143%20(STR_T-001)", "Bar", "Star TSP100 Cutter"),),
+        ),
+        Part({"till": _usb("reachable", "/dev/usb/lp0")}),
+    ),
+    Scene(
+        "a serial number of zeros is nobody's",
+        Part(
+            {
+                "wide": _usb("reachable", "/dev/usb/lp1"),
+                "narrow": _usb("unreachable"),
+                "labels": _usb("reachable", "/dev/usb/lp3"),
+                "tags": _usb("unreachable"),
+            },
+            usb=(WIDE, LABELS),
+            queues=(
+                Queue("wide", "usb://POS/Printer80?serial=00000000"),
+                Queue("narrow", "usb://POS/Printer58?serial=00000000"),
+                Queue("labels", "usb://Zeta/Labels%204?serial=0.00"),
+                Queue("tags", "usb://Zeta/Tags%202?serial=0.00"),
+            ),
+        ),
+        Part(
+            {
+                "wide": _usb("reachable", "/dev/usb/lp1"),
+                "narrow": _usb("reachable", "/dev/usb/lp2"),
+                "labels": _usb("reachable", "/dev/usb/lp3"),
+                "tags": _usb("reachable", "/dev/usb/lp4"),
+            },
+            usb=(WIDE, NARROW, LABELS, TAGS),
+        ),
+    ),
+    Scene(
+        "what ipp-usb shows is there when its USB printer is",
+        Part(
+            # Others are plugged in, and its name may be one that somebody gave it.
+            {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
+            queues=(
+                Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),
+                Queue("canon-2", "ipp://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),
+            ),
+        ),
+        Part(
+            {"canon": _usb("reachable", "/dev/usb/lp5"), "canon-2": _usb("reachable")},
+            usb=(CANON,),
+        ),
+    ),
+)
+
+# ------------------------------------------------------------------ what answers is another thing
+
+BAR = printer(11, "Kitchen", "ty=Epson TM-m30")
+TERRACE = printer(13, "Terrace")
+CAST = LanHost(
+    f"{NET}.30",
+    mac_of(".90"),
+    (8008, 8009),
+    hostname="lounge",
+    services=(LanService("Lounge-1", "_googlecast._tcp", 8009, ("md=Chromecast", "fn=Lounge")),),
+)
+TERMINAL = LanHost(f"{NET}.201", mac_of(".201"), (8443, 10009, 12000, 33333))
+EXCLUDED = LanHost(f"{NET}.200", mac_of(".200"), (80, 631, 9100))
+
+OTHERS_SCENES = (
+    Scene(
+        "the kitchen is off, and the bar's printer announces the kitchen's name",
+        Part(
+            {"kitchen": _lost(11), "bar": _found(at(11, 9100))},
+            (BAR,),
+            queues=(
+                Queue("kitchen", f"socket://{NET}.10", "Kitchen"),
+                Queue("bar", f"socket://{NET}.11", "Bar"),
+            ),
+        ),
+        Part(
+            {"kitchen": _found(at(10, 9100)), "bar": _found(at(11, 9100))},
+            (BAR, printer(10, "Kitchen (2)")),
+        ),
+    ),
+    Scene(
+        "a device that no queue holds announces the name of one that is off",
+        Part(
+            {"terrace": _lost(says=(f"{NET}.13", "may be"))},
+            (TERRACE,),
+            queues=(Queue("terrace", f"socket://{NET}.12", "Terrace"),),
+        ),
+        Part({"terrace": _found(at(12, 9100))}, (TERRACE, printer(12, "Terrace (2)"))),
+    ),
+    Scene(
+        "a Chromecast has the printer's address",
+        Part(
+            {"lounge": _lost(says=("Chromecast",))},
+            (CAST,),
+            queues=(Queue("lounge", f"socket://{NET}.30"),),
+        ),
+        Part({"lounge": _found(at(30, 9100))}, (printer(30, "Lounge printer"),)),
+    ),
+    Scene(
+        "a payment terminal and an excluded printer are set up",
+        Part(
+            {
+                "terminal": Verdict("reachable", f"{NET}.201:10009"),
+                "left-alone": Verdict("unknown"),
+            },
+            (TERMINAL, EXCLUDED),
+            queues=(Queue("left-alone", f"ipp://{NET}.200/ipp/print"),),
+        ),
+        Part({"terminal": _lost(), "left-alone": Verdict("unknown")}, (EXCLUDED,)),
+    ),
+)
+
+# ------------------------------------------------------------------ one UUID at two addresses
+
+OFFICE = tuple(printer(n, "Office", uuid=uuid_of(14), host="office") for n in (14, 15))
+CELLAR = printer(16, "Cellar", uuid=uuid_of(16), host="cellar")
+RELAY = printer(17, "AirPrint Cellar", uuid=uuid_of(16), host="relay", ports=(22, 631))
+ATTIC_MAC = "00:1b:a9:00:00:18"
+ATTIC_UUID = "e3248000-80ce-11db-8000-001ba9000018"
+ATTIC = printer(18, "Attic", uuid=ATTIC_UUID, host="attic", mac=ATTIC_MAC)
+SECOND_RELAY = printer(19, "AirPrint Attic", uuid=ATTIC_UUID, host="relay2", ports=(22, 631))
+
+UUID_SCENES = (
+    Scene(
+        "one printer, on cable and Wi-Fi, off and on",
+        Part(
+            {"office": _lost(), "office-wifi": _lost()},
+            queues=(
+                Queue("office", f"dnssd://Old%20name._ipp._tcp.local/?uuid={uuid_of(14)}"),
+                Queue("office-wifi", f"ipp://{NET}.15/ipp/print?uuid={uuid_of(14)}"),
+            ),
+        ),
+        Part({"office": _found(at(14)), "office-wifi": _found(at(15))}, OFFICE),
+    ),
+    Scene(
+        "a relay announces the UUID of the printer behind it: the exact name decides",
+        Part(
+            {"cellar": _found(at(16))},
+            (CELLAR, RELAY),
+            queues=(Queue("cellar", f"dnssd://Cellar._ipp._tcp.local/?uuid={uuid_of(16)}"),),
+        ),
+        Part({"cellar": _found(at(16))}, (CELLAR,)),
+    ),
+    Scene(
+        "a relay announces the UUID of the printer behind it: the MAC in the UUID decides",
+        Part(
+            {"attic": _found(at(18))},
+            (ATTIC, SECOND_RELAY),
+            queues=(Queue("attic", f"dnssd://Old%20attic._ipp._tcp.local/?uuid={ATTIC_UUID}"),),
+        ),
+        Part({"attic": _found(at(18))}, (ATTIC,)),
+    ),
+)
+
+# ------------------------------------------------------------------ the queue's own path
+
+SERVER = printer(20, "Lobby @ server", ipp=(lab_printer(uuid_of(20), path="/printers/lobby"),))
+SERVER_WITH_BOTH = printer(
+    20,
+    "Lobby @ server",
+    ipp=tuple(
+        lab_printer(uuid_of(number), path=path)
+        for number, path in ((20, "/printers/lobby"), (21, "/printers/GONE"))
+    ),
+)
+
+PATH_SCENES = (
+    Scene(
+        "a server has no such queue any more",
+        Part(
+            {"gone": Verdict("unreachable", at(20), ("printers/GONE",)), "lobby": _found(at(20))},
+            (SERVER,),
+            queues=(
+                Queue("gone", f"ipp://{NET}.20/printers/GONE"),
+                Queue("lobby", f"ipp://{NET}.20/printers/lobby"),
+            ),
+        ),
+        Part({"gone": _found(at(20)), "lobby": _found(at(20))}, (SERVER_WITH_BOTH,)),
+    ),
+    Scene(
+        "a printer announces that it is stopped",
+        Part(
+            {"foyer": _found(at(22), "stopped")},
+            (printer(22, "Foyer", "printer-state=5"),),
+            queues=(Queue("foyer", f"ipp://{NET}.22/ipp/print"),),
+        ),
+        Part(
+            {"foyer": Verdict("reachable", at(22), hides=("stopped",))},
+            (printer(22, "Foyer", "printer-state=3"),),
+        ),
+    ),
+    Scene(
+        "a printer answers that it is stopped, and why",
+        Part(
+            {"hall": _found(at(23), "out of paper", "cover open")},
+            (
+                printer(
+                    23,
+                    "Hall",
+                    ipp=(
+                        lab_printer(
+                            uuid_of(23),
+                            "printer-state=5",
+                            "printer-state-reasons=media-empty-error",
+                            "printer-state-reasons=cover-open",
+                        ),
+                    ),
+                ),
+            ),
+            queues=(Queue("hall", f"ipp://{NET}.23/ipp/print"),),
+        ),
+        Part(
+            {"hall": Verdict("reachable", at(23), hides=("paper", "stopped"))},
+            (printer(23, "Hall", ipp=(lab_printer(uuid_of(23)),)),),
+        ),
+    ),
+)
+
+# ------------------------------------------------------------------ device URIs
+
+_ODD = (
+    (
+        "hp-zc",
+        "hp:/net/HP_LaserJet_400?zc=NPI7FE558",
+        printer(40, "LJ", host="npi7fe558", mac="00:1b:a9:7f:e5:58"),
+        9100,
+    ),
+    (
+        "hp-zc-name",
+        "hp:/net/HP_OJ_9010?zc=HP_OJ_9010_series_5D3821",
+        printer(41, "HP OJ 9010 series [5D3821]"),
+        9100,
+    ),
+    ("half-mac", "socket://hp4d1c2a.lan", printer(42, "A", mac="00:1b:a9:4d:1c:2a"), 9100),
+    ("brn", "lpd://BRN_020554/BINARY_P1", printer(43, "B", mac="00:80:77:02:05:54"), 515),
+    ("implicit", "implicitclass://Receipt%40till1/", printer(44, "Receipt @ till1"), 631),
+    (
+        "scoped",
+        "socket://[v1.fe80::21b:a9ff:fe00:2600+eth0]",
+        printer(45, "C", mac="00:1b:a9:00:26:00"),
+        9100,
+    ),
+    (
+        "escaped",
+        "dnssd://DYMO%5C032LabelWriter%5C032450._ipp._tcp.local/",
+        printer(46, "DYMO LabelWriter 450"),
+        631,
+    ),
+)
+_EXOTIC = (
+    ("smb", "smb://server/bar", "network"),
+    ("beh", "beh:/1/3/5/socket://10.77.0.50:9100", "network"),
+    ("tea4cups", "tea4cups:socket://10.77.0.50:9100", "network"),
+    ("gutenprint53+usb", "gutenprint53+usb://canon-cp800/1234", "usb"),
+    ("cnijbe2", "cnijbe2://Canon/?port=net&serial=60-12-8B-65-7C-47", "network"),
+    ("bjnp", "bjnp://10.77.0.50:8611", "network"),
+    ("file", "file:///dev/usb/lp0", "usb"),
+)
+
+URI_SCENES = (
+    Scene(
+        "odd URIs, their printers off and on",
+        Part(
+            # Nobody looks for a link-local IPv6 address without its interface.
+            {name: Verdict("unknown" if name == "scoped" else "unreachable") for name, *_ in _ODD},
+            queues=tuple(Queue(name, uri) for name, uri, *_ in _ODD),
+        ),
+        Part(
+            {name: _found(f"{host.address}:{port}") for name, _, host, port in _ODD},
+            tuple(host for *_, host, _ in _ODD),
+        ),
+    ),
+    Scene(
+        "queues of other backends are listed by their names",
+        Part(
+            {
+                f"by-{backend.replace('+', '-')}": Verdict(
+                    "unknown", None, (f"backend {backend}",), transport=transport
+                )
+                for backend, _, transport in _EXOTIC
+            },
+            queues=tuple(Queue(f"by-{b.replace('+', '-')}", uri) for b, uri, _ in _EXOTIC),
+        ),
+    ),
+)
+
+# ------------------------------------------------------------------ printers that moved
+
+
+def _with_uuid(number: int) -> str:
+    return f"ipp://{NET}.{number}/ipp/print?uuid={uuid_of(number)}"
+
+
+MOVED_SCENES = (
+    Scene(
+        "no DHCP server answered the printer",
+        Part(
+            {"patio": _lost(says=("DHCP",))},
+            (printer("169.254.7.8", "Patio", uuid=uuid_of(60), mac=mac_of(".60")),),
+            queues=(Queue("patio", _with_uuid(60)),),
+        ),
+        Part({"patio": _found(at(60))}, (printer(60, "Patio", uuid=uuid_of(60)),)),
+    ),
+    Scene(
+        "the printer is in another subnet",
+        Part(
+            {"garden": _lost(says=("another network",))},
+            (printer("192.168.5.20", "Garden", uuid=uuid_of(61), mac=mac_of(".61")),),
+            queues=(Queue("garden", _with_uuid(61)),),
+        ),
+        Part({"garden": _found(at(61))}, (printer(61, "Garden", uuid=uuid_of(61)),)),
+    ),
+    Scene(
+        "the printer has another address, and the queue is set up anew",
+        Part(
+            {"pool": Verdict("unreachable", at(63), ("oved to",))},
+            (printer(63, "Pool", uuid=uuid_of(62)),),
+            queues=(Queue("pool", _with_uuid(62)),),
+        ),
+        Part(
+            {"pool": _found(at(63))},
+            (printer(63, "Pool", uuid=uuid_of(62)),),
+            queues=(Queue("pool", f"ipp://{NET}.63/ipp/print?uuid={uuid_of(62)}"),),
+        ),
+    ),
+    Scene(
+        "what a driver calls its model is evidence only where it is a model",
+        Part(
+            {
+                "raw": _lost(65, 67),
+                "ufr": _lost(says=(f"{NET}.65",)),
+                "kpdl": _lost(says=(f"{NET}.67",)),
+            },
+            (printer(65, "MF", "ty=Canon MF640C"), printer(67, "KM", "ty=ECOSYS M2540dn")),
+            queues=(
+                Queue("raw", f"socket://{NET}.68"),
+                Queue("ufr", f"socket://{NET}.64", driver="Canon MF640C Series UFR II ver.4.0"),
+                Queue("kpdl", f"socket://{NET}.66", driver="Kyocera ECOSYS M2540dn (KPDL)"),
+            ),
+        ),
+        Part(
+            {"ufr": _found(at(65, 9100)), "kpdl": _found(at(67, 9100))},
+            (printer(65, "MF", "ty=Canon MF640C"), printer(67, "KM", "ty=ECOSYS M2540dn")),
+            queues=(
+                Queue("ufr", f"socket://{NET}.65", driver="Canon MF640C Series UFR II ver.4.0"),
+                Queue("kpdl", f"socket://{NET}.67", driver="Kyocera ECOSYS M2540dn (KPDL)"),
+            ),
+        ),
+    ),
+)
+
+SCENES = (
+    *USB_SCENES,
+    *OTHERS_SCENES,
+    *UUID_SCENES,
+    *PATH_SCENES,
+    *URI_SCENES,
+    *MOVED_SCENES,
+)

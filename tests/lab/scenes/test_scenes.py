@@ -1,0 +1,51 @@
+"""Every scene of the table: real queues of a real cupsd, played devices, the real command."""
+
+from typing import Any
+
+import pytest
+
+from tests.lab.scenes.table import LAN, SCENES, Part, acts
+from tests.lab.scenes.venue import play
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.exclusive,
+    pytest.mark.needs("tap"),
+    pytest.mark.needs("peers"),
+]
+
+Report = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+    """Return the report of all troubles, and that of all cures."""
+    return play(acts(SCENES), LAN, tmp_path_factory.mktemp("venue"))
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
+def test_the_trouble_is_told_for_what_it_is(scene: Any, reports: list[Report]) -> None:
+    check(scene.trouble, reports[0])
+
+
+@pytest.mark.parametrize("scene", [s for s in SCENES if s.cured.verdicts], ids=lambda s: s.title)
+def test_and_nothing_of_it_after_its_cure(scene: Any, reports: list[Report]) -> None:
+    check(scene.cured, reports[1])
+
+
+def test_the_reports_are_whole(reports: list[Report]) -> None:
+    for report in reports:
+        assert report["failures"] == []
+        assert report["completeness"] == "limited"  # an address is excluded
+
+
+def check(part: Part, report: Report) -> None:
+    printers = {each["id"]: each for each in report["printers"]}
+    for name, right in part.verdicts.items():
+        told = printers.get(f"cups:{name}") or printers[name]
+        seen = (told["status"], told["matchedEndpoint"], told["transport"])
+        assert seen == (right.status, right.endpoint, right.transport), told
+        for words in right.says:
+            assert words in told["reason"], told
+        for words in right.hides:
+            assert words not in told["reason"], told

@@ -1,0 +1,161 @@
+"""A venue that is played for a real cupsd and the real command: LAN, USB devices and queues.
+
+    python -m tests.lab.scenes.venue VENUE.json RESULT.json
+
+runs inside the LAN (see tests/lab/tap/lan.py), in mounts of its own: of each act it sets up hosts,
+USB devices and queues, and keeps what `venue-agent collect network --json` prints.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.lab.namespaces import MOUNT_PROBE, TAP_PROBE, entering
+from tests.lab.spooler import Spooler, queue_command
+from tests.lab.tap.lan import change_plan
+from tests.lab.tap.plan import LanHost, LanPlan, save_plan
+from tests.paths import ROOT
+
+BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass", "smb", "tea4cups")
+SPOOLER_SOCKET = Path("/run/cups/cups.sock")
+USB_DEVICES = Path("/sys/bus/usb/devices")
+TIME_LIMIT_S = 120
+_PRIVATE_PLACES = (
+    "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
+    # The name server of the machine that runs the test is none of the venue's.
+    ' && mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsbDevice:
+    """A USB printer as sysfs shows it; ``node`` is its device file's name."""
+
+    bus_id: str
+    manufacturer: str
+    product: str
+    serial: str = ""
+    device_id: str = ""
+    node: str = "lp0"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A print queue; ``driver`` is what its driver calls the model, "" for a raw one."""
+
+    name: str
+    uri: str
+    info: str = ""
+    driver: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What there is while a report is made. Queues stay from act to act, by their names."""
+
+    hosts: tuple[LanHost, ...]
+    usb: tuple[UsbDevice, ...]
+    queues: tuple[Queue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lan:
+    """Where the acts are played. ``config`` is the agent's configuration."""
+
+    subnet: str
+    agent_address: str
+    gateway: LanHost
+    config: str
+    excluded: tuple[str, ...]
+
+
+def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]:
+    """Return the report of each act. Raises where the LAN got what nobody may send."""
+    told = []
+    for number, act in enumerate(acts):
+        plan = directory / f"plan-{number}.json"
+        hosts = (lan.gateway, *act.hosts)
+        save_plan(
+            LanPlan(
+                lan.subnet, lan.agent_address, lan.gateway.address, hosts, excluded=lan.excluded
+            ),
+            plan,
+        )
+        told.append({**asdict(act), "hosts": [], "plan": str(plan)})
+    (directory / "config.toml").write_text(lan.config)
+    (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+    (directory / "venue.json").write_text(json.dumps(told))
+    command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
+    places = ("sh", "-c", _PRIVATE_PLACES, "places", str(directory / "resolv.conf"))
+    played = (sys.executable, "-m", "tests.lab.tap.lan", told[0]["plan"])
+    probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
+    subprocess.run(
+        [*entering("--mount", probe=probe), *places, *played, *command],
+        check=True,
+        cwd=ROOT,
+        timeout=TIME_LIMIT_S,
+    )
+    return [json.loads((directory / f"report-{n}.json").read_text()) for n in range(len(acts))]
+
+
+def _plug_in(devices: Sequence[dict[str, str]]) -> None:
+    """Write sysfs anew with these devices."""
+    shutil.rmtree(USB_DEVICES, ignore_errors=True)
+    for each in devices:
+        device = USB_DEVICES / each["bus_id"]
+        interface = USB_DEVICES / f"{each['bus_id']}:1.0"
+        (interface / "usbmisc" / each["node"]).mkdir(parents=True)
+        device.mkdir()
+        files = {name: each[name] for name in ("manufacturer", "product", "serial")}
+        for name, text in {**files, "idVendor": "0519", "idProduct": "0003"}.items():
+            if text:
+                (device / name).write_text(f"{text}\n")
+        (interface / "bInterfaceClass").write_text("07\n")
+        (interface / "ieee1284_id").write_text(f"{each['device_id']}\n")
+
+
+def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
+    driver = ("-P", str(spooler.driver(queue["driver"]))) if queue["driver"] else ()
+    info = ("-D", queue["info"]) if queue["info"] else ()
+    command = queue_command(queue["name"], queue["uri"], *driver, *info)
+    subprocess.run(command, env=spooler.environment, check=True)
+
+
+def _collect(config: Path) -> str:
+    command = [sys.executable, "-m", "agent", "collect", "network", "--json", "--config", config]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main() -> int:
+    directory = Path(sys.argv[1])
+    USB_DEVICES.mkdir(parents=True)
+    SPOOLER_SOCKET.parent.mkdir()
+    SPOOLER_SOCKET.parent.chmod(0o755)
+    spooler = Spooler(Path("/run/spooler"))
+    os.environ["VENUE_AGENT_DEVICE__STATE_DIR"] = "/run/venue-agent"
+    with subprocess.Popen(spooler.set_up(backends=BACKENDS)) as running:
+        try:
+            SPOOLER_SOCKET.symlink_to(spooler.socket)
+            spooler.wait()
+            for number, act in enumerate(json.loads((directory / "venue.json").read_text())):
+                change_plan(Path(act["plan"]))
+                # Else the kernel still sends to the MAC that had an address before.
+                subprocess.run(["ip", "neigh", "flush", "all"], check=True)
+                _plug_in(act["usb"])
+                for queue in act["queues"]:
+                    _set_up_queue(spooler, queue)
+                report = _collect(directory / "config.toml")
+                (directory / f"report-{number}.json").write_text(report)
+        finally:
+            running.kill()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

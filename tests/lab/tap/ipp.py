@@ -1,0 +1,11 @@
+"""Printers of the LAN that answer over IPP."""
+
+from controlplane.demo.lan.plan import IppPrinter
+
+
+def lab_printer(uuid: str, *attributes: str, path: str = "/ipp/print") -> IppPrinter:
+    """Return a printer that is idle, unless further attributes say otherwise."""
+    own = ("printer-make-and-model=Lab Printer 1", "printer-state=3")
+    named = {each.partition("=")[0] for each in attributes}
+    kept = (each for each in own if each.partition("=")[0] not in named)
+    return IppPrinter(path, (f"printer-uuid=urn:uuid:{uuid}", *kept, *attributes))

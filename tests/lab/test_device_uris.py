@@ -1,0 +1,67 @@
+"""Device URIs of every published backend, as a real cupsd tells them of its queues."""
+
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collectors.network.observations import KnownPrinter
+from collectors.network.printers.cups import queue_printer, read_cups_printers
+from tests.lab.namespaces import entering
+from tests.lab.spooler import PROGRAMS, Spooler, queue_command
+from tests.unit.collectors.network.printers.test_device_uri import PUBLISHED
+
+pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
+
+REFUSED = {"", "tea4cups://socket://192.168.1.50:9100"}
+"""What CUPS 2.4 takes no queue with."""
+
+QUEUES = {
+    f"q{number}": (kind, uri)
+    for number, (kind, uri) in enumerate((k, u) for k, uris in PUBLISHED.items() for u in uris)
+}
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, KnownPrinter]:
+    """Make a queue of each URI in a cupsd; return the printers that were read, by their names."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as path:
+        Path(path).chmod(0o755)
+        spooler = Spooler(Path(path) / "cups")
+        schemes = {uri.partition(":")[0] for _, uri in QUEUES.values()} - {"", "file"}
+        with subprocess.Popen([*entering(), *spooler.set_up(backends=schemes)]) as running:
+            try:
+                spooler.wait()
+                refused = {uri for name, (_, uri) in QUEUES.items() if not made(spooler, name, uri)}
+                told = read_cups_printers(time.monotonic() + 5, spooler.environment)
+            finally:
+                running.kill()
+    assert refused == REFUSED
+    assert (told.failures, told.limitations) == ((), ())
+    return {each.id.removeprefix("cups:"): each for each in told.printers}
+
+
+def made(spooler: Spooler, name: str, uri: str) -> bool:
+    command = queue_command(name, uri)
+    done = subprocess.run(command, env=spooler.environment, check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def test_each_is_read_or_listed_and_none_is_missing(known: dict[str, KnownPrinter]) -> None:
+    for name, (kind, uri) in QUEUES.items():
+        right = None if uri in REFUSED else queue_printer(name, "", uri, None)
+        assert (right is None) == (kind == "virtual" or uri in REFUSED), uri
+        assert (name in known) == (right is not None), uri
+        if right is not None:
+            assert bool(right.backend) == (kind == "unknown"), uri
+            assert replace(known[name], make_model=right.make_model) == right, uri
+
+
+def test_every_backend_that_is_installed_is_known(known: dict[str, KnownPrinter]) -> None:
+    """What publishes no queue of its own finds devices for others."""
+    installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
+    published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}
+    assert installed <= published

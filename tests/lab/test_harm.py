@@ -1,0 +1,80 @@
+"""That the LANs of the lab do count what nobody may send, and end the test that sent it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.namespaces import namespace_prefix
+from tests.lab.peers.lan import PeerLan, peer_lan
+from tests.lab.tap.lan import HARMED
+from tests.lab.tap.plan import LanHost, LanPlan, save_plan
+from tests.paths import ROOT
+
+pytestmark = [pytest.mark.lab, pytest.mark.exclusive]
+
+PRINTER, LEFT_ALONE = "10.76.0.9", "10.76.0.10"
+CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 5)"
+SEND = CONNECT + "; s.sendall(b'%-12345X')"
+HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=PRINTER, port=631)}"
+
+
+@pytest.mark.needs("tap")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (HARMLESS, ""),
+        (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
+        (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
+        (CONNECT.format(address=LEFT_ALONE, port=80), f"packets to the excluded {LEFT_ALONE}"),
+    ],
+    ids=("harmless", "printing", "terminal", "excluded"),
+)
+def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, said: str) -> None:
+    ports = (80, 631, 9100, 12000)
+    hosts = tuple(
+        LanHost(address, f"02:76:00:00:00:0{number}", ports)
+        for number, address in enumerate(("10.76.0.1", PRINTER, LEFT_ALONE))
+    )
+    plan = LanPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(LEFT_ALONE,))
+    save_plan(plan, tmp_path / "plan.json")
+    played = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
+    done = subprocess.run(
+        [*namespace_prefix(), *played, sys.executable, "-c", script],
+        capture_output=True, check=False, text=True, cwd=ROOT, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == (HARMED if said else 0), done.stderr
+    assert said in done.stderr
+
+
+LISTEN = """
+import socket
+with socket.create_server(("", 9100)) as listening:
+    print("ready", flush=True)
+    while True:
+        with listening.accept()[0] as each:
+            each.recv(99)
+"""
+
+
+@pytest.mark.needs("peers")
+def test_a_lan_of_peers_ends_with_what_came(tmp_path: Path) -> None:
+    with peer_lan(tmp_path) as lan:
+        run_at_a_peer(lan, CONNECT)
+    with (
+        pytest.raises(AssertionError, match="8 bytes to port 9100"),
+        peer_lan(tmp_path) as lan,
+    ):
+        run_at_a_peer(lan, SEND)
+
+
+def run_at_a_peer(lan: PeerLan, script: str) -> None:
+    till, listener = lan.add_host("till", 1), lan.add_host("listener", 2)
+    command = lan.command(listener, sys.executable, "-c", LISTEN)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as listening:
+        assert listening.stdout is not None
+        assert listening.stdout.readline() == b"ready\n"
+        there = script.format(address=listener.address, port=9100)
+        subprocess.run(lan.command(till, sys.executable, "-c", there), check=True)
+        listening.kill()
