@@ -227,6 +227,7 @@ class App:
     def start(self) -> None:
         self.phase = "running"
         self._journal.prune(self._runtime.clock.now())
+        self._ledger.sent.drop_old(self._runtime.clock.now())
         self._scheduler.start()
         self.status.changed()
 
@@ -269,6 +270,7 @@ class App:
 
     async def _beat(self) -> None:
         await self._heartbeat.beat()
+        self._ledger.sent.drop_old(self._runtime.clock.now())
         self.status.changed()
 
     def _note_activity(self, activity: str) -> None:

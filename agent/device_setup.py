@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import uuid4
 
 from agent.adapters import machine
 from agent.adapters.identity import Identity
-from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile, new_install_id
+from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.config.model import Config
+from agent.rules.install_id import install_id_for
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +45,9 @@ def device_at_start(
         and fingerprint is not None
         and stored.fingerprint != fingerprint
     )
-    if is_clone:
+    copied_name = None
+    if stored is not None and is_clone:
+        copied_name = stored.legacy_install_id
         log.warning("this disk was copied from another machine: a new identity is made")
         leave_journal()
         if identity.exists():
@@ -51,7 +55,9 @@ def device_at_start(
         stored = None
     elif stored is not None and _was_elsewhere(stored, config):
         leave_journal()
-    record = stored or DeviceRecord(legacy_install_id=new_install_id())
+    record = stored or DeviceRecord(
+        legacy_install_id=install_id_for(machine.host_name(), uuid4(), taken=copied_name)
+    )
     record = _as_configured(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
     )

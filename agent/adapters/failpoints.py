@@ -20,11 +20,13 @@ class Failpoint(StrEnum):
     RUNNING_NOTED = "running-noted"
     REPORT_HANDED_OVER = "report-handed-over"
     REPORT_SETTLED = "report-settled"
+    REPORT_KEPT = "report-kept"
     REPORT_GIVEN_UP = "report-given-up"
     REPORT_RESEALED = "report-resealed"
     ROW_SET_ASIDE = "row-set-aside"
     REPORTS_KEPT_YOUNG = "reports-kept-young"
     JOURNAL_PRUNED = "journal-pruned"
+    SENT_DROPPED = "sent-dropped"
     COUNTED = "counted"
     # calls
     CHALLENGE_CALLED = "challenge-called"

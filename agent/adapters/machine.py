@@ -21,6 +21,11 @@ def system_release_arch() -> tuple[str, str, str]:
     return platform.system(), platform.release(), platform.machine()
 
 
+def host_name() -> str:
+    """Return what this machine is called, or nothing."""
+    return platform.node()
+
+
 def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
     """Return a hash that differs on another installation of the system, or None.
 

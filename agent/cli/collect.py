@@ -1,7 +1,6 @@
 """`venue-agent collect`: a report here and now. The same child, facts and payload as the daemon's.
 
-Progress goes to stderr, the result to stdout. Ctrl-C asks for what has been found so far; a second
-one ends the command.
+Progress goes to stderr, the result to stdout.
 """
 
 import argparse
@@ -9,6 +8,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
@@ -22,7 +22,7 @@ from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option
 from agent.config.capabilities import capabilities_of
-from agent.config.file import Loaded, load
+from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
 from agent.presentation.page.html import report_page
@@ -55,37 +55,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit 0 with a report, 1 when nothing at all could be collected."""
     loaded = load(LocalConfig, options.config)
-    payload = asyncio.run(_collect(loaded, options.kind, as_lines=options.ndjson))
-    if options.html is not None:
-        _write_page(options.html, payload)
+    show = _print_line if options.ndjson else None
+    state = StateDirectory(loaded.state_dir)
+    payload = asyncio.run(collect_report(loaded.config, state, options.kind, show=show))
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
         sys.stdout.write(encode(payload).decode() + "\n")
-    elif options.html is None:
-        Console(highlight=False).print(report_view(payload))
+    else:
+        show_report(payload)
+    if options.html is not None:
+        write_page(options.html, payload)
     return 0
 
 
-async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -> Payload:
-    config = loaded.config
-    identity = _identity(loaded.state_dir)
+async def collect_report(
+    config: LocalConfig,
+    state: StateDirectory,
+    kind: Kind,
+    *,
+    show: Callable[[Progress], None] | None = None,
+) -> Payload:
+    """Collect by the same child, and make the same payload, as the daemon does.
+
+    ``show`` is told the progress, which is drawn otherwise. Ctrl-C asks for what has been found so
+    far, a second one ends the command. Raises CollectorError.
+    """
+    identity = _identity(config, state)
     job: Job = network_job(config) if kind == "network" else application_job(config)
-    memory = PrinterMemory(StateDirectory(loaded.state_dir))
+    memory = PrinterMemory(state)
     job, limitation = with_memory(job, memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
-    loop = asyncio.get_running_loop()
     if sys.platform != "win32":
-        loop.add_signal_handler(signal.SIGINT, _interrupt, interrupted, asyncio.current_task())
-    with RunProgress() as bars:
-
-        def show(progress: Progress) -> None:
-            if as_lines:
-                _print_line(progress)
-            else:
-                bars.update(progress.step, progress.done, progress.total)
-
-        collected = await CollectorProcess().collect(job, show, interrupted)
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
+        )
+    with RunProgress(what=f"{kind} report") as bars:
+        collected = await CollectorProcess().collect(
+            job, show or (lambda p: bars.update(p.step, p.done, p.total)), interrupted
+        )
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
@@ -95,31 +103,39 @@ async def _collect(loaded: Loaded[LocalConfig], kind: Kind, *, as_lines: bool) -
     return payload_of(job, with_limitation(collected.facts, limitation), (), context)
 
 
+def show_report(payload: Payload) -> None:
+    Console(highlight=False).print(report_view(payload))
+
+
+def write_page(
+    path: Path, payload: Payload, write: Callable[[bytes], object] | None = None
+) -> None:
+    """Write it by ``write``, where this process has not the rights to. Raises AgentError."""
+    try:
+        (write or path.write_bytes)(report_page(payload).encode())
+    except OSError as error:
+        raise AgentError(f"{path} cannot be written: {error.strerror}") from None
+    sys.stderr.write(f"written to {path}\n")
+
+
 def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[Payload] | None) -> None:
     if interrupted.is_set() and task is not None:
         task.cancel()
     interrupted.set()
 
 
-def _identity(state: Path) -> Identity:
+def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
     """Say who this machine is, where it is enrolled and the state may be read."""
-    record = DeviceRecordFile(StateDirectory(state)).peek()
+    record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
+    named = config.device.legacy_install_id
     return identity_of(
         organization_id=None if binding is None else binding.organization_id,
         location_id=None if binding is None else binding.location_id,
-        install_id=None if record is None else record.legacy_install_id,
+        install_id=named or (None if record is None else record.legacy_install_id),
     )
 
 
 def _print_line(progress: Progress) -> None:
     sys.stdout.write(json.dumps(asdict(progress)) + "\n")
     sys.stdout.flush()
-
-
-def _write_page(path: Path, payload: Payload) -> None:
-    try:
-        path.write_text(report_page(payload), encoding="utf-8")
-    except OSError as error:
-        raise AgentError(f"{path} cannot be written: {error.strerror}") from None
-    sys.stderr.write(f"written to {path}\n")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.request import getproxies
 
 from agent.cli.options import add_config_option, add_json_option
-from agent.cli.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_place
 from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
 from agent.config.missing import no_configuration

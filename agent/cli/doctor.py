@@ -1,19 +1,22 @@
 """`venue-agent doctor`: checks of everything the agent needs, each with what to do about it."""
 
 import argparse
+import contextlib
 import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down, writer_of
-from agent.cli.doctor_view import show
 from agent.cli.options import add_config_option, add_json_option
-from agent.cli.screen import Screen
+from agent.cli.terminal.doctor_view import show
+from agent.cli.terminal.screen import Screen
+from agent.config.file import load
+from agent.config.model import LocalConfig
 from agent.config.rights import as_root
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
@@ -21,6 +24,7 @@ from agent.doctor.document import document_of
 from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.registry import AS_CALLER, CHECKS
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
+from agent.errors import ConfigError
 
 HEALTHY, UNHEALTHY, NOT_VISIBLE = 0, 1, 3
 
@@ -32,16 +36,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE.zip",
-        help="write what support needs; no secret is in it",
+        help="write what support needs, with a fresh report of each kind; no secret is in it",
+    )
+    parser.add_argument(
+        "--no-collect",
+        dest="collect",
+        action="store_false",
+        help="with --bundle: make no fresh reports for it",
     )
     parser.add_argument("--all", action="store_true", help="show what was skipped as well")
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when nothing failed, 1 otherwise, 3 when only what is closed to this user may have."""
-    context = Context(config_path=options.config)
+    if options.bundle is None:
+        return _examine(options)
     # The place of the bundle is the caller's: who writes it keeps the caller's rights.
-    write = writer_of(options.bundle) if options.bundle is not None else None
+    with writer_of(options.bundle) as write:
+        return _examine(options, write)
+
+
+def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None = None) -> int:
+    context = Context(config_path=options.config)
     began = time.monotonic()
     known = _check_as_caller(context, for_bundle=options.bundle is not None)
     left_s = TOTAL_S - (time.monotonic() - began)
@@ -49,6 +65,10 @@ def run(options: argparse.Namespace) -> int:
     duration_s = time.monotonic() - began
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     document = document_of(results, made_at=made_at, duration_s=duration_s)
+    if options.bundle is not None:
+        from agent.cli.support_bundle import new_case_id
+
+        document["caseId"] = new_case_id()
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
@@ -56,10 +76,9 @@ def run(options: argparse.Namespace) -> int:
         if not all_visible(results):
             sys.stdout.write(f"what is not visible to you: {as_root('doctor')}\n")
     if options.bundle is not None:
-        from agent.doctor.bundle import write_bundle
+        from agent.cli.support_bundle import make_bundle
 
-        members = write_bundle(options.bundle, context, document, write)
-        sys.stderr.write(f"{options.bundle}: {', '.join(members)}; no secret is in it\n")
+        make_bundle(options.bundle, context, results, document, write, fresh=options.collect)
     code = _code_of(results)
     _exit_if_threads_hang(code)
     return code
@@ -72,6 +91,8 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
+        with contextlib.suppress(ConfigError):  # one without [service] bounds a collection too
+            context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:
         step_down(context.state.path)

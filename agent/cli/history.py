@@ -1,18 +1,35 @@
-"""`venue-agent history`: requests and their reports, newest first, from the journal."""
+"""`venue-agent history`: requests and their reports, newest first; with an id, that report."""
 
 import argparse
 import json
+import re
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
-from agent.adapters.storage.history import LIMIT, HistoryRow, read_history
+from agent.adapters.accounts.privileges import writer_of
+from agent.adapters.storage.history import (
+    LIMIT,
+    HistoryRow,
+    KeptReport,
+    find_reports,
+    find_requests,
+    read_history,
+)
+from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
+from agent.adapters.storage.state import StateDirectory
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import resolve_state
-from agent.cli.screen import Screen, Style
-from agent.errors import ConfigMissing
+from agent.cli.terminal.screen import Screen, Style
+from agent.errors import ConfigError, ConfigMissing, StateError
+from agent.presentation.humanize import ago
+from agent.wire.codec import parse_json
+from agent.wire.validation import ValidationError
 
 SHOWN: Final = 20
+PAGE_MODE: Final = 0o644
 SUBMITTED: Final = "submitted"
 _TONES: Final[dict[str, Style]] = {
     "completed": "good", "partial": "warn", "failed": "bad", "expired": "warn", "rejected": "bad",
@@ -20,6 +37,10 @@ _TONES: Final[dict[str, Style]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "id", nargs="?", type=_start_of_an_id, metavar="ID",
+        help="show this report again: its id or its request's, or the first characters of one",
+    )  # fmt: skip
     add_config_option(parser)
     add_json_option(parser)
     parser.add_argument(
@@ -28,9 +49,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"rows at most (default {SHOWN}, with --json {LIMIT})",
     )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="with ID: write the report as a page as well"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.html is not None and options.id is None:
+        raise ConfigError(("--html wants the ID of a report beside it",))
+    if options.id is None:
+        return _list(options)
+    if options.html is None:
+        return _show_again(options)
+    # The page's place is the caller's: who writes it keeps the caller's rights.
+    with writer_of(options.html, PAGE_MODE) as write:
+        return _show_again(options, write)
+
+
+def _list(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else SHOWN)
     here = resolve_state(options.config)
     here.require_visible()
@@ -43,6 +79,60 @@ def run(options: argparse.Namespace) -> int:
         _show(Screen(), rows[:limit], has_more=len(rows) > limit)
     else:
         sys.stdout.write("no requests yet\n")
+    return 0
+
+
+def _find(state: StateDirectory, start: str) -> KeptReport:
+    """Return the one report that is meant. Raises StateError."""
+    found = find_reports(state, start)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(report.report_id for report in found)
+        raise StateError(f"several reports begin with {start}: {ids}")
+    rows = find_requests(state, start)
+    if not rows:
+        raise StateError(f"no request or report begins with {start}: see `venue-agent history`")
+    row = rows[0]
+    if row.state != SUBMITTED:
+        why = f": {row.detail}" if row.detail else ""
+        raise StateError(f"request {row.request_id} has no report: it is {row.state}{why}")
+    raise StateError(
+        f"report {row.report_id} is no longer here: the newest {KEPT_MAX} that were sent are kept,"
+        f" for {KEPT_MAX_AGE.days} days"
+    )
+
+
+def _show_again(
+    options: argparse.Namespace, write: Callable[[bytes], None] = lambda _: None
+) -> int:
+    """Show a report as `collect` would; as JSON its payload as it was sent. Raises AgentError."""
+    from agent.cli.collect import show_report, write_page  # slow to import
+    from agent.rules.reports.sealing import report_of
+
+    here = resolve_state(options.config)
+    here.require_visible()
+    report = _find(here.state, options.id)
+    try:
+        payload, sealed = parse_json(report.body)["report"], report_of(report.body)
+    except ValidationError as error:
+        raise StateError(f"report {report.report_id} cannot be read: {error}") from None
+    if options.json:
+        sys.stdout.write(json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
+    else:
+        screen = Screen()
+        if sealed.payload is not None:
+            show_report(sealed.payload)
+            screen.blank()
+        else:
+            why = f"{report.kind} report without content: {sealed.failure_reason}"
+            screen.paragraph(why, "bad")
+        when = f"sent {ago(report.sent_at)}" if report.sent_at else "waits to be sent"
+        screen.paragraph(f"report {report.report_id}, {when}", "quiet")
+    if options.html is not None:
+        if sealed.payload is None:
+            raise StateError(f"{options.html} is not written: the report has no content")
+        write_page(options.html, sealed.payload, write)
     return 0
 
 
@@ -66,6 +156,14 @@ def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> No
 def result_of(row: HistoryRow) -> str:
     """Say in one word what came of a request: its outcome once the service has the report."""
     return row.outcome if row.state == SUBMITTED and row.outcome else row.state
+
+
+def _start_of_an_id(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F][0-9a-fA-F-]{3,35}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not the id of a request or report, nor its first four characters"
+        )
+    return text.lower()
 
 
 def _positive(text: str) -> int:

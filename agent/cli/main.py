@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from agent import __version__
 from agent.config.rights import as_root
@@ -106,11 +106,31 @@ def _code_of(error: Exception) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Repeats what it does not understand, but no secret."""
+    """Tells the version at every verb, and what was meant with its verb's usage.
+
+    What it does not understand it repeats, but no secret.
+    """
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        version = f"venue-agent {__version__}"
+        text = "show the version and exit"
+        self.add_argument("--version", action="version", version=version, help=text)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
+        from agent.presentation.command_line import did_you_mean  # where there is a mistake only
+
         moved = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
-        super().error(redact(message) + moved)
+        message = redact(message)
+        super().error(message + (moved or did_you_mean(message, self.format_help())))
 
 
 def _write_any_character() -> None:
@@ -129,7 +149,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="venue-agent", description="Remote control and diagnostics agent of a venue's machine."
     )
-    parser.add_argument("--version", action="version", version=f"venue-agent {__version__}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
     wanted = next((word for word in words if word in VERBS), None)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import resolve_state
-from agent.cli.screen import Screen
+from agent.cli.terminal.screen import Screen
 from agent.errors import AgentError, ConfigMissing, StateError
 from agent.rules.learned_printers import Memory
 from collectors.contract import LearnedPrinter

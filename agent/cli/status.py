@@ -5,24 +5,29 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, ProblemStatus, StatusFile
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import default_config_path, system_config
 from agent.config.rights import as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago
+from agent.presentation.machine_name import machine_name
 from agent.redaction.known import redact
 from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
 
+_REFUSED: Final = {"credential-refused", "not-enrolled", "commands-rejected", "revoked"}
+"""Conditions under which this device gets no commands (rules.health)."""
 _VERDICTS: Final = {
     HEALTHY: "healthy",
     UNHEALTHY: "unhealthy",
@@ -39,46 +44,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit 0 healthy, 1 not, 2 not running, 3 where this user may not see it."""
     here = resolve_state(options.config)
-    if here.is_closed:
-        return _from_outside(here, options)
-    state = here.state
-    pid = state.holder()
-    status = _without_secrets(StatusFile(state).read())
-    verdict = NOT_RUNNING if pid is None else _judge(status)
-    if options.json:
-        sys.stdout.write(json.dumps(_document(state, pid, status, verdict), indent=2) + "\n")
-    elif pid is None:
-        _show_absent(Screen(), here, status, options.config)
-    elif status is None:
-        Screen().line(
-            ("starting", "warn"), (f"  process {pid} has said nothing of itself yet", "none")
-        )
-    else:
-        _show(Screen(), status, _recent(state), verdict)
+    if not options.json:
+        return show_status(Screen(), here, options.config)
+    document, verdict = _from_outside(here) if here.is_closed else _document(here.state)
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
     return verdict
 
 
-def _from_outside(here: ResolvedState, options: argparse.Namespace) -> int:
+def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int:
+    """Write what people are told, and return the exit code. Raises StateError."""
+    if here.is_closed:
+        return _show_from_outside(screen, here, config)
+    seen = _look(here.state)
+    if name := machine_name(seen.install_id or ""):
+        screen.paragraph(name, "strong")
+    if seen.pid is None:
+        _show_absent(screen, here, seen.status, config)
+    elif seen.status is None:
+        screen.line(("starting", "warn"))
+        screen.paragraph(f"process {seen.pid} has said nothing of itself yet")
+    else:
+        _show(screen, seen.status, _recent(here.state), seen.verdict)
+    return seen.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the state directory tells. ``pid`` is None where no daemon holds it."""
+
+    pid: int | None
+    install_id: str | None
+    status: DaemonStatus | None
+
+    @property
+    def verdict(self) -> int:
+        if self.pid is None:
+            return NOT_RUNNING
+        status = self.status
+        is_bad = status is None or status.problems or status.is_revoked
+        return UNHEALTHY if is_bad else HEALTHY
+
+
+def _look(state: StateDirectory) -> _Seen:
+    pid, record = state.holder(), DeviceRecordFile(state).peek()
+    install_id = None if record is None else record.legacy_install_id
+    return _Seen(pid, install_id, _without_secrets(StatusFile(state).read()))
+
+
+def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
+    """Return what `--json` prints (docs/cli.md)."""
+    seen = _look(state)
+    return {
+        "verdict": _VERDICTS[seen.verdict],
+        "running": seen.pid is not None,
+        "pid": seen.pid,
+        "state_dir": str(state.path),
+        "machine": seen.install_id,
+        "daemon": None if seen.status is None else to_plain(seen.status),
+    }, seen.verdict
+
+
+def _from_outside(here: ResolvedState) -> tuple[dict[str, Any], int]:
+    """Return what `--json` prints where the state is closed: what the system tells everybody."""
+    from agent.doctor.public_status import public_status  # rarely wanted
+
+    status = public_status()
+    return {
+        "verdict": _VERDICTS[NOT_VISIBLE],
+        "running": status.is_running,
+        "pid": status.pids[0] if len(status.pids) == 1 else None,
+        "state_dir": None if here.guessed_because else str(here.state.path),
+        "machine": None,
+        "daemon": None,
+    }, NOT_VISIBLE
+
+
+def _show_from_outside(screen: Screen, here: ResolvedState, config: Path | None) -> int:
     """Tell what the system tells everybody, and how to see the rest."""
     from agent.doctor.public_status import in_words, public_status  # rarely wanted
 
-    status = public_status()
-    if options.json:
-        document = {
-            "verdict": _VERDICTS[NOT_VISIBLE],
-            "running": status.is_running,
-            "pid": status.pids[0] if len(status.pids) == 1 else None,
-            "state_dir": None if here.guessed_because else str(here.state.path),
-            "daemon": None,
-        }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
-        return NOT_VISIBLE
-    screen = Screen()
     screen.line(("not visible to you", "warn"))
-    screen.fact("agent", in_words(status))
+    screen.fact("agent", in_words(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
-    config = [] if options.config is None else ["--config", str(options.config)]
-    screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *config]))}")
+    words = [] if config is None else ["--config", str(config)]
+    screen.paragraph(f"→ what it does: {as_root(shlex.join(['status', *words]))}")
     return NOT_VISIBLE
 
 
@@ -88,10 +137,6 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
         return None
     problems = tuple(p.model_copy(update={"detail": redact(p.detail)}) for p in status.problems)
     return status.model_copy(update={"problems": problems, "activity": redact(status.activity)})
-
-
-def _judge(status: DaemonStatus | None) -> int:
-    return UNHEALTHY if status is None or status.problems or status.is_revoked else HEALTHY
 
 
 def _recent(state: StateDirectory) -> list[str]:
@@ -104,19 +149,6 @@ def _recent(state: StateDirectory) -> list[str]:
     except StateError as error:
         return [str(error)]
     return [f"{row.kind} {result_of(row)}, {ago(row.at)}" for row in rows]
-
-
-def _document(
-    state: StateDirectory, pid: int | None, status: DaemonStatus | None, verdict: int
-) -> dict[str, Any]:
-    """Return what `--json` prints (docs/cli.md)."""
-    return {
-        "verdict": _VERDICTS[verdict],
-        "running": pid is not None,
-        "pid": pid,
-        "state_dir": str(state.path),
-        "daemon": None if status is None else to_plain(status),
-    }
 
 
 def _show_absent(
@@ -156,7 +188,7 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
     if verdict != HEALTHY:
         headline = (f"{count} problem{'' if count == 1 else 's'}" if count else "revoked", "bad")
     process = f"venue-agent {status.version}, process {status.pid}"
-    screen.line(headline, (f"  {process}, started {ago(status.started_at)}", "quiet"))
+    screen.beside(headline, (f"{process}, started {ago(status.started_at)}", "quiet"))
     for problem in status.problems:
         _show_problem(screen, problem)
     screen.blank()
@@ -176,12 +208,10 @@ def _show_problem(screen: Screen, problem: ProblemStatus) -> None:
 
 def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
     binding = status.binding
-    by = f"by {status.delivery}" if status.delivery else "not asked for yet"
-    received = status.counters.get("commands_received", 0)
     facts = [
         ("service", "not enrolled" if binding is None else binding.base_url),
         ("heartbeat", ago(status.last_heartbeat_at)),
-        ("commands", f"{by}, {received} since the start"),
+        ("commands", _commands(status)),
         ("last answer", ago(status.last_contact_at)),
         ("doing", status.activity if status.phase == "running" else status.phase),
         ("outbox", _outbox(status)),
@@ -196,6 +226,14 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
             ("binding", f"{binding.binding_id}{revoked}"),
         ]
     return facts
+
+
+def _commands(status: DaemonStatus) -> str:
+    """Say how commands come; a stream may outlive the right to it for a while."""
+    is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
+    by = f"by {status.delivery}" if status.delivery else "not asked for now"
+    received = status.counters.get("commands_received", 0)
+    return f"{'refused' if is_refused else by}, {received} since the start"
 
 
 def _outbox(status: DaemonStatus) -> str:

@@ -177,8 +177,9 @@ class DeviceSection(Section):
     ] = Field(
         default="",
         description=(
-            "Name of this installation in reports; if it is not set, one is made at the "
-            "first start. Set it where machines already have names."
+            "The machine's name at the service and in reports; if it is not set, the host's name "
+            "as it is at the first start, which is kept from then on. The service learns of "
+            "a change by `enroll --force`."
         ),
     )
 

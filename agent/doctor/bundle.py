@@ -9,9 +9,11 @@ import io
 import json
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from agent.adapters.accounts.privileges import replace_file
@@ -31,7 +33,10 @@ from agent.redaction.places import secrets_here
 from agent.redaction.redactor import Redactor
 from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
-from agent.wire.codec import to_plain
+from agent.wire.codec import to_plain, validate
+from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
+from agent.wire.validation import ValidationError
+from agent.wire.vocabulary import Kind
 
 REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
@@ -41,20 +46,38 @@ REPORT_FILES: Final = ("*-rejected-*.json", "*-refused-*.json")
 Member = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class FreshReport:
+    """A report that was made for the bundle; ``left_out`` says why there is none."""
+
+    kind: Kind
+    payload: ReportPayload | None
+    left_out: str = ""
+
+
 def write_bundle(
     path: Path,
     context: Context,
     doctor: dict[str, Any],
     write: Callable[[bytes], None] | None = None,
+    *,
+    texts: Mapping[str, str] = MappingProxyType({}),
+    reports: Sequence[FreshReport] = (),
 ) -> tuple[str, ...]:
     """Write the file, readable by its owner only; return its members. Raises AgentError.
 
-    ``write`` puts the content in its place, where this process has not the rights to.
+    ``write`` puts the content in its place, where this process has not the rights to. ``texts`` are
+    files for people, by their names.
     """
     redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _members(context, doctor, redactor):
+        everything = chain(
+            ((name, redactor.redact(text)) for name, text in texts.items()),
+            _members(context, doctor, redactor),
+            *(_fresh(report, redactor) for report in reports),
+        )
+        for name, text in everything:
             archive.writestr(name, text)
             names.append(name)
     try:
@@ -77,6 +100,20 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
         for name, body in (*_reports_kept(state), *_reports_waiting(state)):
             yield name, _without_secrets(body, redactor)
     yield "log.txt", redactor.redact(context.log_text or read_logs())
+
+
+def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
+    """Yield a report as JSON and as a page, or why there is none."""
+    name = f"reports/{report.kind}"
+    if report.payload is None:
+        yield f"{name}.txt", redactor.redact(f"left out: {report.left_out}\n")
+        return
+    from agent.presentation.page.html import report_page  # rarely wanted, and large
+
+    document = redactor.redact_value("", to_plain(report.payload))
+    yield f"{name}.json", _json(document)
+    with contextlib.suppress(ValidationError):  # an id that looked like a secret is none any more
+        yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
 def _status(state: StateDirectory) -> Any:

@@ -9,6 +9,7 @@ from agent.presentation.findings.findings import findings_of, verdict_of
 from agent.presentation.findings.rule import Finding
 from agent.presentation.hosts.printers import printers_verdict
 from agent.presentation.humanize import duration_between, moment_in_words
+from agent.presentation.machine_name import machine_name
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.tone import Tone
 from agent.wire.payloads.application import ApplicationPayload
@@ -65,7 +66,7 @@ def network_headline(payload: NetworkPayload) -> Headline:
     outcome, outcome_tone = _outcome(payload)
     scope = _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH)
     return Headline(
-        title="Network report",
+        title=_title("network report", payload),
         verdict=verdict,
         tone=tone,
         findings=findings,
@@ -83,7 +84,7 @@ def application_headline(payload: ApplicationPayload) -> Headline:
         verdict, tone = verdict_of(findings), findings[0].tone
     outcome, outcome_tone = _outcome(payload)
     return Headline(
-        title="Application snapshot",
+        title=_title("application snapshot", payload),
         verdict=verdict,
         tone=tone,
         findings=findings,
@@ -119,6 +120,11 @@ def _counted(counts: Counter[FieldStatus]) -> str:
     return ", ".join(parts)
 
 
+def _title(what: str, payload: Payload) -> str:
+    name = machine_name(payload.identity.install_id)
+    return f"{name}: {what}" if name else what.capitalize()
+
+
 def _outcome(payload: Payload) -> tuple[str, Tone]:
     words, tone = _OUTCOMES[payload.completeness]
     count = len(payload.failures)
@@ -128,13 +134,13 @@ def _outcome(payload: Payload) -> tuple[str, Tone]:
 
 
 def _facts(payload: Payload) -> tuple[Fact, ...]:
-    environment = payload.environment
+    environment, install_id = payload.environment, payload.identity.install_id
     duration = duration_between(payload.started_at, payload.finished_at)
     version = environment.native_app_version
     facts = (
         ("Place", payload.identity.location_id),
         ("Organization", payload.identity.organization_id),
-        ("Machine", payload.identity.install_id),
+        ("Machine", "" if machine_name(install_id) else install_id),
         ("Started", moment_in_words(payload.started_at)),
         ("Took", duration),
         ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),

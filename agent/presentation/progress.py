@@ -1,6 +1,8 @@
-"""How far a run has come: a bar for each step on a terminal, a line for each step elsewhere.
+"""How far a run has come: what is done now and for how long, or a line for each step elsewhere.
 
-Everything goes to stderr, so that what a command prints can be piped.
+On a terminal something always moves: the seconds of each step that is not finished, and those of
+the whole run, which are there before the first step and between two. Everything goes to stderr, so
+that what a command prints can be piped.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
 )
 from rich.text import Text
 
@@ -24,13 +28,23 @@ from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 STEPS_MAX: Final = 64
 """Steps that are shown; events of further ones are ignored."""
 
-_STEP_LENGTH: Final = 28
+_STEP_LENGTH: Final = 22
+_BAR_FROM: Final = 66
+"""Columns from which on there is room for a bar beside what moves anyway."""
+_IN_WORDS: Final = {
+    "interfaces": "this machine's network",
+    "scan": "addresses looked at",
+    "mdns": "announcements heard",
+    "enrichment": "questions to devices",
+    "sources": "facts of this machine",
+}
+"""The collectors' steps, as people read them on a terminal; elsewhere they are as they are."""
 
 
 @dataclass(slots=True)
@@ -46,25 +60,29 @@ class _Step:
 class RunProgress:
     """Shows ``(step, done, total)`` events; use it as a context manager around the run.
 
+    ``what`` names the whole of it.
     ``total`` is None while it is not known. A step is finished once ``done`` reaches ``total``,
     one without a total when the run ends. Events of one step may come from any thread, but not
     at the same time.
     """
 
     def __init__(
-        self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        what: str = "",
     ) -> None:
         self._console = console or Console(file=sys.stderr, highlight=False)
         self._clock = clock
         self._steps: dict[str, _Step] = {}
         self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[amount]}", style="dim", markup=False),
-            TimeElapsedColumn(),
+            *_columns(self._console),
             console=self._console,
+            get_time=clock,
             disable=not self._console.is_interactive,
         )
+        self._whole = self._bars.add_task(what, total=None, amount="")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -79,6 +97,7 @@ class RunProgress:
         for step in self._steps.values():
             if not step.is_finished:
                 self._finish(step)
+        self._bars.update(self._whole, completed=1, total=1)
         self._bars.stop()
 
     def update(self, step: str, done: int, total: int | None = None) -> None:
@@ -95,7 +114,8 @@ class RunProgress:
         if len(self._steps) >= STEPS_MAX:
             return None
         name = shorten(step, _STEP_LENGTH)
-        begun = _Step(name, self._clock(), self._bars.add_task(name, total=None, amount=""))
+        shown = _IN_WORDS.get(step, name)
+        begun = _Step(name, self._clock(), self._bars.add_task(shown, total=None, amount=""))
         self._steps[step] = begun
         return begun
 
@@ -107,6 +127,26 @@ class RunProgress:
             took = seconds_in_words(self._clock() - step.started_s)
             line = f"{step.name}: {_amount(step.done, step.total)} in {took}"
             self._console.print(Text(line), soft_wrap=True)
+
+
+class _Elapsed(ProgressColumn):
+    """Tenths of seconds: who waits sees that something goes on."""
+
+    def render(self, task: Task) -> Text:
+        elapsed_s = task.elapsed or 0.0
+        is_short = elapsed_s < 60  # a minute
+        shown = f"{elapsed_s:.1f} s" if is_short else seconds_in_words(elapsed_s)
+        return Text(f"{shown:>6}", style="dim")
+
+
+def _columns(console: Console) -> Iterator[ProgressColumn]:
+    is_unicode = console.encoding.lower().startswith("utf")
+    yield SpinnerColumn("dots" if is_unicode else "line", finished_text="✓" if is_unicode else "+")
+    yield TextColumn("{task.description}", markup=False)
+    if console.width >= _BAR_FROM:
+        yield BarColumn(bar_width=20)
+    yield TextColumn("{task.fields[amount]}", style="dim", markup=False)
+    yield _Elapsed()
 
 
 def _amount(done: int, total: int | None) -> str:

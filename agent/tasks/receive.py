@@ -90,6 +90,7 @@ class Receiver:
         self._breaks = 0
         self._renew = Wakeup(clock)
         self.now_by: Way | None = None
+        """How commands were got the last time; None where they could not be."""
         self.received = 0
         self.unreadable = 0
         self.for_others = 0
@@ -112,8 +113,10 @@ class Receiver:
             try:
                 is_lasting = await self._listen(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
+                self.now_by = None
                 self._note_rejection(error, way)
             except (ServiceUnavailable, CredentialRefused) as error:
+                self.now_by = None
                 if not self._session.is_reachable:
                     continue  # nobody was there: the circuit breaker lets nobody hurry
                 if way == "stream":
@@ -140,6 +143,8 @@ class Receiver:
             self.now_by = "stream" if answer.is_lasting else "poll"
             unreadable = self.unreadable
             await self._take_all(answer, loss)
+            if loss.done():
+                self.now_by = None
             unreadable = self.unreadable - unreadable
             self._note_taken(way, unreadable)
             return answer.is_lasting

@@ -6,7 +6,7 @@ import sys
 
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import DeviceDetailRequest, RevokeRequest
-from controlplane.cli.connection import client_of, id_of
+from controlplane.cli.connection import client_of, device_of
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -24,9 +24,9 @@ def list_all(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """Show the device with the newest page of its history."""
-    body = DeviceDetailRequest(instance_id=id_of(options.instance, "device"))
     with client_of(options) as client:
-        detail = client.device(body)
+        instance_id = device_of(client, options.instance)
+        detail = client.device(DeviceDetailRequest(instance_id=instance_id))
     if options.json:
         sys.stdout.write(encode_indented(detail) + "\n")
         return 0
@@ -43,8 +43,8 @@ def show(options: argparse.Namespace) -> int:
 
 
 def revoke(options: argparse.Namespace) -> int:
-    body = RevokeRequest(instance_id=id_of(options.instance, "device"))
     with client_of(options) as client:
+        body = RevokeRequest(instance_id=device_of(client, options.instance))
         client.revoke(body)
     sys.stdout.write(f"revoked {body.instance_id}\n")
     return 0

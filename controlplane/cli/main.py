@@ -10,8 +10,9 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from agent import __version__
 from controlplane.cli.errors import CommandError
 from controlplane.settings import Settings
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="venue-control", description="The reference service of the venue agent."
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
@@ -59,6 +60,29 @@ def build_parser() -> argparse.ArgumentParser:
     _add_facade_verbs(verbs)
     _add_demo(verbs)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells the version at every verb, and what was meant with its verb's usage."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        version = f"venue-control {__version__}"
+        text = "show the version and exit"
+        self.add_argument("--version", action="version", version=version, help=text)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        from agent.presentation.command_line import did_you_mean  # where there is a mistake only
+
+        super().error(message + did_you_mean(message, self.format_help()))
 
 
 def _load(path: str) -> Verb:
@@ -192,7 +216,7 @@ def _add_facade_verbs(verbs: "Subparsers") -> None:
     report = _verb(verbs, "report", "reports:show", "show a report")
     revoke = _verb(verbs, "revoke", "devices:revoke", "end a device's binding")
     for parser in (device, request, revoke):
-        parser.add_argument("instance", help="the device's instanceId")
+        parser.add_argument("instance", help="its name, its id or the first characters of the id")
     for parser in (devices, device):
         parser.add_argument("--json", action="store_true", help="print the records as JSON")
     request.add_argument("kind", choices=("network", "application"))

@@ -14,7 +14,7 @@ from agent.wire.operator_operations import (
     DeviceDetailRequest,
     RemoteRequest,
 )
-from controlplane.cli.connection import client_of, id_of
+from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.remote_control.requests.lifecycle import FINISHED
@@ -25,8 +25,9 @@ GRACE = timedelta(seconds=30)
 
 
 def create(options: argparse.Namespace) -> int:
-    body = CreateRequestRequest(instance_id=id_of(options.instance, "device"), kind=options.kind)
     with client_of(options) as client:
+        instance_id = device_of(client, options.instance)
+        body = CreateRequestRequest(instance_id=instance_id, kind=options.kind)
         reply = client.create_request(body)
         sys.stdout.write(f"request {reply.request_id} queued\n")
         sys.stdout.flush()

@@ -1,10 +1,11 @@
-"""Tables for a terminal, fit for 80 columns."""
+"""Tables for a terminal, fit for 80 columns; below 72 they are lists."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +28,7 @@ STATUS_STYLES = {
     "pending": "cyan",
     "disabled": "dim",
 }
+TABLES_FROM = 72
 FREE_TEXT = frozenset({"location", "locations", "name"})
 
 
@@ -36,32 +38,34 @@ def console() -> Console:
 
 def print_keys(keys: Sequence["ApiKey"]) -> None:
     now = datetime.now(UTC)
-    table = _table("id", "key", "grant", "locations", "name", "used")
-    for key in keys:
-        state = "revoked" if key.revoked_at else ("write" if key.can_write else "read")
-        table.add_row(
+    rows = [
+        (
             str(key.id),
             f"…{key.hint}",
-            Text(state, "red" if key.revoked_at else ""),
+            _state_of_key(key),
             _text(", ".join(key.locations) or "all"),
             _text(key.name or "–"),
             age(key.last_used_at, now),
         )
-    _print(table, len(keys), "There are no keys. Make one: venue-control keys create --write")
+        for key in keys
+    ]
+    empty = "There are no keys. Make one: venue-control keys create --write"
+    _print(("id", "key", "grant", "locations", "name", "used"), rows, empty)
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool) -> None:
     now = datetime.now(UTC)
-    table = _table("instance", "state", "platform", "location", "seen")
-    for device in devices:
-        table.add_row(
+    rows = [
+        (
             str(device.instance_id),
+            _text(device.legacy_install_id),
             state_of(device),
-            device.platform,
             _text(device.location_name or device.location_id),
             age(device.last_seen_at, now),
         )
-    _print(table, len(devices), "No device has enrolled yet.")
+        for device in devices
+    ]
+    _print(("instance", "name", "state", "location", "seen"), rows, "No device has enrolled yet.")
     if is_cut:
         console().print("There are more devices than are shown.")
 
@@ -77,29 +81,27 @@ def print_device(device: Device) -> None:
 
 def print_requests(requests: Sequence[RemoteRequest]) -> None:
     now = datetime.now(UTC)
-    table = _table("request", "kind", "status", "asked", title="Requests")
-    for request in requests:
-        table.add_row(
-            str(request.id),
-            request.kind,
-            _status(request.status),
-            age(request.created_at, now),
-        )
-    _print(table, len(requests), "No requests.")
+    rows = [
+        (str(each.id), each.kind, _status(each.status), age(each.created_at, now))
+        for each in requests
+    ]
+    _print(("request", "kind", "status", "asked"), rows, "No requests.", title="Requests")
 
 
 def print_reports(reports: Sequence[ReportSummary]) -> None:
     now = datetime.now(UTC)
-    table = _table("report", "kind", "outcome", "tracker", "received", title="Reports")
-    for report in reports:
-        table.add_row(
+    rows = [
+        (
             str(report.report_id),
             report.kind,
             _status(report.outcome),
             _status(report.tracker_status),
             age(report.created_at, now),
         )
-    _print(table, len(reports), "No reports.")
+        for report in reports
+    ]
+    headings = ("report", "kind", "outcome", "tracker", "received")
+    _print(headings, rows, "No reports.", title="Reports")
 
 
 def state_of(device: Device) -> Text:
@@ -116,12 +118,12 @@ def age(moment: datetime | None, now: datetime) -> str:
 
 
 def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
+    yield "name", device.legacy_install_id
     yield "instance", str(device.instance_id)
     yield "state", state_of(device)
     yield "binding", str(device.binding_id)
     yield "location", device.location_name or device.location_id
     yield "organization", device.organization_name or device.organization_id
-    yield "install id", device.legacy_install_id
     yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
     yield "capabilities", ", ".join(device.capabilities) or "none"
     yield "last seen", f"{device.last_seen_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -130,16 +132,40 @@ def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
         yield "revoked", f"{device.revoked_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _table(*columns: str, title: str | None = None) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for column in columns:
+def _print(
+    headings: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str, title: str = ""
+) -> None:
+    """Print a table; on a narrow terminal each row as its id and, below it, the rest."""
+    to = console()
+    if not rows:
+        to.print(Text(empty, "dim"))
+    elif to.width >= TABLES_FROM:
+        to.print(_table(headings, rows, title))
+    else:
+        if title:
+            to.print(Text(title, "italic"))
+        for first, *others in rows:
+            to.print(first)
+            words = (Text(each) if isinstance(each, str) else each for each in others)
+            to.print(Padding(Text(" · ").join(words), (0, 0, 0, 2)))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str) -> Table:
+    table = Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
+    )
+    for heading in headings:
         # What people named may be long and is folded; ids are there to be copied whole.
-        table.add_column(column, no_wrap=column not in FREE_TEXT, overflow="fold")
+        table.add_column(heading, no_wrap=heading not in FREE_TEXT, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _print(table: Table, count: int, empty: str) -> None:
-    console().print(table if count else Text(empty, "dim"))
+def _state_of_key(key: "ApiKey") -> Text:
+    if key.revoked_at:
+        return Text("revoked", "red")
+    return Text("write" if key.can_write else "read")
 
 
 def _text(value: str) -> Text:

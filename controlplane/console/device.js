@@ -2,7 +2,7 @@
 
 import { call } from "./facade.js";
 import { element, exact, lasted, pill, replace, stateOf, when } from "./elements.js";
-import { nameOf } from "./devices.js";
+import { nameOf, placeOf } from "./devices.js";
 
 const PAGES_MAX = 100;
 
@@ -54,7 +54,7 @@ function newSheet() {
 
 function lede(device) {
   const agent = device.appVersion ? `agent ${device.appVersion}` : "agent of unknown version";
-  return `${device.platform}, ${agent}${device.foreground ? ", run by a person at the machine" : ""}`;
+  return `${placeOf(device)}, ${device.platform}, ${agent}${device.foreground ? ", run by a person at the machine" : ""}`;
 }
 
 function facts(device) {

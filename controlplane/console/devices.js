@@ -26,7 +26,12 @@ export function showDevices({ devices, isCut }, words, current) {
   document.getElementById("count").textContent = summary(devices, wanted, shown, isCut);
 }
 
-export const nameOf = (device) => device.locationName || device.locationId;
+// An install id that nobody chose is but a number (agent/presentation/machine_name.py).
+const NAMES_NOTHING = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const placeOf = (device) => device.locationName || device.locationId;
+export const nameOf = (device) =>
+  NAMES_NOTHING.test(device.legacyInstallId) ? placeOf(device) : device.legacyInstallId;
 
 function entry(device, current) {
   const state = stateOf(device);
@@ -36,7 +41,7 @@ function entry(device, current) {
       dot(state),
       element("span", { class: "name" }, nameOf(device)),
       element("span", { class: "seen" }, state === "online" ? "online" : ago(device.lastSeenAt)),
-      element("span", { class: "sub" }, `${device.platform} · ${device.legacyInstallId}`)));
+      element("span", { class: "sub" }, `${device.platform} · ${placeOf(device)}`)));
 }
 
 function summary(devices, wanted, shown, isCut) {
@@ -49,7 +54,7 @@ function summary(devices, wanted, shown, isCut) {
 
 function matches(device, words) {
   const text = [
-    nameOf(device), device.locationId, device.instanceId, device.legacyInstallId, device.platform,
+    placeOf(device), device.locationId, device.instanceId, device.legacyInstallId, device.platform,
     stateOf(device),
   ].join(" ").toLowerCase();
   return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));

@@ -1,7 +1,7 @@
 """The operator asks for reports, reads them, and lists or revokes devices."""
 
 import uuid
-from typing import Final, get_args
+from typing import Final, TypeVar, get_args
 
 from sqlalchemy import func, select
 
@@ -32,6 +32,7 @@ from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.expiry import expire_binding, expire_due
 from controlplane.storage.tables import Binding, Device, Report, Request
 
+Row = TypeVar("Row", Request, Report)
 KINDS: Final = frozenset(get_args(Kind))
 """A device that declares none of them may be one that names its capabilities in other words."""
 
@@ -99,8 +100,9 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
     before = (
         (POSITION_MAX, POSITION_MAX) if body.cursor is None else read_cursor("history", body.cursor)
     )
-    requests, next_request = _requests(context, device, before[0])
-    reports, next_report = _reports(context, device, before[1])
+    requests, next_request = _page(context, Request, device, before[0])
+    reports, next_report = _page(context, Report, device, before[1])
+    _show_due_as_expired(context, requests)
     is_more = next_request > 0 or next_report > 0
     return DeviceDetailReply(
         device=device_record(device, context.now, context.settings),
@@ -142,43 +144,35 @@ def _refuse_flood(context: RequestContext, device: Device) -> None:
         raise conflict("too_many_open_requests", f"the device has {limit} open requests already")
 
 
-def _requests(context: RequestContext, device: Device, before: int) -> tuple[list[Request], int]:
+def _page(
+    context: RequestContext, table: type[Row], device: Device, before: int
+) -> tuple[list[Row], int]:
+    """Return the device's newest rows from before a position, and where the next page begins.
+
+    0 stands for no further page.
+    """
+    size = context.settings.page_size
     query = (
-        select(Request)
+        select(table)
         .where(
-            Request.instance_id == device.instance_id,
-            Request.organization_id == device.organization_id,
-            Request.position < before,
+            table.instance_id == device.instance_id,
+            table.organization_id == device.organization_id,
+            table.position < before,
         )
-        .order_by(Request.position.desc())
-        .limit(context.settings.page_size + 1)
+        .order_by(table.position.desc())
+        .limit(size + 1)
     )
     if context.caller.locations:
-        query = query.where(Request.location_id.in_(context.caller.locations))
+        query = query.where(table.location_id.in_(context.caller.locations))
     rows = list(context.session.scalars(query))
-    page = rows[: context.settings.page_size]
-    for row in page:
-        # A reading operation writes nothing: what is due is shown as expired, the sweep does it.
+    page = rows[:size]
+    return page, page[-1].position if len(rows) > size else 0
+
+
+def _show_due_as_expired(context: RequestContext, requests: list[Request]) -> None:
+    """A reading operation writes nothing: what is due is shown as expired, the sweep does it."""
+    for row in requests:
         if lifecycle.is_due(row.status, row.expires_at, context.now):
             context.session.expunge(row)
             row.status = lifecycle.move(row.status, "expire")
             row.finished_at = row.expires_at
-    return page, page[-1].position if len(rows) > len(page) else 0
-
-
-def _reports(context: RequestContext, device: Device, before: int) -> tuple[list[Report], int]:
-    query = (
-        select(Report)
-        .where(
-            Report.instance_id == device.instance_id,
-            Report.organization_id == device.organization_id,
-            Report.position < before,
-        )
-        .order_by(Report.position.desc())
-        .limit(context.settings.page_size + 1)
-    )
-    if context.caller.locations:
-        query = query.where(Report.location_id.in_(context.caller.locations))
-    rows = list(context.session.scalars(query))
-    page = rows[: context.settings.page_size]
-    return page, page[-1].position if len(rows) > len(page) else 0

@@ -6,12 +6,13 @@ anyway, and what is left behind the service can read. What only root can read, t
 and the API key, is read before.
 """
 
+import contextlib
 import errno
 import os
 import signal
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ from agent.config.rights import STEPPED_DOWN
 from agent.errors import StateError
 from agent.regular_file import kind_of
 
+PRIVATE: Final = 0o600
 _LENGTH_BYTES: Final = 8
 _REPLY_MAX: Final = 1000
 
@@ -61,50 +63,56 @@ def step_down(directory: Path) -> bool:
     return True
 
 
-def writer_of(path: Path) -> Callable[[bytes], None]:
-    """Return what writes one file with the rights that this process has now; it raises OSError.
+@contextlib.contextmanager
+def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], None]]:
+    """Yield what writes one file with the rights that this process has now; it raises OSError.
 
     For root that is a process of its own, which does nothing else: it is there when this one has
-    stepped down, and ends with it. Call it before a thread is started.
+    stepped down, and ends with it. Enter it before a thread is started.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
-        return lambda content: replace_file(path, content)
+        yield lambda content: replace_file(path, content, mode)
+        return
     from_parent, to_child = os.pipe()
     from_child, to_parent = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(to_child)
         os.close(from_child)
-        _write_when_told(path, from_parent, to_parent)
+        _write_when_told(path, mode, from_parent, to_parent)
     os.close(from_parent)
     os.close(to_parent)
     to, answers = os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
 
     def write(content: bytes) -> None:
-        with to, answers:
-            to.write(len(content).to_bytes(_LENGTH_BYTES, "big") + content)
-            to.close()
-            reply = answers.read(_REPLY_MAX).decode("utf-8", "replace")
-        os.waitpid(child, 0)
+        to.write(len(content).to_bytes(_LENGTH_BYTES, "big") + content)
+        to.close()
+        reply = answers.read(_REPLY_MAX).decode("utf-8", "replace")
         if reply != "done":
             raise OSError(errno.EIO, reply or "the process that writes it ended", str(path))
 
-    return write
+    try:
+        yield write
+    finally:
+        with contextlib.suppress(OSError):  # the process is gone: `write` has said so
+            to.close()
+        answers.close()
+        os.waitpid(child, 0)
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     """Write atomically, in the place of nothing or of a regular file. Raises OSError."""
     try:
-        mode = path.lstat().st_mode
+        present = path.lstat().st_mode
     except FileNotFoundError:
         pass
     else:
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, f"it is {kind_of(mode)}, not a file", str(path))
-    write_atomically(path, content)
+        if not stat.S_ISREG(present):
+            raise OSError(errno.EINVAL, f"it is {kind_of(present)}, not a file", str(path))
+    write_atomically(path, content, mode)
 
 
-def _write_when_told(path: Path, source: int, answers: int) -> None:
+def _write_when_told(path: Path, mode: int, source: int, answers: int) -> None:
     """Be the process that writes: all that is announced, or nothing. Never returns."""
     try:
         # Ctrl-C is for the one who asks: without it nothing comes, and this ends.
@@ -113,7 +121,7 @@ def _write_when_told(path: Path, source: int, answers: int) -> None:
             announced, content = file.read(_LENGTH_BYTES), file.read()
         if len(announced) == _LENGTH_BYTES and int.from_bytes(announced, "big") == len(content):
             try:
-                replace_file(path, content)
+                replace_file(path, content, mode)
                 reply = "done"
             except OSError as error:
                 reply = error.strerror or str(error)

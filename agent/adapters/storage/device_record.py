@@ -1,7 +1,6 @@
 """What this device is and where it is bound: `device.json` in the state directory."""
 
 import logging
-import uuid
 from pathlib import Path
 
 from agent.adapters import failpoints
@@ -79,8 +78,3 @@ class DeviceRecordFile:
         except OSError as error:
             raise StateError(f"{self._path} cannot be written: {error.strerror}") from None
         failpoints.after(Failpoint.DEVICE_RECORD_WRITTEN)
-
-
-def new_install_id() -> str:
-    """Return a name for an installation that has none."""
-    return f"install-{uuid.uuid4()}"

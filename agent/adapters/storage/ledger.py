@@ -7,6 +7,7 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.journal import Entry, Journal
 from agent.adapters.storage.outbox import Item, Outbox
+from agent.adapters.storage.sent import SentReports
 from agent.rules.lifecycle import FINAL, Event
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Ledger:
         self._database = database
         self.journal = journal
         self.outbox = outbox
+        self.sent = SentReports(database)
 
     def hand_over(
         self, entry: Entry | None, report: "Report", sealed: "Sealed", now: datetime
@@ -38,8 +40,9 @@ class Ledger:
             self.outbox.add_within(connection, report, sealed, now)
 
     def settle(self, item: Item, now: datetime) -> None:
-        """The service has the report: forget the body, close the request."""
+        """The service has the report: close the request, and keep the body to be shown only."""
         self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
+        self.sent.keep(item, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:
         """The report will never be taken: drop it, say why in the journal, and count it."""

@@ -257,5 +257,6 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "There is more on the network than the report holds.",
         "raise `network.max_hosts` or `network.max_services`; the limitations say which was met",
         _cut,
+        explained_by=("report-unfinished",),
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich import box
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +15,8 @@ from agent.presentation.plain_text import plain
 from agent.presentation.tone import Tone
 from agent.wire.payloads.common import Failure
 
+_FLEXIBLE_MIN: Final = 16
+"""Columns that what has no width of its own needs to be read."""
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
     "warn": "yellow",
@@ -72,19 +74,50 @@ def title(text: str, count: int | None = None) -> Text:
     return heading if count is None else Text.assemble(heading, " ", words(str(count), "dim"))
 
 
-def table(*columns: tuple[str, int | None]) -> Table:
+class ReportTable:
+    """Columns where there is room for them; elsewhere each row as lines, one cell below the other.
+
+    ``columns`` are (heading, width); a column of width None takes what is left.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, int | None]]) -> None:
+        self._columns = columns
+        self._rows: list[tuple[tuple[Text, ...], bool]] = []
+
+    def add_row(self, *cells: Text, end_section: bool = False) -> None:
+        self._rows.append((cells, end_section))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = sum((width or _FLEXIBLE_MIN) + 1 for _, width in self._columns)
+        if options.max_width >= needed:
+            yield self._as_table()
+            return
+        for (first, *others), end_section in self._rows:
+            yield first
+            yield from (Padding(cell, (0, 0, 0, 2)) for cell in others if cell)
+            if end_section:
+                yield Text()
+
+    def _as_table(self) -> Table:
+        built = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+        built.header_style = "dim"
+        for heading, width in self._columns:
+            built.add_column(
+                heading,
+                width=width,
+                overflow="fold",
+                ratio=1 if width is None else None,
+                justify="right" if heading == "Latency" else "left",
+            )
+        built.expand = any(width is None for _, width in self._columns)
+        for cells, end_section in self._rows:
+            built.add_row(*cells, end_section=end_section)
+        return built
+
+
+def table(*columns: tuple[str, int | None]) -> ReportTable:
     """Return a table of the columns given as (heading, width); None takes what is left."""
-    built = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    for heading, width in columns:
-        built.add_column(
-            heading,
-            width=width,
-            overflow="fold",
-            ratio=1 if width is None else None,
-            justify="right" if heading == "Latency" else "left",
-        )
-    built.expand = any(width is None for _, width in columns)
-    return built
+    return ReportTable(columns)
 
 
 def nothing(text: str) -> RenderableType:

@@ -1,4 +1,4 @@
-"""A report on a terminal: what `rich` prints, readable from 60 columns on, dark or light.
+"""A report on a terminal: what `rich` prints, readable from 50 columns on, dark or light.
 
 Only the sixteen colours of the terminal's own theme are used, and every coloured word says in
 itself what its colour says. Strings go into ``Text`` objects, never through rich's markup.

@@ -97,6 +97,7 @@ PLAIN = Scene(
         Failpoint.REPORT_HANDED_OVER: 1,
         Failpoint.SUBMIT_CALLED: 1,
         Failpoint.REPORT_SETTLED: 1,
+        Failpoint.REPORT_KEPT: 1,
     },
 )
 TOO_LARGE = Scene(
@@ -125,6 +126,7 @@ SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 NOT_IN_A_REQUEST = {
     Failpoint.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
     Failpoint.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
+    Failpoint.SENT_DROPPED: "needs reports of weeks ago: moves no request",
     Failpoint.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
 }
 

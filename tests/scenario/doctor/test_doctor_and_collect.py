@@ -64,6 +64,18 @@ def test_ctrl_c_gives_what_has_been_found_so_far(collecting: subprocess.Popen[st
     assert "Traceback" not in errors
 
 
+def test_a_page_takes_nothing_from_the_terminal(config: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = in_a_venue("collect", "application", "--html", str(page), "--config", str(config))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Application snapshot" in done.stdout
+    assert done.stderr.endswith(f"written to {page}\n")
+    assert "<html" in page.read_text()
+
+
 def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     (tmp_path / "api-key").chmod(0o600)
@@ -78,7 +90,30 @@ def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
     assert document["ok"] is False
     assert document["durationSeconds"] < 10
     with zipfile.ZipFile(bundle) as archive:
-        assert json.loads(archive.read("doctor.json")) == document
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert json.loads(members["doctor.json"]) == document
+    case = document["caseId"]
+    assert members["doctor.txt"].startswith(f"case {case}\n")
+    assert "connection: 127.0.0.1:9 refuses" in members["doctor.txt"]
+    assert members["status.txt"].startswith("not running\n")
+    for kind, version in (("network", 2), ("application", 1)):
+        payload = json.loads(members[f"reports/{kind}.json"])
+        assert payload["version"] == version
+        assert "<html" in members[f"reports/{kind}.html"]
+    assert f"case {case}\n→ give the file to whoever supports this venue" in done.stderr
+    assert not {"\x1b", "\t"} & set(members["doctor.txt"] + members["status.txt"])
+
+
+def test_a_bundle_without_fresh_reports(config: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.zip"
+    words = ("doctor", "--bundle", str(bundle), "--no-collect", "--config", str(config))
+    done = subprocess.run(
+        in_a_venue(*words), capture_output=True, text=True, timeout=60, check=False,
+        env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 1
+    with zipfile.ZipFile(bundle) as archive:
+        assert not [name for name in archive.namelist() if name.startswith("reports/")]
 
 
 @pytest.mark.needs("mount-namespace")

@@ -63,7 +63,7 @@ VERBS: Final = {
     "status": ("status",),
     "history": ("history",),
     "printers": ("printers",),
-    "doctor": ("doctor", "--bundle", "bundle.zip"),
+    "doctor": ("doctor", "--bundle", "bundle.zip", "--no-collect"),
     "enroll": ("enroll",),
     "run": ("run",),
     "collect": ("collect", "application", "--json"),

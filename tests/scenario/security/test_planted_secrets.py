@@ -116,6 +116,10 @@ class Search:
         with zipfile.ZipFile(bundle) as archive:
             for name in archive.namelist():
                 self.add(f"{what}: bundle", archive.read(name))
+            fresh = {name for name in archive.namelist() if name.startswith("reports/")}
+        # Where the configuration is wrong nothing is collected: it may name what to leave alone.
+        assert ("reports/network.json" in fresh) is (what == "running")
+        assert ("reports/network.txt" in fresh) is (what != "running")
 
     def add_children(self, pid: int) -> None:
         with contextlib.suppress(OSError):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters.storage.database import Database
+from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
 from agent.cli.main import main
@@ -34,6 +35,16 @@ def test_a_healthy_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "\x1b" not in output, "colour is for terminals"
 
 
+def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(config.parent) as state:
+        DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="till-3"))
+        main(["status", "--config", str(config)])
+        shown = capsys.readouterr().out
+        main(["status", "--json", "--config", str(config)])
+    assert shown.startswith("till-3\nhealthy  venue-agent ")
+    assert json.loads(capsys.readouterr().out)["machine"] == "till-3"
+
+
 def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(config.parent, problems=(PROBLEM,), outbox_reports=2, outbox_bytes=5000):
         assert main(["status", "--config", str(config)]) == 1
@@ -49,7 +60,20 @@ def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str
 def test_a_revoked_device_is_not_healthy(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(config.parent, is_revoked=True):
         assert main(["status", "--config", str(config)]) == 1
-    assert "(revoked)" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "(revoked)" in output
+    assert "commands     refused" in output
+
+
+@pytest.mark.parametrize("code", ["credential-refused", "not-enrolled", "commands-rejected"])
+def test_who_is_refused_gets_nothing_by_stream(
+    config: Path, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    with running(config.parent, problems=(PROBLEM.model_copy(update={"code": code}),)):
+        main(["status", "--config", str(config)])
+    output = capsys.readouterr().out
+    assert "commands     refused, 14 since the start" in output
+    assert "by stream" not in output
 
 
 def test_no_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +104,7 @@ def test_the_json_of_status(config: Path, capsys: pytest.CaptureFixture[str]) ->
     with running(config.parent, problems=(PROBLEM,)):
         assert main(["status", "--json", "--config", str(config)]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"verdict", "running", "pid", "state_dir", "daemon"}
+    assert set(document) == {"verdict", "running", "pid", "state_dir", "machine", "daemon"}
     assert document["verdict"] == "unhealthy"
     assert set(document["daemon"]["problems"][0]) == {
         "code", "severity", "title", "detail", "fix", "since",

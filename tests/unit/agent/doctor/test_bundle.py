@@ -16,12 +16,13 @@ from agent.adapters.storage.database import Database
 from agent.adapters.storage.state import StateDirectory
 from agent.config.file import load
 from agent.config.model import Config
-from agent.doctor.bundle import write_bundle
+from agent.doctor.bundle import FreshReport, write_bundle
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.errors import AgentError
 from agent.redaction.mask import MASK
 from agent.redaction.redactor import redact
+from tests.fixtures import payloads
 
 API_KEY = "vk_live_9f8e7d6c5b4a"
 PROXY_PASSWORD = "pr0xy/pass wörd"
@@ -144,6 +145,34 @@ def test_is_made_without_configuration_or_state(tmp_path: Path) -> None:
 def test_says_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"cannot be written: No such file"):
         _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
+
+
+def _with_people_s_parts(context: Context, path: Path, *reports: FreshReport) -> dict[str, str]:
+    document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
+    texts = {"status.txt": f"the key is {API_KEY}, the proxy user:{QUOTED}@proxy:3128\n"}
+    write_bundle(path, context, document, texts=texts, reports=reports)
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Path) -> None:
+    payload = payloads.small_venue()
+    telling = payload.model_copy(
+        update={"limitations": (f"it said Bearer {API_KEY} and http://user:{QUOTED}@proxy:3128",)}
+    )
+    members = _with_people_s_parts(
+        planted,
+        tmp_path / "bundle.zip",
+        FreshReport("network", telling),
+        FreshReport("application", None, f"password={PROXY_PASSWORD}"),
+    )
+    assert next(iter(members)) == "status.txt", "what people read comes first"
+    assert json.loads(members["reports/network.json"])["printers"]
+    assert "Kitchen" in members["reports/network.html"]
+    assert members["reports/application.txt"].startswith("left out: ")
+    for name, text in members.items():
+        for secret in (API_KEY, PROXY_PASSWORD, QUOTED):
+            assert secret not in text, f"{name} holds {secret}"
 
 
 NO_STARS = st.characters(exclude_characters=MASK)

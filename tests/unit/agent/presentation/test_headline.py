@@ -24,6 +24,20 @@ def test_a_network_report_in_one_glance() -> None:
     assert facts["Found"] == "12 hosts, 9 endpoints"
 
 
+def test_the_machine_is_the_title() -> None:
+    payload = small_venue()
+    named = payload.identity.model_copy(update={"install_id": "till-3"})
+    headline = network_headline(payload.model_copy(update={"identity": named}))
+    assert headline.title == "till-3: network report"
+    assert "Machine" not in {fact.label for fact in headline.facts}
+
+
+def test_a_number_is_no_title() -> None:
+    headline = application_headline(application_snapshot())
+    assert headline.title == "Application snapshot"
+    assert "Machine" in {fact.label for fact in headline.facts}
+
+
 def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
     payload = small_venue().model_copy(update={"printers": ()})
     assert network_headline(payload).verdict == (

@@ -13,10 +13,10 @@ class Clock:
         return self.now_s
 
 
-def console(*, is_terminal: bool) -> Console:
+def console(*, is_terminal: bool, width: int = 80) -> Console:
     return Console(
         file=io.StringIO(),
-        width=80,
+        width=width,
         force_terminal=is_terminal,
         force_interactive=is_terminal,
         color_system=None,
@@ -63,10 +63,54 @@ def test_on_a_terminal_a_bar_for_each_step() -> None:
         progress.update("scan", 12, 254)
         progress.update("mdns", 3)
         progress.update("scan", 254, 254)
-    last = written(output).rpartition("scan")[2]
+    last = written(output).rpartition("addresses looked at")[2]
     assert "━" in last
     assert "254 of 254" in last
-    assert "mdns" in last
+    assert "announcements heard" in last
+
+
+def shown(progress: RunProgress, output: Console) -> list[str]:
+    """Return what stands on the terminal at this moment."""
+    aside = console(is_terminal=False, width=output.width)
+    aside.print(progress._bars.get_renderable())
+    return [line.strip() for line in written(aside).splitlines()]
+
+
+def test_something_moves_before_between_and_while_steps_wait() -> None:
+    clock, output = Clock(), console(is_terminal=True)
+    with RunProgress(output, clock, what="network report") as progress:
+        clock.now_s = 0.7
+        (first,) = shown(progress, output)
+        progress.update("scan", 12, 254)
+        clock.now_s = 1.9
+        waiting = shown(progress, output)
+        progress.update("scan", 254, 254)
+        clock.now_s = 4.2
+        between = shown(progress, output)
+    assert "network report" in first
+    assert first.endswith("0.7 s")
+    assert waiting[0].endswith("1.9 s")
+    assert waiting[1].endswith("12 of 254  1.2 s")
+    assert between[0].endswith("4.2 s")
+    assert between[1].startswith("✓ addresses looked at")
+    assert between[1].endswith("254 of 254  1.2 s"), "what is finished counts no more"
+
+
+def test_a_long_wait_is_told_in_minutes() -> None:
+    clock, output = Clock(), console(is_terminal=True)
+    with RunProgress(output, clock, what="network report") as progress:
+        clock.now_s = 75.3
+        assert shown(progress, output)[0].endswith("1 min 15 s")
+
+
+def test_fifty_columns_hold_what_is_done_and_for_how_long() -> None:
+    output = console(is_terminal=True, width=50)
+    with RunProgress(output, Clock(), what="network report") as progress:
+        for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):
+            progress.update(step, 1000, 1024)
+        lines = shown(progress, output)
+    assert all(len(line) <= 50 for line in lines)
+    assert all("1000 of 1024" in line and line.endswith("0.0 s") for line in lines[1:])
 
 
 def test_a_hostile_step_name_is_plain_text() -> None:

@@ -10,6 +10,7 @@ from agent.adapters.service_client import CommandStream
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
+    CredentialRefused,
     Refused,
     ServiceError,
     ServiceUnavailable,
@@ -190,6 +191,22 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     assert asked.count(False) >= 80
     assert home.receiver.now_by == "poll"
     assert home.codes() == set()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [*REFUSALS, CredentialRefused("401"), ServiceUnavailable("timeout", "silence")],
+    ids=str,
+)
+async def test_where_nothing_comes_no_way_is_told(tmp_path: Path, error: ServiceError) -> None:
+    with harness(tmp_path, delivery="stream") as home:
+        home.client.script["onCommands"].extend([streamed(), error])
+        home.client.always["onCommands"] = error
+        home.clock.limit_s = 60
+        async with running(home.receiver.run):
+            await home.clock.is_at_limit.wait()
+
+        assert home.receiver.now_by is None
 
 
 async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> None:

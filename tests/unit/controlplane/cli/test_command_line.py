@@ -67,7 +67,7 @@ def test_without_the_services_libraries_the_way_to_them_is_said(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["device", "nope", "--api-key-file", "F"], "a UUID is needed"),
+        (["report", "nope", "--api-key-file", "F"], "a UUID is needed"),
         (["devices", "--base-url", "http://ops.example.com"], "refusing http"),
         (["devices", "--base-url", "ftp://x"], "not the address"),
         (["devices", "--base-url", "http://[x"], "not the address"),

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from agent.presentation.machine_name import machine_name
 from agent.wire.codec import encode
 from controlplane.http.console import PAGES
 from tests.fixtures.payloads import hostile_network, small_venue
@@ -110,3 +111,15 @@ async def test_no_other_link_signs_in(service: RunningService, body: str) -> Non
     reply = await service.post("/console/sign-in", body, authorization="")
     assert reply.status_code in {400, 404}
     assert "key" not in reply.json()
+
+
+async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
+    service: RunningService,
+) -> None:
+    script = (await service.http.get("/console/devices.js")).text
+    pattern = re.search(r"NAMES_NOTHING = /(.*)/i;", script)
+    assert pattern is not None
+    number = "6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
+    for name in (number, f"install-{number}", f"Install-{number.upper()}", "till-3", "install-3"):
+        is_number = re.search(pattern[1], name, re.IGNORECASE) is not None
+        assert is_number is (machine_name(name) is None)

@@ -128,9 +128,9 @@ def test_one_file_is_still_written_as_root(
     bundle = directory.parent / "bundle.zip"
 
     def act() -> list[Any]:
-        write = writer_of(bundle)
-        step_down(directory)
-        write(b"content" * 100_000)
+        with writer_of(bundle) as write:
+            step_down(directory)
+            write(b"content" * 100_000)
         return [bundle.stat().st_uid, bundle.stat().st_mode & 0o777]
 
     assert in_a_fork(act) == [0, 0o600]
@@ -140,7 +140,12 @@ def test_one_file_is_still_written_as_root(
 
 @for_root
 def test_a_verb_that_ends_early_writes_nothing(directory: Path) -> None:
-    in_a_fork(lambda: bool(writer_of(directory / "bundle.zip")))
+    def act() -> list[Any]:
+        with writer_of(directory / "bundle.zip"):
+            step_down(directory)
+        return []
+
+    in_a_fork(act)
     assert list(directory.iterdir()) == []
 
 

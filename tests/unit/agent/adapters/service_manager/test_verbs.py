@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agent.adapters.service_manager.contract import Places, ServiceState
 from agent.adapters.service_manager.first_config import Answers, config_text
 from agent.adapters.service_manager.last_exit import NAME, LastExit, parse_last_exit, read_last_exit
-from agent.cli.screen import Screen
 from agent.cli.service import in_words, install, show, uninstall
+from agent.cli.terminal.screen import Screen
 from agent.errors import ConfigError
 
 URL, LOCATION = "https://ops.example.com", "loc-0001"

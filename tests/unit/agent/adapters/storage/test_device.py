@@ -1,5 +1,6 @@
 """What this device is: its record, and what a start makes of it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from agent.adapters.storage.device_record import (
     Binding,
     DeviceRecord,
     DeviceRecordFile,
-    new_install_id,
 )
 from agent.adapters.storage.state import StateDirectory
 from agent.device_setup import DeviceAtStart, device_at_start
@@ -74,9 +74,39 @@ def test_a_record_that_cannot_be_had_is_said(file: DeviceRecordFile, state: Stat
         file.save(BOUND)
 
 
-def test_install_ids_are_told_apart() -> None:
-    assert new_install_id() != new_install_id()
-    assert len(new_install_id()) <= 128
+def call_the_host(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(machine, "host_name", lambda: name)
+
+
+def test_a_machine_is_called_as_its_host_was_at_the_first_start(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call_the_host(monkeypatch, "till-3")
+    assert start(state)[0].record.legacy_install_id == "till-3"
+    call_the_host(monkeypatch, "till-4")
+    assert start(state)[0].record.legacy_install_id == "till-3"
+
+
+def test_an_earlier_installation_keeps_what_the_service_knows(
+    state: StateDirectory, file: DeviceRecordFile
+) -> None:
+    earlier = "install-6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
+    file.save(DeviceRecord(legacy_install_id=earlier))
+
+    assert start(state)[0].record.legacy_install_id == earlier
+
+
+@pytest.mark.parametrize(
+    ("host", "name"), [("till-9", "till-9"), ("install-1", r"install-1-\w{4}")]
+)
+def test_a_copied_disk_is_called_as_its_own_host(
+    state: StateDirectory, file: DeviceRecordFile, monkeypatch: pytest.MonkeyPatch,
+    host: str, name: str,
+) -> None:  # fmt: skip
+    file.save(BOUND)
+    call_the_host(monkeypatch, host)
+
+    assert re.fullmatch(name, start(state, THERE)[0].record.legacy_install_id)
 
 
 def test_the_first_start_begins_a_record(state: StateDirectory) -> None:

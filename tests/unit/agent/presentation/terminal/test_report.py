@@ -62,6 +62,20 @@ def test_other_widths_are_kept_too(
     assert max(cell_len(line) for line in shown(payload, width=width).splitlines()) <= width
 
 
+def test_at_fifty_columns_nothing_is_lost_or_cut_into_pieces() -> None:
+    payload = small_venue()
+    lines = [line.strip() for line in shown(payload, width=50).splitlines()]
+    words = " ".join(lines)
+    for printer in payload.printers:
+        assert printer.reason in words
+    assert payload.network_map is not None
+    for host in payload.network_map.hosts:
+        assert host.address in words.split()
+        assert host.mac_address is None or host.mac_address in words.split()
+    for link in payload.network_map.interfaces:
+        assert link.mac_address is None or link.mac_address in words.split()
+
+
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
 def test_the_only_control_sequences_are_our_colours(
     payload: NetworkPayload | ApplicationPayload,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from agent.cli.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style
 from agent.doctor.check import CheckResult, Status
 
 _MARKS: Final[dict[Status, tuple[str, Style]]] = {

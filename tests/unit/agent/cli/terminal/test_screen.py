@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.screen import Screen, is_coloured, wrapped
+from agent.cli.terminal.screen import Screen, is_coloured, wrapped
 
 
 class Terminal(io.StringIO):
@@ -33,6 +33,27 @@ def test_a_table_wraps_its_last_column() -> None:
     assert lines[2].startswith("       word")
     assert lines[-1] == "three"
     assert all(len(line) <= 40 for line in lines)
+
+
+def test_a_column_that_would_have_no_room_stands_below() -> None:
+    out = io.StringIO()
+    start = ("2026-11-20 19:00 UTC", "none"), ("application", "none")
+    rows = [(*start, ("word " * 12, "quiet")), (*start, ("short", "quiet"))]
+    Screen(out, 50).table(("when", "kind", "why"), rows)
+    lines = out.getvalue().splitlines()
+    assert lines[0].split() == ["when", "kind", "why"]
+    assert lines[1] == "2026-11-20 19:00 UTC  application"
+    assert lines[-1] == "2026-11-20 19:00 UTC  application  short"
+    assert lines[2].startswith("    word word")
+    assert all(len(line) <= 50 for line in lines)
+
+
+def test_two_parts_stand_below_each_other_where_there_is_no_room_beside() -> None:
+    for width, lines in ((80, ["2 problems  " + "word " * 11 + "word"]), (50, 3)):
+        out = io.StringIO()
+        Screen(out, width).beside(("2 problems", "bad"), ("word " * 11 + "word", "quiet"))
+        shown = out.getvalue().splitlines()
+        assert shown == lines if isinstance(lines, list) else len(shown) == lines
 
 
 @given(st.text(max_size=200), st.integers(40, 100))

@@ -22,6 +22,8 @@ _CODES: Final[dict[Style, str]] = {
 WIDTH_MAX: Final = 100
 WIDTH_MIN: Final = 40
 NAME_WIDTH: Final = 13
+LAST_COLUMN_MIN: Final = 20
+BELOW_INDENT: Final = 4
 
 
 class Screen:
@@ -37,6 +39,14 @@ class Screen:
         """Write one line of styled parts, as it is."""
         self._stream.write("".join(self._painted(plain_part(t), s) for t, s in parts) + "\n")
 
+    def beside(self, head: tuple[str, Style], rest: tuple[str, Style]) -> None:
+        """Write two parts on one line, or below each other where there is no room for both."""
+        if len(head[0]) + 2 + len(rest[0]) <= self.width:
+            self.line(head, ("  ", "none"), rest)
+            return
+        self.paragraph(*head)
+        self.paragraph(*rest, indent="  ")
+
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
         """Write ``text`` wrapped, each line behind ``indent``."""
         for line in wrapped(text, self.width - len(indent)):
@@ -50,7 +60,8 @@ class Screen:
             head = " " * NAME_WIDTH
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
-        """Write columns as wide as their content; the last one is wrapped in its place.
+        """Write columns as wide as their content; the last one is wrapped in its place, or below
+        the others where they leave it no room.
 
         A heading of blanks keeps its column at least as wide; none at all are written then.
         """
@@ -59,20 +70,24 @@ class Screen:
             max(len(heading), *(len(line[at][0]) for line in lines))
             for at, heading in enumerate(headings[:-1])
         ]
-        head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
-        if (head := head + headings[-1]).strip():
-            self._stream.write(self._painted(head, "quiet") + "\n")
         indent = sum(widths) + 2 * len(widths)
+        room = max(1, self.width - indent)
+        head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
+        if (head := head + (headings[-1] if len(headings[-1]) <= room else "")).strip():
+            self._stream.write(self._painted(head.rstrip(), "quiet") + "\n")
         for line in lines:
             cells = "".join(
                 self._painted(f"{text:{width}}", style) + "  "
                 for (text, style), width in zip(line, widths, strict=False)
             )
             text, style = line[-1]
-            first, *more = wrapped(text, max(20, self.width - indent)) or [""]
+            if room < LAST_COLUMN_MIN and len(text) > room:
+                first, more, margin = "", wrapped(text, self.width - BELOW_INDENT), BELOW_INDENT
+            else:
+                (first, *more), margin = wrapped(text, room) or [""], indent
             self._stream.write((cells + self._painted(first, style)).rstrip() + "\n")
             for rest in more:
-                self._stream.write(" " * indent + self._painted(rest, style) + "\n")
+                self._stream.write(" " * margin + self._painted(rest, style) + "\n")
 
     def blank(self) -> None:
         self._stream.write("\n")

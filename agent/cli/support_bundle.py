@@ -1,0 +1,124 @@
+"""What `doctor --bundle` adds for people: pages to read, fresh reports, and a case to name."""
+
+import asyncio
+import io
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import StatusFile
+from agent.cli.collect import collect_report
+from agent.cli.resolve_state import ResolvedState
+from agent.cli.status import show_status
+from agent.cli.terminal.doctor_view import show
+from agent.cli.terminal.screen import Screen
+from agent.config.model import LocalConfig
+from agent.doctor.bundle import FreshReport, write_bundle
+from agent.doctor.check import CheckResult
+from agent.doctor.context import Context
+from agent.errors import AgentError
+from agent.tasks.report_maker import SWITCHED_OFF
+from agent.wire.vocabulary import Kind
+
+WIDTH: Final = 80
+KINDS: Final[tuple[Kind, ...]] = ("network", "application")
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # none that is taken for another on the phone
+AGENT_FIRST_S: Final = 60.0
+LOOK_S: Final = 0.2
+
+
+def new_case_id() -> str:
+    """Return a name that can be told on the phone: `7KQM-3WXR`."""
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def make_bundle(
+    path: Path,
+    context: Context,
+    results: Sequence[CheckResult],
+    document: dict[str, Any],
+    write: Callable[[bytes], None] | None,
+    *,
+    fresh: bool,
+) -> None:
+    """Write the file, and say on stderr what is in it and what to do with it. Raises AgentError."""
+    reports = tuple(_fresh_reports(context)) if fresh else ()
+    texts = {
+        "doctor.txt": _doctor_text(results, document),
+        "status.txt": _status_text(context),
+    }
+    members = write_bundle(path, context, document, write, texts=texts, reports=reports)
+    screen = Screen(sys.stderr)
+    screen.blank()
+    screen.paragraph(f"{path}: {', '.join(members)}")
+    screen.paragraph(f"case {document['caseId']}", "strong")
+    screen.paragraph(
+        "→ give the file to whoever supports this venue, and name the case. No secret is in it, but"
+        " the venue's machines and devices are named: hand it to nobody else. Nothing was sent."
+    )
+
+
+def _doctor_text(results: Sequence[CheckResult], document: dict[str, Any]) -> str:
+    text = io.StringIO()
+    screen = Screen(text, WIDTH)
+    screen.line((f"case {document['caseId']}", "strong"))
+    screen.line((f"venue-agent {document['agent']}, {document['madeAt']}", "none"))
+    screen.blank()
+    show(results, document["durationSeconds"], screen, everything=True)
+    return text.getvalue()
+
+
+def _status_text(context: Context) -> str:
+    if context.state is None:
+        return "which state directory is meant is not known\n"
+    text = io.StringIO()
+    try:
+        show_status(Screen(text, WIDTH), ResolvedState(context.state), context.config_path)
+    except AgentError as error:
+        return f"{text.getvalue()}{error}\n"
+    return text.getvalue()
+
+
+def _fresh_reports(context: Context) -> Iterator[FreshReport]:
+    """Collect each kind now, one after the other, as the configuration allows it."""
+    local, state = context.local, context.state
+    for kind in KINDS:
+        if local is None or state is None:
+            yield FreshReport(kind, None, "no configuration could be read that would bound it")
+        elif not _is_enabled(local, kind):
+            yield FreshReport(kind, None, SWITCHED_OFF)
+        else:
+            yield _collected(local, state, kind)
+
+
+def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshReport:
+    try:
+        if not _until_the_agent_collects_nothing(state):
+            return FreshReport(kind, None, "the agent itself was collecting")
+        return FreshReport(kind, asyncio.run(collect_report(local, state, kind)))
+    except AgentError as error:
+        return FreshReport(kind, None, str(error))
+    except asyncio.CancelledError:  # a second Ctrl-C
+        return FreshReport(kind, None, "it was interrupted")
+
+
+def _is_enabled(local: LocalConfig, kind: Kind) -> bool:
+    return local.network.enabled if kind == "network" else local.application.enabled
+
+
+def _until_the_agent_collects_nothing(state: StateDirectory) -> bool:
+    """Wait while a daemon collects: a receipt printer takes one connection at a time."""
+    until = time.monotonic() + AGENT_FIRST_S
+    while state.holder() is not None:
+        status = StatusFile(state).read()
+        if status is None or not status.activity.startswith("collecting"):
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(LOOK_S)
+    return True

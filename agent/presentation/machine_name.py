@@ -1,0 +1,16 @@
+"""Which machine it is, in a word that a person gave it."""
+
+import re
+from typing import Final
+
+from agent.presentation.plain_text import NAME_LENGTH, shorten
+
+_NAMES_NOTHING: Final = re.compile(
+    r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
+)
+"""An install id that nobody chose: of no installation, or made where the host had no name."""
+
+
+def machine_name(install_id: str) -> str | None:
+    """Return the install id as a title, or None where it is but a number."""
+    return None if _NAMES_NOTHING.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)

@@ -1,0 +1,124 @@
+"""`history ID`: a report again, as it was sent, as long as it is here."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.journal import Journal
+from agent.adapters.storage.ledger import Ledger
+from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.state import StateDirectory
+from agent.cli.main import main
+from agent.rules.lifecycle import Event
+from agent.rules.reports.sealing import Report, seal
+from agent.wire.codec import to_plain
+from tests.fixtures import payloads
+from tests.unit.agent.cli.running_state import write_config
+from tests.unit.agent.samples import BINDING, NOW, command
+
+REPORT = payloads.REPORT_ID
+REQUEST = str(UUID(int=1))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
+    """Leave the report of request 1 in the state directory."""
+    state = StateDirectory(config.parent / "state")
+    state.prepare()
+    database = Database(state)
+    journal, outbox = Journal(database, state), Outbox(database)
+    ledger = Ledger(database, journal, outbox)
+    journal.add(command(1), NOW)
+    entry = journal.get(UUID(int=1))
+    assert entry is not None
+    entry = journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
+    payload = payloads.small_venue() if has_payload else None
+    outcome = "completed" if has_payload else "failed"
+    made = Report(UUID(REPORT), BINDING, "network", outcome, payload, entry.request_id)
+    ledger.hand_over(entry, made, seal(made, 10**6), NOW)
+    item = outbox.oldest()
+    assert item is not None
+    if is_sent:
+        ledger.settle(item, NOW)
+    database.close()
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+@pytest.mark.parametrize("words", [REPORT, REPORT[:4].upper(), REQUEST])
+def test_a_report_is_shown_again(
+    config: Path, capsys: pytest.CaptureFixture[str], words: str, is_sent: bool
+) -> None:
+    report_here(config, is_sent=is_sent)
+    assert main(["history", words, "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    assert "Kitchen printer has moved" in output
+    last = " ".join(output[output.rindex("report ") :].split())
+    assert last.startswith(f"report {REPORT}, {'sent' if is_sent else 'waits to be sent'}")
+    assert all(len(line) <= 80 for line in output.splitlines())
+
+
+def test_the_payload_is_the_one_that_was_sent(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report_here(config, is_sent=True)
+    assert main(["history", REPORT, "--json", "--config", str(config)]) == 0
+    assert json.loads(capsys.readouterr().out) == to_plain(payloads.small_venue())
+
+
+def test_the_page_is_written_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report_here(config, is_sent=True)
+    page = config.parent / "page.html"
+    assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0
+    assert "<html" in page.read_text()
+    captured = capsys.readouterr()
+    assert "Kitchen printer" in captured.out
+    assert captured.err == f"written to {page}\n"
+
+
+def test_a_report_without_content_says_so(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report_here(config, is_sent=True, has_payload=False)
+    assert main(["history", REPORT, "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("network report without content: collection-failed\n")
+    page = config.parent / "page.html"
+    assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 1
+    assert "has no content" in capsys.readouterr().err
+    assert main(["history", REPORT, "--json", "--config", str(config)]) == 0
+    assert capsys.readouterr().out == "null\n"
+
+
+def test_what_cannot_be_shown_is_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report_here(config, is_sent=True)
+    database = Database(StateDirectory(config.parent / "state"))
+    with database._connection as connection:
+        connection.execute("DELETE FROM sent")
+    database.close()
+    for words, said in (
+        (REPORT, f"report {REPORT} is no longer here: the newest 10 that were sent are kept"),
+        (REQUEST, "is no longer here"),
+        ("ffffffff", "no request or report begins with ffffffff"),
+    ):
+        assert main(["history", words, "--config", str(config)]) == 1
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["till"], ["1"], ["%%%%"]])
+def test_what_is_no_id_is_wrong_usage(
+    words: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(["history", *words, "--config", str(config)])
+    assert error.value.code == 2
+    assert "is not the id of a request or report" in capsys.readouterr().err
+
+
+def test_a_page_of_nothing_is_wrong_usage(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--html", "page.html", "--config", str(config)]) == 2
+    assert "--html wants the ID of a report" in capsys.readouterr().err

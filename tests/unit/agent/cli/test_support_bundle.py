@@ -1,0 +1,100 @@
+"""The bundle's parts for people: when a fresh report is made, and what is said of it."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import StatusFile
+from agent.cli import support_bundle
+from agent.config.model import LocalConfig
+from agent.doctor.context import Context
+from agent.errors import CollectorError
+from agent.rules.reports.sealing import Payload
+from agent.wire.vocabulary import Kind
+from tests.fixtures import payloads
+from tests.unit.agent.cli.running_state import running, status_of
+
+
+class Collector:
+    """Stands in for the child; ``asked`` are the kinds, in their order."""
+
+    def __init__(self) -> None:
+        self.asked: list[Kind] = []
+        self.fails = False
+
+    async def collect(self, config: LocalConfig, state: StateDirectory, kind: Kind) -> Payload:
+        self.asked.append(kind)
+        if self.fails:
+            raise CollectorError("the child died")
+        return payloads.small_venue()
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
+    made = Collector()
+    monkeypatch.setattr(support_bundle, "collect_report", made.collect)
+    return made
+
+
+def context(home: Path, local: LocalConfig | None) -> Context:
+    return Context(state=StateDirectory(home / "state"), local=local)
+
+
+def why_not(context: Context) -> list[str]:
+    return [report.left_out for report in support_bundle._fresh_reports(context)]
+
+
+def test_each_kind_is_collected_once(tmp_path: Path, collector: Collector) -> None:
+    assert why_not(context(tmp_path, LocalConfig())) == ["", ""]
+    assert collector.asked == ["network", "application"]
+
+
+def test_what_is_switched_off_is_left_out(tmp_path: Path, collector: Collector) -> None:
+    local = LocalConfig.model_validate({"network": {"enabled": False}})
+    assert why_not(context(tmp_path, local)) == [support_bundle.SWITCHED_OFF, ""]
+    assert collector.asked == ["application"]
+
+
+def test_without_a_configuration_nothing_is_collected(tmp_path: Path, collector: Collector) -> None:
+    assert all("no configuration" in why for why in why_not(context(tmp_path, None)))
+    assert collector.asked == []
+
+
+def test_a_collection_that_breaks_is_said(tmp_path: Path, collector: Collector) -> None:
+    collector.fails = True
+    assert why_not(context(tmp_path, LocalConfig())) == ["the child died"] * 2
+
+
+def test_the_agents_own_collection_comes_first(
+    tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, activity="collecting: scan 12 of 254") as state:
+        slept: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            assert collector.asked == []
+            slept.append(seconds)
+            if len(slept) == 3:
+                StatusFile(state).write(status_of(tmp_path))
+
+        monkeypatch.setattr(support_bundle.time, "sleep", sleep)
+        assert why_not(context(tmp_path, LocalConfig())) == ["", ""]
+    assert len(slept) == 3
+
+
+def test_an_agent_that_collects_for_ever_is_not_disturbed(
+    tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(support_bundle.time, "monotonic", lambda: sum(slept))
+    monkeypatch.setattr(support_bundle.time, "sleep", slept.append)
+    with running(tmp_path, activity="collecting network"):
+        assert why_not(context(tmp_path, LocalConfig())) == ["the agent itself was collecting"] * 2
+    assert collector.asked == []
+
+
+def test_a_case_can_be_told_on_the_phone() -> None:
+    cases = {support_bundle.new_case_id() for _ in range(200)}
+    assert len(cases) == 200
+    assert not set("".join(cases)) & set("01ILO")

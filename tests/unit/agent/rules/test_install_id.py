@@ -1,0 +1,60 @@
+"""The name of a machine: as its host is called, inside the contract's limits."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from agent.presentation.machine_name import machine_name
+from agent.rules.install_id import install_id_for
+from agent.wire.text import LegacyInstallId
+
+UNIQUE = UUID("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77")
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("till-3", "till-3"),
+        ("DESKTOP-4K2P9QX", "DESKTOP-4K2P9QX"),
+        ("kasse.berlin.example.com", "kasse.berlin.example.com"),
+        ("Bar-iMac.local", "Bar-iMac"),
+        (" till\t3\n", "till 3"),
+        ("bar\x1b[31m", "bar [31m"),
+    ],
+)
+def test_a_machine_is_called_as_its_host(host: str, name: str) -> None:
+    assert install_id_for(host, UNIQUE) == name
+    assert machine_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "host", ["", " ", "localhost", "LOCALHOST", "localhost.localdomain", "localhost6", "(none)"]
+)
+def test_a_host_that_nobody_named_gets_a_number(host: str) -> None:
+    name = install_id_for(host, UNIQUE)
+    assert name == f"install-{UNIQUE}"
+    assert machine_name(name) is None
+
+
+def test_a_copy_that_nobody_renamed_is_told_apart() -> None:
+    assert install_id_for("till", UNIQUE, taken="till") == "till-6f9a"
+    assert install_id_for("till-2", UNIQUE, taken="till") == "till-2"
+
+
+@given(st.text(max_size=400), st.booleans())
+def test_any_name_fits_the_contract(host: str, is_copy: bool) -> None:
+    name = install_id_for(host, UNIQUE)
+    again = install_id_for(host, UNIQUE, taken=name if is_copy else None)
+    for made in (name, again):
+        TypeAdapter(LegacyInstallId).validate_python(made)
+        assert made.isprintable() or "\u200d" in made
+    if is_copy and machine_name(name):
+        assert again != name
+
+
+@pytest.mark.parametrize("number", ["", "unenrolled", str(UNIQUE), f"install-{UNIQUE}"])
+def test_a_number_is_no_name(number: str) -> None:
+    assert machine_name(number) is None

@@ -1,0 +1,68 @@
+"""Lists on a terminal: tables where there is room, and lists with whole ids where there is not."""
+
+import re
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from agent.wire.operator_operations import Device
+from controlplane.cli.connection import device_named
+from controlplane.cli.errors import CommandError
+from controlplane.cli.tables import print_device, print_devices
+
+INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
+DEVICE = Device(
+    instance_id=INSTANCE,
+    location_id="loc-0001",
+    legacy_install_id="bar-till-2",
+    app_version="0.1.0",
+    capabilities=("network",),
+    binding_id=UUID(int=2),
+    organization_id="org-0001",
+    platform="linux",
+    user_id="user-1",
+    revoked_at=None,
+    last_seen_at=datetime.now(UTC),
+    foreground=False,
+    created_at=datetime.now(UTC),
+    location_name="Main street",
+    organization_name=None,
+    online=True,
+)
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_device_is_known_by_its_name_at_any_width(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_devices([DEVICE], is_cut=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    words = re.split(r" {2,}| · |\n", "\n".join(line.strip() for line in lines))
+    assert words[-5:-1] == [str(INSTANCE), "bar-till-2", "online", "Main street"]
+    assert ("instance" in words) is (width == 80)
+
+
+def test_no_devices_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    print_devices([], is_cut=False)
+    assert capsys.readouterr().out == "No device has enrolled yet.\n"
+
+
+def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    print_device(DEVICE)
+    assert capsys.readouterr().out.splitlines()[0].split() == ["name", "bar-till-2"]
+
+
+@pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
+def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> None:
+    other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
+    assert device_named(words, [other, DEVICE]) == INSTANCE
+
+
+@pytest.mark.parametrize(("words", "said"), [("cellar", "no device"), ("bar-till-2", "any of 2")])
+def test_who_is_not_exactly_one_device_is_nobody(words: str, said: str) -> None:
+    twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
+    with pytest.raises(CommandError, match=said):
+        device_named(words, [DEVICE, twin])
