@@ -67,7 +67,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
@@ -109,6 +109,9 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
+
+bench-latency: $(STAMP) ## measure how soon a request is received and running, from every build here (root)
+	@$(BIN)/python -m tests.bench.footprint --latency-only --requests 200 $(ARGS)
 
 soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
 	@$(BIN)/python -m tests.bench.day $(ARGS)

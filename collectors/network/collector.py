@@ -1,45 +1,43 @@
 """The network report's collector: asks each source, in parallel where they do not meet.
 
-interfaces → mDNS beside scan beside the machine's own printers → enrichment beside second looks.
-After each step all facts so far are told. A source that breaks costs its own facts only.
+interfaces → scan, mDNS, the machine's own printers and the questions to what the scan finds, side
+by side → printers that the scan did not come to. Once mDNS and printers have told which queues
+there are, IPP ports are asked, too. After each step all facts so far are told. A source that
+breaks costs its own facts only.
+
+What the scan does not need is imported where it is first called, as in sources.py: the scan, which
+takes the longest, begins that much earlier.
 """
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
 from collectors.network.background import Background
+from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.host.local_network import LocalNetwork
-from collectors.network.matching.learned import with_learned
-from collectors.network.mdns.announced import wanted_by
 from collectors.network.observations import (
     NOTHING_WANTED,
     Enrichment,
     KnownPrinters,
     MdnsFindings,
-    OpenPort,
 )
-from collectors.network.progress import NO_NETWORK, Gathered, facts_of, join
-from collectors.network.scan.printer_targets import printer_host, printer_targets
-from collectors.network.scan.scan import (
-    ScanFindings,
-    late_answers_by_s,
-    merge,
-    with_neighbour_table,
-)
+from collectors.network.scan.printer_targets import printer_targets
+from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
 from collectors.network.scan.targets import TargetSelection, select_own_addresses, select_targets
+from collectors.network.sightings import Sightings
 from collectors.network.sources import Sources
+from collectors.shared.addresses import ipv4_host
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 2.0
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
-_LOOK_S = 0.05
-_GRACE_S = 0.06
+_GRACE_S = 0.2
 _ONLY_DEVICE = "only this machine itself was asked for"
 _NOT_ASKED = "devices were not asked what they are: the configuration says so"
 
@@ -67,14 +65,10 @@ class _Collection:
         )
 
     def collect(self) -> NetworkFacts:
-        steps = (self._look_at_machine, self._discover, self._look_closer)
-        for number, step in enumerate(steps):
-            if self._is_over():
-                self._gathered.is_cut = True
-                break
-            step()
-            if number < len(steps) - 1:
-                self._run.checkpoint(self._facts(final=False))
+        if not self._is_over():
+            self._look_at_machine()
+            self._discover()
+        self._gathered.is_cut = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
@@ -103,7 +97,7 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local = self._gathered.local
-        printer_hosts = (printer_host(entry.address) for entry in self._job.printers)
+        printer_hosts = (ipv4_host(entry.address) for entry in self._job.printers)
         table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
         return select_targets(
             local.in_use,
@@ -118,52 +112,58 @@ class _Collection:
         )
 
     def _discover(self) -> None:
-        """Run mDNS, the scan and the reading of printers side by side."""
+        """Run all sources side by side, and take what each found once it is done."""
         gathered = self._gathered
-        printers = Background(self._read_printers)
+        sightings = Sightings(gathered.local.own_addresses)
+        scan = Background(lambda: self._scan(sightings))
         mdns = Background(self._browse) if self._may_browse() else None
-        gathered.scan = self._guarded("scan", self._scan, _failed_scan)
+        # These two take the longest: the others are imported once they have begun.
         self._run.checkpoint(self._facts(final=False))
+        printers = Background(self._read_printers)
+        asking = Background(lambda: self._ask(sightings)) if self._job.enrich else None
+        self._take_known(printers)
         if mdns is not None:
             gathered.mdns = self._guarded("mdns", lambda: self._taken(mdns), _failed_browse)
+        self._tell_queues(sightings)
+        self._run.checkpoint(self._facts(final=False))
+        gathered.scan = self._guarded("scan", lambda: self._taken(scan), _failed_scan)
+        self._run.checkpoint(self._facts(final=False))
+        self._contact_printers(sightings)
+        sightings.complete()
+        self._read_macs()
+        self._take_answers(asking)
+
+    def _take_known(self, printers: Background[KnownPrinters]) -> None:
         known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
         if known is not None:
-            gathered.known = known.printers
-            gathered.failures += known.failures
-            gathered.limitations += known.limitations
+            self._gathered.known = known.printers
+            self._gathered.failures += known.failures
+            self._gathered.limitations += known.limitations
 
-    def _look_closer(self) -> None:
-        """Ask devices what they are, and meanwhile look at what may have been lost."""
+    def _tell_queues(self, sightings: Sightings) -> None:
+        from collectors.network.progress import queues_in
+
+        self._read_macs()  # by which it is known who announced what
+        sightings.tell_queues(queues_in(self._gathered))
+
+    def _take_answers(self, asking: Background[Enrichment] | None) -> None:
+        from collectors.network.progress import answers_in
+
         gathered = self._gathered
-        gathered.scan = self._guarded("scan", self._contact_printers, self._scan_as_it_is)
-        asked = gathered.open_ports()
-        asking = Background(lambda: self._ask(asked, gathered.nameless()))
-        self._look_again()
-        gathered.macs = self._guarded("neighbours", self._read_macs, lambda _reason: {})
-        self._run.checkpoint(self._facts(final=False))
-        first = self._guarded(
+        if asking is None:
+            gathered.limitations.append(_NOT_ASKED)
+            return
+        gathered.enrichment = self._guarded(
             "enrichment", lambda: self._taken(asking), lambda _reason: Enrichment()
         )
-        gathered.enrichment = first
-        known = {(port.address, port.port) for port in asked}
-        found = gathered.open_ports()
-        if new := tuple(port for port in found if (port.address, port.port) not in known):
-            gathered.enrichment = self._guarded(
-                "enrichment", lambda: join(first, self._ask(new, ())), lambda _reason: first
-            )
-
-    def _look_again(self) -> None:
-        """Try ports whose SYNs may have been lost, and hosts whose ARP was."""
-        gathered = self._gathered
-        gathered.scan = self._guarded("scan", self._look_at_silent_ports, self._scan_as_it_is)
-        moment = late_answers_by_s(gathered.scan)
-        if moment is not None and moment < self._discovery_ends_s:
-            self._pause_until(moment)
-            gathered.scan = self._guarded("scan", self._take_late, self._scan_as_it_is)
+        gathered.enrichment = answers_in(gathered)
 
     # ------------------------------------------------------------------ sources
 
     def _read_printers(self) -> KnownPrinters:
+        from collectors.network.matching.learned import with_learned
+        from collectors.network.mdns.announced import wanted_by
+
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
         known = replace(known, printers=with_learned(known.printers, self._job.learned))
         self._wanted = wanted_by(known.printers)
@@ -192,36 +192,31 @@ class _Collection:
             exclude=self._job.exclude,
         )
 
-    def _scan(self) -> ScanFindings:
+    def _scan(self, sightings: Sightings) -> ScanFindings:
         targets = self._gathered.selection.targets
         if not targets:
             reason = "there is no private network to scan"
             state = SourceState("unsupported", reason)
             return ScanFindings(state=state, limitations=(reason,))
         findings = self._sources.scan(
-            targets, self._job.ports, deadline_s=self._discovery_ends_s, run=self._run
-        )
-        if all(target.way != "routed" for target in targets):
-            return findings
-        return with_neighbour_table(findings, targets, self._sources.read_neighbour_table())
-
-    def _look_at_silent_ports(self) -> ScanFindings:
-        return self._sources.look_again(
-            self._gathered.scan, deadline_s=self._discovery_ends_s, run=self._run
-        )
-
-    def _take_late(self) -> ScanFindings:
-        return self._sources.take_late(
-            self._gathered.scan,
+            targets,
             self._job.ports,
             deadline_s=self._discovery_ends_s,
             run=self._run,
+            sightings=sightings,
         )
+        if any(target.way == "routed" for target in targets):
+            table = self._sources.read_neighbour_table()
+            findings = with_neighbour_table(findings, targets, table)
+        for host in findings.hosts:  # found by the table alone
+            sightings.host(host.address)
+        return findings
 
-    def _contact_printers(self) -> ScanFindings:
+    def _contact_printers(self, sightings: Sightings) -> None:
+        """Connect to known printers where the scan did not."""
         gathered = self._gathered
         if gathered.known is None or self._job.device_only or not gathered.local.in_use:
-            return gathered.scan
+            return
         targets, limitations = printer_targets(
             gathered.known,
             tried={(h.address, port) for h in gathered.scan.hosts for port in h.tried_ports},
@@ -229,38 +224,42 @@ class _Collection:
             exclude=self._job.exclude,
         )
         gathered.limitations += limitations
-        if not targets:
-            return gathered.scan
-        found = self._sources.scan(targets, (), deadline_s=self._discovery_ends_s, run=self._run)
-        return merge(gathered.scan, found, targets)
+        if targets:
+            found = self._guarded(
+                "scan",
+                lambda: self._sources.scan(
+                    targets,
+                    (),
+                    deadline_s=self._discovery_ends_s,
+                    run=self._run,
+                    sightings=sightings,
+                ),
+                lambda _reason: ScanFindings(),
+            )
+            gathered.scan = merge(gathered.scan, found, targets)
 
-    def _ask(self, open_ports: Sequence[OpenPort], nameless: Sequence[str]) -> Enrichment:
-        if not self._job.enrich:
-            return Enrichment(limitations=(_NOT_ASKED,))
+    def _ask(self, sightings: Sightings) -> Enrichment:
         return self._sources.enrich(
-            open_ports,
+            sightings,
             self._deadline_s,
             self._run,
             self._job.device_only,
             interfaces=[local.interface for local in self._gathered.local.in_use],
-            nameless=nameless,
         )
 
-    def _read_macs(self) -> dict[str, str]:
-        table = self._sources.read_neighbour_table()
-        return {entry.address: entry.mac_address for entry in table if entry.mac_address}
+    def _read_macs(self) -> None:
+        table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _reason: ())
+        self._gathered.macs = {e.address: e.mac_address for e in table if e.mac_address}
 
     # ------------------------------------------------------------------ bounds and failures
 
     def _facts(self, *, final: bool) -> NetworkFacts:
+        from collectors.network.progress import facts_of
+
         return facts_of(self._gathered, self._job, cancelled=self._run.cancelled, final=final)
 
     def _is_over(self) -> bool:
         return self._run.cancelled or time.monotonic() >= self._deadline_s
-
-    def _pause_until(self, moment_s: float) -> None:
-        while not self._run.cancelled and (left_s := moment_s - time.monotonic()) > 0:
-            time.sleep(min(_LOOK_S, left_s))
 
     def _taken(self, background: Background[T]) -> T:
         """Wait for a step beside this one. Raises TimeoutError when it is not done in time."""
@@ -279,9 +278,6 @@ class _Collection:
             reason = str(error) or type(error).__name__
             self._gathered.failures.append(Failure(step, reason))
             return otherwise(reason)
-
-    def _scan_as_it_is(self, _reason: str) -> ScanFindings:
-        return self._gathered.scan
 
 
 def _failed_scan(reason: str) -> ScanFindings:

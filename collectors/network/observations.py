@@ -73,20 +73,6 @@ NOTHING_WANTED = Wanted()
 
 
 @dataclass(frozen=True, slots=True)
-class OpenPort:
-    """A port found open by the scan; enrichment asks only those of its allow-list.
-
-    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
-    ``own_queues`` those that this machine prints to.
-    """
-
-    address: str
-    port: int
-    queues: tuple[str, ...] = ()
-    own_queues: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
     """What an allow-listed question (IPP attributes, web page) told of one address and port.
 

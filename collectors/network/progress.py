@@ -1,10 +1,9 @@
-"""What a run has gathered so far, and the facts that follow from it. Pure."""
+"""The facts that follow from what a run has gathered so far. Pure."""
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Literal
 
 from collectors.contract import (
-    Failure,
     Host,
     NetworkFacts,
     NetworkJob,
@@ -12,7 +11,7 @@ from collectors.contract import (
     Unavailable,
 )
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalNetwork
+from collectors.network.gathered import NO_NETWORK, Gathered
 from collectors.network.matching.match import match
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import (
@@ -22,101 +21,73 @@ from collectors.network.network_map import (
 )
 from collectors.network.observations import (
     Enrichment,
-    KnownPrinter,
-    MdnsFindings,
     Observations,
-    OpenPort,
     PrinterMatches,
 )
-from collectors.network.scan.scan import ScanFindings
-from collectors.network.scan.targets import TargetSelection
+from collectors.network.sightings import Queues
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it was done"
-NO_NETWORK = "no network interface is up"
 
 
-@dataclass(slots=True)
-class Gathered:
-    """The findings of each source as they come in; ``known`` is None until printers were read."""
-
-    started_at: str
-    os_platform: str
-    os_version: str | None = None
-    local: LocalNetwork = field(default_factory=LocalNetwork)
-    interfaces_state: SourceState = field(default_factory=SourceState)
-    selection: TargetSelection = field(default_factory=TargetSelection)
-    scan: ScanFindings = field(default_factory=lambda: ScanFindings(state=SourceState()))
-    mdns: MdnsFindings = field(default_factory=MdnsFindings)
-    known: tuple[KnownPrinter, ...] | None = None
-    enrichment: Enrichment = field(default_factory=Enrichment)
-    macs: dict[str, str] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-    limitations: list[str] = field(default_factory=list)
-    is_cut: bool = False
-
-    def announced(self) -> Announced:
-        """Return what is listed of the announcements, by what is known of the announcers now."""
-        macs = {**self.macs, **{h.address: h.mac_address for h in self.scan.hosts if h.mac_address}}
-        networks = tuple(
-            network_of(address)
-            for local in self.local.in_use
-            for address in local.interface.addresses
-        )
-        unanswered = frozenset(target.address for target in self.scan.unanswered)
-        link = LinkLayer(macs, unanswered, networks)
-        return announced(self.mdns.services, link, wanted_by(self.known or ()))
-
-    def observations(self, announced: Announced) -> Observations:
-        """Return the table of all that was seen so far."""
-        is_whole = self.scan.state.state == "succeeded"
-        return correlate(
-            local=self.local,
-            scanned=self.scan.hosts,
-            services=announced.services,
-            evidence=self.enrichment.evidence,
-            hostnames=self.enrichment.hostnames,
-            macs=self.macs,
-            announcers=announced.announcers,
-            scanned_networks=self.selection.networks if is_whole else (),
-        )
-
-    def open_ports(self) -> tuple[OpenPort, ...]:
-        """Return the open ports that may be asked what they are, with their announced queues
-        (``rp`` in TXT, Bonjour Printing Specification 1.2.1, section 9.2).
-
-        This machine's own spooler is not among them: its queues are read as what they are.
-        """
-        own = self.local.own_addresses
-        printed_to: dict[tuple[str, int], dict[str, None]] = {}
-        for known in self.known or ():
-            for address in known.addresses if known.queue else ():
-                printed_to.setdefault((address, known.port or 0), {})[known.queue or ""] = None
-        return tuple(
-            OpenPort(
-                each.address,
-                each.port,
-                each.queues,
-                tuple(printed_to.get((each.address, each.port), ())),
-            )
-            for each in self.observations(self.announced()).ports.values()
-            if each.contact == "open" and not (each.port == _SPOOLER_PORT and each.address in own)
-        )
-
-    def nameless(self) -> tuple[str, ...]:
-        """Return the addresses of hosts that have not told a name."""
-        told = (a for s in self.announced().services if not s.is_hearsay for a in s.addresses)
-        known = {*told, *self.local.own_addresses}
-        return tuple(host.address for host in self.scan.hosts if host.address not in known)
+def announced_in(gathered: Gathered) -> Announced:
+    """Return what is listed of the announcements, by what is known of the announcers now."""
+    macs = {
+        **gathered.macs,
+        **{h.address: h.mac_address for h in gathered.scan.hosts if h.mac_address},
+    }
+    networks = tuple(
+        network_of(address)
+        for local in gathered.local.in_use
+        for address in local.interface.addresses
+    )
+    unanswered = frozenset(target.address for target in gathered.scan.unanswered)
+    link = LinkLayer(macs, unanswered, networks)
+    return announced(gathered.mdns.services, link, wanted_by(gathered.known or ()))
 
 
-_SPOOLER_PORT = 631
+def observed_in(gathered: Gathered, announced: Announced) -> Observations:
+    """Return the table of all that was seen so far."""
+    is_whole = gathered.scan.state.state == "succeeded"
+    return correlate(
+        local=gathered.local,
+        scanned=gathered.scan.hosts,
+        services=announced.services,
+        evidence=gathered.enrichment.evidence,
+        hostnames=gathered.enrichment.hostnames,
+        macs=gathered.macs,
+        announcers=announced.announcers,
+        scanned_networks=gathered.selection.networks if is_whole else (),
+    )
+
+
+def queues_in(gathered: Gathered) -> dict[tuple[str, int], Queues]:
+    """Return the queues of each port: those announced (``rp`` in TXT, Bonjour Printing
+    Specification 1.2.1, section 9.2), and those that this machine prints to."""
+    own: dict[tuple[str, int], dict[str, None]] = {}
+    for known in gathered.known or ():
+        for address in known.addresses if known.queue else ():
+            own.setdefault((address, known.port or 0), {})[known.queue or ""] = None
+    ports = observed_in(gathered, announced_in(gathered)).ports
+    return {
+        key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
+        for key in (*ports, *own)
+    }
+
+
+def answers_in(gathered: Gathered) -> Enrichment:
+    """Return what was answered, without the names of hosts that announced theirs."""
+    services = announced_in(gathered).services
+    named = {a for s in services if not s.is_hearsay for a in s.addresses}
+    named |= gathered.local.own_addresses
+    told = tuple(name for name in gathered.enrichment.hostnames if name.address not in named)
+    return replace(gathered.enrichment, hostnames=told)
 
 
 def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: bool) -> NetworkFacts:
     """Return all facts so far; in ``final`` ones no source is running any more."""
-    announced = gathered.announced()
-    observed = gathered.observations(announced)
+    announced = announced_in(gathered)
+    observed = observed_in(gathered, announced)
     others = observed.without(gathered.local.own_addresses)
     # This machine's own queues are no printers of the network.
     matches = match(gathered.known, others) if gathered.known else PrinterMatches()
@@ -141,16 +112,6 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         limitations=_limitations(gathered, announced, hosts, job),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
-    )
-
-
-def join(first: Enrichment, second: Enrichment) -> Enrichment:
-    """Return the answers of two rounds of questions as one."""
-    return Enrichment(
-        evidence=(*first.evidence, *second.evidence),
-        hostnames=(*first.hostnames, *second.hostnames),
-        failures=(*first.failures, *second.failures),
-        limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
     )
 
 

@@ -19,11 +19,11 @@ from collectors.network.observations import (
     KnownPrinter,
     KnownPrinters,
     MdnsFindings,
-    OpenPort,
     Wanted,
 )
-from collectors.network.scan.scan import ScanFindings, look_again, scan, take_late
+from collectors.network.scan.scan import ScanFindings, scan
 from collectors.network.scan.targets import Target
+from collectors.network.sightings import Sightings
 
 
 class Browse(Protocol):
@@ -42,30 +42,25 @@ class Browse(Protocol):
 
 class Scan(Protocol):
     def __call__(
-        self, targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
-    ) -> ScanFindings: ...
-
-
-class LookAgain(Protocol):
-    def __call__(self, first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings: ...
-
-
-class TakeLate(Protocol):
-    def __call__(
-        self, first: ScanFindings, ports: Sequence[int], *, deadline_s: float, run: Run
+        self,
+        targets: Sequence[Target],
+        ports: Sequence[int],
+        *,
+        deadline_s: float,
+        run: Run,
+        sightings: Sightings,
     ) -> ScanFindings: ...
 
 
 class Enrich(Protocol):
     def __call__(
         self,
-        open_ports: Sequence[OpenPort],
+        sightings: Sightings,
         deadline_s: float,
         run: Run,
         device_only: bool = False,
         *,
         interfaces: Sequence[Interface] = (),
-        nameless: Sequence[str] = (),
     ) -> Enrichment: ...
 
 
@@ -107,19 +102,16 @@ def _resolve_hosts(known: Sequence[KnownPrinter], deadline_s: float) -> tuple[Kn
 
 
 def _enrich(
-    open_ports: Sequence[OpenPort],
+    sightings: Sightings,
     deadline_s: float,
     run: Run,
     device_only: bool = False,
     *,
     interfaces: Sequence[Interface] = (),
-    nameless: Sequence[str] = (),
 ) -> Enrichment:
     from collectors.network.questions.questions import enrich
 
-    return enrich(
-        open_ports, deadline_s, run, device_only, interfaces=interfaces, nameless=nameless
-    )
+    return enrich(sightings, deadline_s, run, device_only, interfaces=interfaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +123,6 @@ class Sources:
     read_os_version: Callable[[], str | None] = read_os_version
     browse: Browse = _browse
     scan: Scan = scan
-    look_again: LookAgain = look_again
-    take_late: TakeLate = take_late
     read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
         _read_known_printers
     )

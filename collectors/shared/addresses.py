@@ -44,6 +44,15 @@ def split_host_port(text: str) -> tuple[str | None, int | None]:
     return host or None, _port(port)
 
 
+def ipv4_host(text: str | None) -> str | None:
+    """Return the literal IPv4 address in ``host:port`` or a host."""
+    host, _ = split_host_port(text or "")
+    try:
+        return str(IPv4Address((host or "").strip()))
+    except ValueError:
+        return None
+
+
 def join_host_port(host: str, port: int | None) -> str:
     """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``, the host alone without a port."""
     shown = f"[{host}]" if ":" in host else host

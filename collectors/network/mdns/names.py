@@ -16,14 +16,17 @@ from collectors.network.mdns.wire import (
     question_packets,
 )
 from collectors.network.observations import HostName
+from collectors.network.sightings import Sightings
 from collectors.shared.text import clean_text
 
 ADDRESSES_MAX = 512
 ROUND_INTERVAL_S = 1.0
 LAST_WAIT_S = 0.4
 ROUNDS = 2
-_TURN_S = 0.05
+_TURN_S = 0.02
+_GATHER_S = 0.04  # so that many are asked in one packet
 _DRAIN_MAX = 2048
+_REVERSE_DOMAIN = b"\x04arpa"
 READ_PER_HOST_MAX = 32
 
 OpenLink = Callable[[Interface], LinkSockets | None]
@@ -31,69 +34,95 @@ OpenLink = Callable[[Interface], LinkSockets | None]
 
 def ask_names(
     interfaces: Sequence[Interface],
-    addresses: Sequence[str],
+    sightings: Sightings,
     deadline_s: float,
     run: Run,
     *,
     open_link: OpenLink = open_link,
 ) -> tuple[HostName, ...]:
-    """Return the names of those addresses whose hosts answer, each asked on its own link only.
+    """Ask hosts for their names as they are found, each on its own link only; return the answers.
 
     What a host says of itself counts more than what others say of it, however early or often.
-    Ends when all have answered, after two rounds, or at ``deadline_s``. Never raises for what
-    network or machine do.
+    Who does not answer is asked once more, a second later (RFC 6762, section 5.2), unless nothing
+    more is found by then: whoever was found last is waited for ``LAST_WAIT_S``. Ends at
+    ``deadline_s`` at the latest. Never raises for what network or machine do.
     """
-    wanted = {
-        ipaddress.ip_address(each).reverse_pointer: each for each in addresses[:ADDRESSES_MAX]
-    }
-    if not wanted:
-        return ()
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
-    heard = Heard(wanted)
+    links = [link for link in opened if link.sockets]
+    names = _Names(links)
     try:
-        _listen([link for link in opened if link.sockets], wanted, heard, deadline_s, run)
+        if links:
+            names.ask_and_listen(sightings, deadline_s, run)
     finally:
         for link in opened:
             link.close()
-    found = ((address, heard.name(name)) for name, address in wanted.items())
-    return tuple(HostName(address, name) for address, name in found if name)
+    return names.found()
 
 
-def _listen(
-    links: Sequence[LinkSockets],
-    wanted: dict[str, str],
-    heard: "Heard",
-    deadline_s: float,
-    run: Run,
-) -> None:
-    if not links:
-        return
-    rounds, next_round_s = 0, time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        for link in links:
-            for each in link.sockets:
-                selector.register(each, selectors.EVENT_READ, link)
-        while not run.cancelled and not wanted.keys() <= heard.names.keys():
-            now = time.monotonic()
-            if now >= deadline_s or (now >= next_round_s and rounds >= ROUNDS):
-                return
-            if now >= next_round_s:
-                rounds += 1
-                next_round_s = now + (ROUND_INTERVAL_S if rounds < ROUNDS else LAST_WAIT_S)
-                _ask(links, wanted, heard)
-            for key, _ in selector.select(min(_TURN_S, max(0.0, next_round_s - now))):
-                _drain(key, heard)
+class _Names:
+    """The addresses whose names are wanted, and when each was asked how often."""
 
+    def __init__(self, links: Sequence[LinkSockets]) -> None:
+        self._links = links
+        self._heard = Heard()
+        self._taken = 0
+        self._asked: dict[str, int] = {}
+        self._asked_s: dict[str, float] = {}
 
-def _ask(links: Sequence[LinkSockets], wanted: dict[str, str], heard: "Heard") -> None:
-    for link in links:
-        questions = (
-            Question(tuple(name.split(".")), "PTR")
-            for name, address in wanted.items()
-            if name not in heard.names and link.is_neighbour((address, 0, 0, link.index))
+    def ask_and_listen(self, sightings: Sightings, deadline_s: float, run: Run) -> None:
+        next_s = 0.0
+        with selectors.DefaultSelector() as selector:
+            for link in self._links:
+                for each in link.sockets:
+                    selector.register(each, selectors.EVENT_READ, link)
+            while not run.cancelled and (now := time.monotonic()) < deadline_s:
+                is_complete = sightings.is_complete  # before the last of them are taken
+                self._want(sightings.hosts())
+                if now >= next_s and self._ask(now):
+                    next_s = now + _GATHER_S
+                if is_complete and not self._waits(now):
+                    return
+                for key, _ in selector.select(_TURN_S):
+                    _drain(key, self._heard)
+
+    def found(self) -> tuple[HostName, ...]:
+        told = ((a, self._heard.name(reverse)) for reverse, a in self._heard.wanted.items())
+        return tuple(HostName(address, name) for address, name in told if name)
+
+    def _want(self, addresses: Sequence[str]) -> None:
+        for address in addresses[self._taken : ADDRESSES_MAX]:
+            self._taken += 1
+            if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
+                self._asked[self._heard.want(address)] = 0
+
+    def _waits(self, now: float) -> bool:
+        """Tell whether somebody was not asked yet, or has not had the time to answer."""
+        return any(
+            not asked or now < self._asked_s[name] + LAST_WAIT_S
+            for name, asked in self._asked.items()
+            if name not in self._heard.names
         )
-        for packet in question_packets(questions):
-            link.send(packet)
+
+    def _ask(self, now: float) -> bool:
+        """Ask whoever is due; False when nobody is."""
+        due = [
+            name
+            for name, asked in self._asked.items()
+            if name not in self._heard.names
+            and (not asked or (asked < ROUNDS and now >= self._asked_s[name] + ROUND_INTERVAL_S))
+        ]
+        for name in due:
+            self._asked[name] += 1
+            self._asked_s[name] = now
+        for link in self._links:
+            questions = (
+                Question(tuple(name.split(".")), "PTR")
+                for name in due
+                if link.is_neighbour((self._heard.wanted[name], 0, 0, link.index))
+            )
+            for packet in question_packets(questions):
+                link.send(packet)
+        return bool(due)
 
 
 def _drain(key: selectors.SelectorKey, heard: "Heard") -> None:
@@ -105,14 +134,22 @@ def _drain(key: selectors.SelectorKey, heard: "Heard") -> None:
 
 
 class Heard:
-    """The names told so far; ``names`` has those that hosts told themselves, by reverse name."""
+    """The names told so far; ``names`` has those that hosts told themselves, by reverse name,
+    ``wanted`` the addresses by the same."""
 
-    def __init__(self, wanted: dict[str, str]) -> None:
+    def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.wanted: dict[str, str] = {}
         self._hearsay: dict[str, str] = {}
-        self._wanted = wanted
-        self._reverse = {address: name for name, address in wanted.items()}
+        self._reverse: dict[str, str] = {}
         self._read: Counter[str] = Counter()
+
+    def want(self, address: str) -> str:
+        """Listen for the name of an address from now on; return its reverse name."""
+        reverse = ipaddress.ip_address(address).reverse_pointer
+        self.wanted[reverse] = address
+        self._reverse[address] = reverse
+        return reverse
 
     @property
     def read(self) -> int:
@@ -124,7 +161,7 @@ class Heard:
 
     def add(self, source: str, packet: bytes) -> None:
         """Take a packet in, but none from beyond the link. A flood is read to its bound only."""
-        if not source:
+        if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)
         reader = source if own else ""  # those who speak for others share what is read of them
@@ -133,6 +170,6 @@ class Heard:
         self._read[reader] += 1
         for record in parse_response(packet):
             name = record.name.lower()
-            if isinstance(record, PointerRecord) and name in self._wanted:
+            if isinstance(record, PointerRecord) and name in self.wanted:
                 names = self.names if name == own else self._hearsay
                 names.setdefault(name, clean_text(record.target, NAME_MAX))

@@ -7,16 +7,19 @@ ports, hosts for their names by multicast DNS. Any other port gets no byte: a st
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
 from collectors.network.mdns.names import ADDRESSES_MAX as NAMES_MAX
 from collectors.network.mdns.names import ask_names
-from collectors.network.observations import Enrichment, Evidence, HostName, OpenPort
+from collectors.network.observations import Enrichment, Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp
 from collectors.network.questions.web import ask_web
+from collectors.network.sightings import OpenPort, Sightings
+from collectors.shared.addresses import PRINT_PORTS
 
 Question = Literal["ipp", "web", "web-tls"]
 Ask = Callable[[OpenPort, Question], Awaitable[tuple[Evidence, ...]]]
@@ -29,41 +32,41 @@ ALLOWED: Final[dict[int, Question]] = {
     443: "web-tls",
     8043: "web-tls",
 }
-"""In the order in which the ports of one host are asked."""
+"""In the order in which ports of one host are asked that were found at once."""
 
-HOSTS_AT_ONCE = 48
+QUESTIONS_AT_ONCE = 64
 PORTS_AT_ONCE = 2
+"""Of one host."""
+PRINTER_PAUSE_S = 1.0
+"""Between two connections to one print port: a second one at once may itself be the collision."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
 """The scan has just woken the host, so that silence is not sleep."""
 
 PORTS_MAX = 1024
 FAILURES_MAX = 8
-_POLL_S = 0.05
+_POLL_S = 0.02
 
 
 def enrich(
-    open_ports: Sequence[OpenPort],
+    sightings: Sightings,
     deadline_s: float,
     run: Run,
     device_only: bool = False,
     *,
     interfaces: Sequence[Interface] = (),
-    nameless: Sequence[str] = (),
     ask: Ask | None = None,
 ) -> Enrichment:
-    """Ask what is allowed and return what was told, until ``deadline_s`` (``time.monotonic()``).
+    """Ask what is allowed as it is found and return what was told; ends when ``sightings`` are
+    complete and everybody was asked, or at ``deadline_s`` (``time.monotonic()``).
 
-    ``nameless`` are addresses whose names are wanted, asked for on ``interfaces`` by multicast
-    DNS; not with ``device_only``, since that would leave the machine. Never raises for what
-    network or hosts do.
+    Hosts are asked for their names on ``interfaces`` by multicast DNS; not with ``device_only``,
+    since that would leave the machine. Never raises for what network or hosts do.
     """
-    allowed = [each for each in open_ports if each.port in ALLOWED]
-    allowed.sort(key=lambda each: tuple(ALLOWED).index(each.port))
-    asker = _Asker(deadline_s, run, ask or _ask, total=min(len(allowed), PORTS_MAX))
-    wanted = () if device_only else tuple(nameless)
-    evidence, hostnames = asyncio.run(asker.ask_all(allowed[:PORTS_MAX], interfaces, wanted))
-    limitations = _limitations(len(allowed), asker.unasked, len(wanted))
-    return Enrichment(evidence, hostnames, tuple(asker.failures), limitations)
+    asker = _Asker(deadline_s, run, ask or _ask)
+    hostnames = asyncio.run(asker.ask_all(sightings, () if device_only else interfaces))
+    hosts = 0 if device_only else len(sightings.hosts())
+    limitations = _limitations(asker.too_many, asker.unasked, hosts)
+    return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
 
 def question_for(port: int) -> Question | None:
@@ -71,72 +74,89 @@ def question_for(port: int) -> Question | None:
     return ALLOWED.get(port)
 
 
+@dataclass(slots=True)
+class _Host:
+    """``is_silent`` once it let a question run into its time."""
+
+    ports_at_once: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(PORTS_AT_ONCE)
+    )
+    is_silent: bool = False
+
+
 class _Asker:
     """Asks many hosts at once, each host gently; counts what the deadline left unasked."""
 
-    def __init__(self, deadline_s: float, run: Run, ask: Ask, *, total: int) -> None:
+    def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
+        self.too_many = 0
         self.unasked = 0
+        self.evidence: list[Evidence] = []
         self.failures: list[Failure] = []
         self._deadline_s = deadline_s
         self._run = run
         self._ask = ask
-        self._done, self._total = 0, total
-        self._evidence: list[Evidence] = []
+        self._done = 0
+        self._accepted: Counter[Question] = Counter()
+        self._hosts: defaultdict[str, _Host] = defaultdict(_Host)
+        self._at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
+        self._pending: set[asyncio.Task[None]] = set()
 
     async def ask_all(
-        self, ports: Sequence[OpenPort], interfaces: Sequence[Interface], nameless: Sequence[str]
-    ) -> tuple[tuple[Evidence, ...], tuple[HostName, ...]]:
-        by_host: dict[str, list[OpenPort]] = defaultdict(list)
-        for each in ports:
-            by_host[each.address].append(each)
-        hosts_at_once = asyncio.Semaphore(HOSTS_AT_ONCE)
-        tasks = [
-            asyncio.create_task(self._ask_host(own, hosts_at_once)) for own in by_host.values()
-        ]
-        names = asyncio.create_task(self._ask_names(interfaces, nameless))
-        await self._wait(tasks)
-        return tuple(self._evidence), await names
-
-    async def _ask_names(
-        self, interfaces: Sequence[Interface], nameless: Sequence[str]
+        self, sightings: Sightings, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
-        if not nameless:
-            return ()
-        return await asyncio.to_thread(ask_names, interfaces, nameless, self._deadline_s, self._run)
-
-    async def _wait(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Wait for the tasks, or end them when the run is cancelled or its time is up."""
-        pending = set(tasks)
-        while pending and not self._run.cancelled and time.monotonic() < self._deadline_s:
-            _, pending = await asyncio.wait(pending, timeout=_POLL_S)
-        for task in pending:
+        """Ask everybody; returns the names."""
+        names = asyncio.create_task(
+            asyncio.to_thread(ask_names, interfaces, sightings, self._deadline_s, self._run)
+        )
+        while not self._run.cancelled and time.monotonic() < self._deadline_s:
+            is_complete = sightings.is_complete  # before the last of them are taken
+            self._begin(sightings.take_ports())
+            if is_complete and not self._pending:
+                break
+            await asyncio.sleep(_POLL_S)
+        self._accept((*sightings.take_ports(), *sightings.take_waiting()))
+        self.unasked = self._accepted.total() - self._done
+        for task in self._pending:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self.unasked = self._total - self._done
+        await asyncio.gather(*self._pending, return_exceptions=True)
+        return await names
 
-    async def _ask_host(self, ports: Sequence[OpenPort], hosts_at_once: asyncio.Semaphore) -> None:
-        ports_at_once = asyncio.Semaphore(PORTS_AT_ONCE)
-        is_silent = asyncio.Event()
-        async with hosts_at_once, asyncio.TaskGroup() as group:
-            for each in ports:
-                group.create_task(self._ask_port(each, ports_at_once, is_silent))
+    def _begin(self, found: Iterable[OpenPort]) -> None:
+        for each in self._accept(found):
+            task = asyncio.create_task(self._ask_port(each, self._hosts[each.address]))
+            self._pending.add(task)
+            task.add_done_callback(self._pending.discard)
 
-    async def _ask_port(
-        self, open_port: OpenPort, ports_at_once: asyncio.Semaphore, is_silent: asyncio.Event
-    ) -> None:
-        """Ask one port. A host that let one question run into its time is left alone."""
-        async with ports_at_once:
-            question = question_for(open_port.port)
-            if question is not None and not is_silent.is_set():
+    def _accept(self, found: Iterable[OpenPort]) -> list[OpenPort]:
+        """Return the ports to ask, and count them and those beyond the bound."""
+        accepted: list[OpenPort] = []
+        allowed = [each for each in found if each.port in ALLOWED]
+        for each in sorted(allowed, key=lambda each: tuple(ALLOWED).index(each.port)):
+            question = ALLOWED[each.port]
+            if self._accepted[question] >= PORTS_MAX:
+                self.too_many += 1
+                continue
+            self._accepted[question] += 1
+            accepted.append(each)
+        return accepted
+
+    async def _ask_port(self, open_port: OpenPort, host: _Host) -> None:
+        """Ask one port. A host that let one question run into its time is asked no further page."""
+        question = ALLOWED[open_port.port]
+        pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
+        if open_port.port in PRINT_PORTS and pause_s > 0:
+            await asyncio.sleep(pause_s)
+        async with host.ports_at_once, self._at_once:
+            if question == "ipp" or not host.is_silent:
                 try:
                     async with asyncio.timeout(QUESTION_TIME_S[question]):
-                        self._evidence.extend(await self._ask(open_port, question))
+                        self.evidence.extend(await self._ask(open_port, question))
                 except TimeoutError:
-                    is_silent.set()
+                    host.is_silent = True
                 except Exception as error:  # noqa: BLE001 - the boundary of one question
                     self._fail(open_port, error)
             self._done += 1
-            self._run.progress("enrichment", self._done, self._total)
+            self._run.progress("enrichment", self._done, self._accepted.total())
 
     def _fail(self, open_port: OpenPort, error: Exception) -> None:
         if len(self.failures) < FAILURES_MAX:
@@ -150,12 +170,12 @@ async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
     return await ask_web(open_port, is_tls=question == "web-tls")
 
 
-def _limitations(allowed: int, unasked: int, nameless: int) -> tuple[str, ...]:
+def _limitations(too_many: int, unasked: int, hosts: int) -> tuple[str, ...]:
     said = []
-    if allowed > PORTS_MAX:
-        said.append(f"{allowed - PORTS_MAX} ports were not asked what they are: too many")
+    if too_many:
+        said.append(f"{too_many} ports were not asked what they are: too many")
     if unasked:
         said.append(f"{unasked} ports were not asked what they are: the time was up")
-    if nameless > NAMES_MAX:
-        said.append(f"{nameless - NAMES_MAX} hosts were not asked for their names: too many")
+    if hosts > NAMES_MAX:
+        said.append(f"{hosts - NAMES_MAX} hosts were not asked for their names: too many")
     return tuple(said)

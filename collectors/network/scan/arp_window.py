@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from collectors.network.scan.targets import Target
 
 UNRESOLVED_MAX = 480
-SETTLE_S = 1.3
-"""How long an answer is waited for: the kernel's second request goes out after 1 s."""
+SETTLE_S = 2.25
+"""How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
 SLOT_S = 3.3
 """After which a slot is free even if the kernel did not say that it gave up."""
 
@@ -28,7 +28,6 @@ class ArpWindow:
         self._asked: dict[str, float] = {}  # in the order asked, so the oldest comes first
         self._unanswered: dict[str, Target] = dict(self._known)
         self._limit = limit
-        self._last_asked_s: float | None = None
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
@@ -38,7 +37,6 @@ class ArpWindow:
     def asked(self, now: float) -> None:
         """The first of ``next_to_ask`` was asked for."""
         target = self._pending.popleft()
-        self._last_asked_s = now
         if target.address in self._unanswered:
             self._asked[target.address] = now
 
@@ -76,11 +74,6 @@ class ArpWindow:
     def unanswered(self) -> tuple[Target, ...]:
         """The addresses without a MAC so far, those not yet asked for included."""
         return tuple(self._unanswered.values())
-
-    @property
-    def last_asked_s(self) -> float | None:
-        """The moment the last address was asked for, None before the first."""
-        return self._last_asked_s
 
     @property
     def unasked_count(self) -> int:

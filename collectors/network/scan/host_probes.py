@@ -2,7 +2,8 @@
 
 At most eight at once, and one at a time on print ports, since a receipt printer has a single
 slot. A silent port is tried once more by a second socket, because the kernel would send the lost
-SYN again only after a second. Pure: ``now`` is given, in seconds of a monotonic clock.
+SYN again only after a second; where a host answers on others, again in a second and a last look.
+Pure: ``now`` is given, in seconds of a monotonic clock.
 """
 
 from collections import deque
@@ -21,6 +22,8 @@ TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _SECOND_LOOK_PORTS = 4
+LAST_LOOK_AFTER_S = 1.0
+"""What keeps a network from delivering a packet keeps it from delivering the next one, too."""
 
 ConnectOutcome = Literal["open", "refused", "unreachable"]
 
@@ -50,21 +53,20 @@ class HostProbes:
     that may be nobody's (proxy ARP, routed).
     """
 
-    def __init__(
-        self, ports: Sequence[int], *, abandon_when_silent: bool = False, tries: int = TRIES
-    ) -> None:
+    def __init__(self, ports: Sequence[int], *, abandon_when_silent: bool = False) -> None:
         self.abandon_when_silent = abandon_when_silent
         self.open: list[int] = []
         self.refused: list[int] = []
         self.silent: list[int] = []
         self._tries: dict[int, int] = {}
-        self._tries_max = tries
+        self._tries_max = TRIES
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
-        self._printing = deque(port for port in ports if port in PRINT_PORTS)
+        # IPP first: it may be asked what it is, and only some time after this.
+        self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
-        self._looked_twice = False
+        self._looks = 1
 
     @property
     def has_answered(self) -> bool:
@@ -117,17 +119,42 @@ class HostProbes:
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
-    def look_again(self) -> bool:
-        """Give silent ports of a host that answers one more try, once; True if there are any."""
+    def look_again(self, settles_in_s: float | None) -> bool:
+        """Give few silent ports of a host that answers one more try at once, where that is over
+        before the last look must begin; True if there are any. ``settles_in_s`` None: far off."""
         worth = self.has_answered and 0 < len(self.silent) <= _SECOND_LOOK_PORTS
-        if self._looked_twice or not worth or not self.is_done:
-            return False
-        self._looked_twice = True
+        has_time = settles_in_s is None or settles_in_s >= 2 * self._look_s()
+        return self._looks == 1 and worth and has_time and self._look(self.silent)
+
+    def last_look_in_s(self, settles_in_s: float | None) -> float | None:
+        """Return when silent ports of a host that answers get their last try; None: there are
+        none, or they had it."""
+        if self._looks > 2 or not self._worth_a_last_look():
+            return None
+        latest_s = LAST_LOOK_AFTER_S if settles_in_s is None else settles_in_s - self._look_s()
+        return max(0.0, min(LAST_LOOK_AFTER_S, latest_s))
+
+    def look_last(self) -> None:
+        self._look(self._worth_a_last_look())
+        self._looks = 3
+
+    def _look(self, ports: Sequence[int]) -> bool:
+        self._looks += 1
         self._tries_max += 1
-        for port in self.silent:
+        for port in tuple(ports):
+            self.silent.remove(port)
             (self._printing if port in PRINT_PORTS else self._ordinary).append(port)
-        self.silent.clear()
         return True
+
+    def _worth_a_last_look(self) -> tuple[int, ...]:
+        """Print ports of a host with IPP are not: it may just be asked for its attributes, and a
+        printer is given one connection at a time."""
+        left_out = PRINT_PORTS if PRINT_PORTS[0] in self.open else ()
+        return tuple(p for p in self.silent if p not in left_out) if self.has_answered else ()
+
+    def _look_s(self) -> float:
+        """How long it takes to try all silent ports: print ports one after the other."""
+        return self._wait_s() * max(1, sum(port in PRINT_PORTS for port in self.silent))
 
     @property
     def _is_mute(self) -> bool:

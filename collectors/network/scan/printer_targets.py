@@ -14,7 +14,6 @@ from collectors.shared.addresses import (
     is_loopback,
     is_private,
     parse_networks,
-    split_host_port,
 )
 
 USUAL_PORTS = PRINT_PORTS[:3]
@@ -48,15 +47,6 @@ def printer_targets(
         left_out = len(targets) - PRINTERS_MAX
         limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
-
-
-def printer_host(address: str | None) -> str | None:
-    """Return the literal IPv4 address in the ``host:port`` or host of a configured printer."""
-    host, _ = split_host_port(address or "")
-    try:
-        return str(ipaddress.IPv4Address((host or "").strip()))
-    except ValueError:
-        return None
 
 
 def _untried(

@@ -1,23 +1,17 @@
 """The scan: which hosts are there and which ports accept a connection. It sends no payload."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.host.rtnetlink_socket import read_neighbours
-from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.shared.addresses import PRINT_PORTS
+from collectors.network.sightings import Sightings
 
-THIRD_REQUEST_S = 2.25
-"""When the kernel's third request (after 2 s) has had its answer."""
-IPP_PORT = 631
 _SPARE_FILES = 64
 
 PortState = Literal["open", "refused", "no-answer"]
@@ -68,37 +62,35 @@ class ScanFindings:
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
     limitations: tuple[str, ...] = ()
     unanswered: tuple[Target, ...] = ()
-    last_asked_s: float | None = None
     datagrams: int = 0
     connections: int = 0
 
 
 def scan(
-    targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
+    targets: Sequence[Target],
+    ports: Sequence[int],
+    *,
+    deadline_s: float,
+    run: Run,
+    sightings: Sightings,
 ) -> ScanFindings:
     """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets."""
-    return _scan(
-        targets, ports, deadline_s, run, lambda done, all_: run.progress("scan", done, all_)
+    network, targets, limitation = _open_network(targets)
+    with network:
+        run.on_cancel(network.wake)
+        sweep = Sweep(network, targets, ports, sightings=sightings, sockets_max=_sockets_max())
+        result = sweep.run(
+            deadline_s=deadline_s,
+            is_cancelled=lambda: run.cancelled,
+            tell=lambda done, all_: run.progress("scan", done, all_),
+        )
+    findings = findings_of(result, len(targets))
+    return replace(
+        findings,
+        limitations=(*limitation, *findings.limitations),
+        datagrams=network.datagrams,
+        connections=network.connections,
     )
-
-
-def look_again(first: ScanFindings, *, deadline_s: float, run: Run) -> ScanFindings:
-    """Try silent ports of hosts that answer on others once more: both SYNs may have been lost."""
-    return _follow_up(first, silent_ports(first.hosts), (), deadline_s, run)
-
-
-def take_late(
-    first: ScanFindings, ports: Sequence[int], *, deadline_s: float, run: Run
-) -> ScanFindings:
-    """Scan the hosts that lost two ARP requests and have answered the kernel's third by now."""
-    return _follow_up(first, _resolved_late(first.unanswered), ports, deadline_s, run)
-
-
-def late_answers_by_s(findings: ScanFindings) -> float | None:
-    """Return the moment by which the kernel's third ARP request is answered; None: no need."""
-    if not findings.unanswered or findings.last_asked_s is None:
-        return None
-    return findings.last_asked_s + THIRD_REQUEST_S
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
@@ -124,29 +116,6 @@ def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = (
         limitations=tuple(dict.fromkeys((*first.limitations, *second.limitations))),
         datagrams=first.datagrams + second.datagrams,
         connections=first.connections + second.connections,
-    )
-
-
-def _scan(
-    targets: Sequence[Target],
-    ports: Sequence[int],
-    deadline_s: float,
-    run: Run,
-    tell: Callable[[int, int], None],
-    *,
-    tries: int = TRIES,
-) -> ScanFindings:
-    network, targets, limitation = _open_network(targets)
-    with network:
-        run.on_cancel(network.wake)
-        sweep = Sweep(network, targets, ports, sockets_max=_sockets_max(), tries=tries)
-        result = sweep.run(deadline_s=deadline_s, is_cancelled=lambda: run.cancelled, tell=tell)
-    findings = findings_of(result, len(targets))
-    return replace(
-        findings,
-        limitations=(*limitation, *findings.limitations),
-        datagrams=network.datagrams,
-        connections=network.connections,
     )
 
 
@@ -184,7 +153,6 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
         state=state,
         limitations=tuple(limitations),
         unanswered=result.unanswered,
-        last_asked_s=result.last_asked_s,
     )
 
 
@@ -227,48 +195,6 @@ def with_neighbour_table(
         )
         hosts[address] = replace(host, mac_address=mac_address)
     return replace(findings, hosts=tuple(hosts.values()))
-
-
-def silent_ports(hosts: Sequence[ScannedHost]) -> tuple[Target, ...]:
-    """Return the silent ports of hosts that answer on others, as targets that need no ARP.
-
-    Print ports of a host with IPP are left out: it may just be asked for its attributes, and a
-    printer is given one connection at a time.
-    """
-    wanted = ((host, _worth_another_try(host)) for host in hosts)
-    return tuple(
-        Target(host.address, "local", host.interface_name, ports) for host, ports in wanted if ports
-    )
-
-
-def _worth_another_try(host: ScannedHost) -> tuple[int, ...]:
-    if not host.is_answering:
-        return ()
-    left_out = PRINT_PORTS if IPP_PORT in host.open_ports else ()
-    return tuple(port for port in host.silent_ports if port not in left_out)
-
-
-def _follow_up(
-    first: ScanFindings,
-    targets: Sequence[Target],
-    ports: Sequence[int],
-    deadline_s: float,
-    run: Run,
-) -> ScanFindings:
-    if not targets:
-        return first
-    tell = partial(run.progress, "follow-up")
-    return merge(first, _scan(targets, ports, deadline_s, run, tell, tries=1))
-
-
-def _resolved_late(unanswered: Sequence[Target]) -> tuple[Target, ...]:
-    if not unanswered:
-        return ()
-    try:
-        resolved = {entry.address for entry in read_neighbours() if entry.mac_address}
-    except OSError:
-        return ()
-    return tuple(target for target in unanswered if target.address in resolved)
 
 
 def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:

@@ -11,41 +11,41 @@ from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ArpWindow
-from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
+from collectors.network.scan.host_probes import IN_FLIGHT_MAX, HostProbes, Step
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
+from collectors.network.sightings import Sightings
+from collectors.shared.addresses import PRINT_PORTS
 
 DATAGRAMS_PER_S = 2000.0
 CONNECTIONS_PER_S = 3000.0
 _TICK_S = 0.05
 _BURST = 32.0
-_SECOND_LOOK_S = 0.3
-_GRACE_S = 0.3
 _ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
 
 
 @dataclass(slots=True)
 class SweptHost:
-    """What the sweep knows of one address. ``confirmed`` means that it answered something now."""
+    """What the sweep knows of one address. ``confirmed`` means that it answered something now,
+    ``printing`` are its open print ports with the moment of the connection."""
 
     target: Target
     probes: HostProbes
     mac_address: str | None = None
     confirmed: bool = False
     latency_ms: float | None = None
+    printing: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """``unasked`` addresses were not tried because the sweep was ended early; ``last_asked_s`` is
-    when the last one was asked for (None: there was nobody to ask for)."""
+    """``unasked`` addresses were not tried because the sweep was ended early."""
 
     hosts: tuple[SweptHost, ...]
     unanswered: tuple[Target, ...]
     proxies: dict[str, int]
     unasked: int
-    last_asked_s: float | None
     ended_early: bool
 
 
@@ -77,7 +77,11 @@ class _Paces:
 
 
 class Sweep:
-    """Runs once. ``ports`` are those of every target that names none of its own."""
+    """Runs once. ``ports`` are those of every target that names none of its own.
+
+    Hosts and open ports are told to ``sightings`` as they are found, print ports once all of
+    their host are done with.
+    """
 
     def __init__(
         self,
@@ -85,19 +89,21 @@ class Sweep:
         targets: Sequence[Target],
         ports: Sequence[int],
         *,
+        sightings: Sightings,
         sockets_max: int = SOCKETS_MAX,
-        tries: int = TRIES,
     ) -> None:
         self._network = network
+        self._sightings = sightings
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
-        self._tries = tries
         self._window = ArpWindow([target for target in targets if target.way == "arp"])
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
         self._total = len(targets)
         self._hosts: dict[str, SweptHost] = {}
         self._active: deque[SweptHost] = deque()
+        self._resting: list[tuple[float, SweptHost]] = []
+        """Hosts with silent ports, and when these get their last look."""
         self._census = MacCensus()
         self._paces = _Paces()
         self._sockets = 0
@@ -121,6 +127,7 @@ class Sweep:
                 ended_early = True
                 break
             self._ask(now)
+            self._look_last(now)
             self._connect(now)
             self._time_out(now)
             if now - told >= _TICK_S:
@@ -135,7 +142,8 @@ class Sweep:
     # ------------------------------------------------------------------ what is due
 
     def _is_done(self, now: float) -> bool:
-        return not self._direct and not self._active and self._window.is_settled(now)
+        is_idle = not (self._direct or self._active or self._resting)
+        return is_idle and self._window.is_settled(now)
 
     def _settled_count(self, now: float) -> int:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
@@ -203,10 +211,20 @@ class Sweep:
 
     def _finish(self, host: SweptHost, now: float) -> None:
         settles_at = self._window.settles_at()
-        has_time = settles_at is None or settles_at - now >= _SECOND_LOOK_S
-        if has_time and host.probes.look_again():
+        settles_in_s = None if settles_at is None else settles_at - now
+        if host.probes.look_again(settles_in_s):
             return
         self._active.remove(host)
+        for port, contacted_s in host.printing.items():
+            self._sightings.port(host.target.address, port, contacted_s)
+        if (pause_s := host.probes.last_look_in_s(settles_in_s)) is not None:
+            self._resting.append((now + pause_s, host))
+
+    def _look_last(self, now: float) -> None:
+        for due in [each for each in self._resting if each[0] <= now]:
+            self._resting.remove(due)
+            due[1].probes.look_last()
+            self._active.append(due[1])
 
     # ------------------------------------------------------------------ taking in
 
@@ -218,9 +236,7 @@ class Sweep:
                 self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
 
     def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
-        # An answer to the kernel's third request is left to a later sweep.
-        is_late = self._window.is_settled(self._network.now() - _GRACE_S)
-        target = None if is_late else self._window.resolved(address)
+        target = self._window.resolved(address)
         host = self._hosts.get(address)
         if target is not None:
             host = self._begin(target)
@@ -228,7 +244,9 @@ class Sweep:
             return
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
-        if self._census.add(mac_address, address):
+        if not self._census.add(mac_address, address):
+            self._sightings.host(address)
+        else:
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
                     self._hosts[other].probes.abandon_when_silent = True
@@ -236,7 +254,7 @@ class Sweep:
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
         is_doubtful = target.way == "routed"
-        probes = HostProbes(ports, abandon_when_silent=is_doubtful, tries=self._tries)
+        probes = HostProbes(ports, abandon_when_silent=is_doubtful)
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
         self._active.append(host)
@@ -249,10 +267,19 @@ class Sweep:
             if host is None or not host.probes.answered(contact.port, contact.outcome, now):
                 continue
             self._network.drop(contact.address, contact.port)
+            if contact.outcome == "open":
+                self._take_open(host, contact.port, now)
             if contact.outcome != "unreachable":
                 host.confirmed = True
+                self._sightings.host(contact.address)
             if contact.latency_ms is not None:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
+
+    def _take_open(self, host: SweptHost, port: int, now: float) -> None:
+        if port in PRINT_PORTS:
+            host.printing[port] = now
+        else:
+            self._sightings.port(host.target.address, port, now)
 
     def _result(self, ended_early: bool) -> SweepResult:
         return SweepResult(
@@ -260,6 +287,5 @@ class Sweep:
             unanswered=self._window.unanswered,
             proxies=self._census.proxies,
             unasked=self._window.unasked_count + len(self._direct),
-            last_asked_s=self._window.last_asked_s,
             ended_early=ended_early,
         )

@@ -9,9 +9,13 @@ HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORT
 """What must never get a byte: they print it, or belong to payment terminals or files."""
 
 
+NEVER_S = 1e9  # JSON has no infinity
+
+
 @dataclass(slots=True)
 class LanCounters:
-    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host."""
+    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host,
+    ``shortest_print_pause_s`` the least between two connections to one print port."""
 
     frames: int = 0
     arp_requests: int = 0
@@ -20,6 +24,7 @@ class LanCounters:
     wrong_destination: int = 0
     most_connections: int = 0
     most_print_connections: int = 0
+    shortest_print_pause_s: float = NEVER_S
     payload_bytes: Counter[int] = field(default_factory=Counter)
     syns_by_port: Counter[int] = field(default_factory=Counter)
 

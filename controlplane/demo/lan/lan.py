@@ -2,6 +2,7 @@
 
 import heapq
 import html
+import math
 import os
 import random
 import select
@@ -47,6 +48,7 @@ class TapLan:
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
         self.was_asked = False
+        self._last_printing: dict[tuple[bytes, int], float] = {}
         self._connections: defaultdict[bytes, set[tuple[int, int]]] = defaultdict(set)
 
     def play(self, plan: LanPlan) -> None:
@@ -75,6 +77,7 @@ class TapLan:
         self._last_arp.clear()
         self._last_mdns.clear()
         self._connections.clear()
+        self._last_printing.clear()
 
     # ------------------------------------------------------------------ frames in
 
@@ -149,7 +152,7 @@ class TapLan:
         reply = frames.tcp(packet.destination, packet.source, answer)
         sent = self._reply(host, frame, reply, now)
         if sent and answer.flags == frames.SYN | frames.ACK:
-            self._connected(packet.destination, segment.source_port, port)
+            self._connected(packet.destination, segment.source_port, port, now)
 
     def _answer(self, host: LanHost, segment: frames.Tcp) -> frames.Tcp | None:
         """What the host's TCP says to a segment; None says nothing."""
@@ -163,21 +166,25 @@ class TapLan:
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
-            flags = frames.ACK | frames.PSH | frames.FIN
             said = _reply_of(host, port, segment.payload)
+            flags = frames.ACK | frames.PSH | frames.FIN if said else frames.ACK
             return frames.Tcp(port, client, segment.acknowledgement, ack, flags, said)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
         return None
 
-    def _connected(self, host: bytes, client_port: int, port: int) -> None:
+    def _connected(self, host: bytes, client_port: int, port: int, now: float) -> None:
         held = self._connections[host]
         held.add((client_port, port))
         counters = self.counters
         counters.most_connections = max(counters.most_connections, len(held))
         printing = sum(1 for _, p in held if p in PRINT_PORTS)
         counters.most_print_connections = max(counters.most_print_connections, printing)
+        if port in PRINT_PORTS:
+            pause_s = now - self._last_printing.get((host, port), -math.inf)
+            counters.shortest_print_pause_s = min(counters.shortest_print_pause_s, pause_s)
+            self._last_printing[host, port] = now
 
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
         self.was_asked = True
@@ -262,7 +269,9 @@ def _read_frames(lan: TapLan, tap_fd: int) -> None:
 
 
 def _reply_of(host: LanHost, port: int, question: bytes) -> bytes:
-    """Return what a host says to the first bytes on a port."""
+    """Return what a host says to the first bytes on a port; nothing on a mute one."""
+    if port in host.mute_ports:
+        return b""
     if port == _IPP_PORT and host.ipp:
         return ipp_answer(host.ipp, question)
     if port in _WEB_PORTS:

@@ -34,7 +34,8 @@ class IppPrinter:
 class LanHost:
     """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
 
-    Ports neither open nor filtered refuse. ``drops_all`` is a host behind a firewall: it answers
+    Ports neither open nor filtered refuse; those of ``open_ports`` that are ``mute_ports`` accept
+    and never say a word. ``drops_all`` is a host behind a firewall: it answers
     ARP and nothing else.
     """
 
@@ -42,6 +43,7 @@ class LanHost:
     mac: str
     open_ports: tuple[int, ...] = ()
     filtered_ports: tuple[int, ...] = ()
+    mute_ports: tuple[int, ...] = ()
     drops_all: bool = False
     latency_ms: float = 0.3
     jitter_ms: float = 0.2

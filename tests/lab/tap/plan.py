@@ -6,12 +6,13 @@ The same plan is the ground truth a test compares with.
 import ipaddress
 import json
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from controlplane.demo.lan.plan import IppPrinter, LanHost, LanPlan, LanService
 
+WEB_PORTS = frozenset({80, 443, 8008, 8043, 8080})
 VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 _OPEN_SETS = (
     (80, 443),
@@ -44,6 +45,20 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
         for number, address in enumerate(addresses)
     )
     return LanPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
+
+
+def with_mute_pages(plan: LanPlan, count: int) -> LanPlan:
+    """Let ``count`` hosts accept on their first web port and say nothing: a frozen device."""
+    rng = random.Random(plan.seed)
+    pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
+    mute = {h.address for h in rng.sample(pages, count)}
+    hosts = (
+        replace(h, mute_ports=tuple(p for p in h.open_ports if p in WEB_PORTS)[:1])
+        if h.address in mute
+        else h
+        for h in plan.hosts
+    )
+    return replace(plan, hosts=tuple(hosts))
 
 
 def _sample(

@@ -18,6 +18,7 @@ import pytest
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.cli.main import main
+from controlplane.server import bind
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -243,6 +244,23 @@ def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
         assert asyncio.run(ask()).json()["bindingId"] == device.binding_id
     finally:
         assert stop(again) == 0
+
+
+async def test_what_the_service_says_is_sent_at_once() -> None:
+    """asyncio sets TCP_NODELAY on what it accepts, but only where the listener says it is TCP."""
+    accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held = writer.get_extra_info("socket")
+        accepted.set_result(held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listener = bind("127.0.0.1", 0)
+    async with await asyncio.start_server(take, sock=listener):
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        assert await accepted
+        writer.close()
+        await writer.wait_closed()
 
 
 def test_an_address_in_use_is_a_plain_line(process: Process) -> None:

@@ -27,11 +27,11 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
     MdnsService,
-    OpenPort,
     Wanted,
 )
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target
+from collectors.network.sightings import OpenPort, Sightings
 from collectors.network.sources import Sources
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
@@ -94,16 +94,26 @@ class World:
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
     known: tuple[KnownPrinter, ...] = ()
-    asked: list[tuple[OpenPort, ...]] = field(default_factory=list)
+    asked: list[OpenPort] = field(default_factory=list)
     scanned: list[tuple[Target, ...]] = field(default_factory=list)
     browsed: list[tuple[str, ...]] = field(default_factory=list)
 
     def scan(
-        self, targets: Sequence[Target], ports: Sequence[int], *, deadline_s: float, run: Run
+        self,
+        targets: Sequence[Target],
+        ports: Sequence[int],
+        *,
+        deadline_s: float,
+        run: Run,
+        sightings: Sightings,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}
-        return ScanFindings(tuple(host for host in self.hosts if host.address in wanted))
+        found = tuple(host for host in self.hosts if host.address in wanted)
+        for host in found:
+            for port in host.open_ports:
+                sightings.port(host.address, port, 0.0)
+        return ScanFindings(found)
 
     def browse(
         self,
@@ -122,17 +132,20 @@ class World:
 
     def enrich(
         self,
-        open_ports: Sequence[OpenPort],
+        sightings: Sightings,
         deadline_s: float,
         run: Run,
         device_only: bool = False,
         *,
         interfaces: Sequence[Interface] = (),
-        nameless: Sequence[str] = (),
     ) -> Enrichment:
-        self.asked.append(tuple(open_ports))
+        asked: list[OpenPort] = []
+        while not sightings.is_complete and not run.cancelled and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+        asked += sightings.take_ports()
+        self.asked += asked
         return Enrichment(
-            tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in open_ports)
+            tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in asked)
         )
 
     def sources(self) -> Sources:
@@ -144,8 +157,6 @@ class World:
             read_os_version=lambda: "Test 1",
             browse=self.browse,
             scan=self.scan,
-            look_again=lambda first, deadline_s, run: first,
-            take_late=lambda first, ports, deadline_s, run: first,
             read_known_printers=lambda configured, deadline_s: KnownPrinters(self.known),
             resolve_hosts=lambda known, deadline_s: tuple(known),
             enrich=self.enrich,
@@ -242,7 +253,6 @@ def test_a_broken_source_costs_only_its_own_facts() -> None:
         "read_known_printers": "printers",
         "enrich": "enrichment",
         "read_os_version": "os-version",
-        "look_again": "scan",
         "resolve_hosts": "printers",
     }
     for source, step in cases.items():
@@ -302,14 +312,37 @@ def test_without_enrichment_nobody_is_asked_and_it_is_said() -> None:
     assert any("not asked" in text for text in facts.limitations)
 
 
-def test_ports_found_late_are_asked_as_well() -> None:
-    late = ScannedHost("10.0.0.30", "eth0", "02:00:00:00:00:30", open_ports=(80,))
+def test_printers_are_asked_about_announced_queues_and_those_printed_to() -> None:
+    queue = KnownPrinter(
+        "q", "Bar", "network", "cups", addresses=("10.0.0.9",), port=631, queue="printers/bar"
+    )
+    world = World(known=(queue,))
+    announced = MdnsService(
+        "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
+    )
+    collect(world, browse=lambda *_, **__: MdnsFindings((announced,), SourceState("succeeded")))
+    assert world.asked == [OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",))]
+
+
+def test_ports_are_asked_while_the_scan_goes_on() -> None:
     world = World()
-    collect(world, look_again=lambda first, deadline_s, run: ScanFindings((*first.hosts, late)))
-    assert [[(p.address, p.port) for p in asked] for asked in world.asked] == [
-        [("10.0.0.9", 631)],
-        [("10.0.0.30", 80)],
-    ]
+    was_asked = threading.Event()
+
+    def enrich(sightings: Sightings, *_: object, **__: object) -> Enrichment:
+        while not sightings.take_ports():
+            time.sleep(0.005)
+        was_asked.set()
+        return Enrichment()
+
+    def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
+        sightings = known["sightings"]
+        assert isinstance(sightings, Sightings)
+        sightings.port("10.0.0.9", 80, 0.0)
+        assert was_asked.wait(10)
+        return ScanFindings()
+
+    facts = collect(world, scan=scan, enrich=enrich)
+    assert facts.failures == ()
 
 
 def test_printers_elsewhere_are_contacted() -> None:
@@ -336,7 +369,7 @@ def test_the_own_spooler_is_no_printer_of_the_network() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)
-    assert [(p.address, p.port) for p in world.asked[0]] == [("10.0.0.20", 80)]
+    assert [(p.address, p.port) for p in world.asked] == [("10.0.0.20", 80)]
 
 
 def test_hosts_beyond_the_bound_are_counted() -> None:

@@ -3,9 +3,16 @@
 from dataclasses import replace
 
 from collectors.contract import SourceState
-from collectors.network.observations import KnownPrinter, MdnsFindings, MdnsService, OpenPort
-from collectors.network.progress import Gathered
-from collectors.network.scan.scan import ScanFindings, ScannedHost
+from collectors.network.gathered import Gathered
+from collectors.network.observations import (
+    Enrichment,
+    HostName,
+    KnownPrinter,
+    MdnsFindings,
+    MdnsService,
+)
+from collectors.network.progress import announced_in, answers_in, observed_in, queues_in
+from collectors.network.sightings import Queues
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:
@@ -32,20 +39,15 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
     )
-    ports = gathered.observations(gathered.announced()).ports
+    ports = observed_in(gathered, announced_in(gathered)).ports
     assert ports["192.0.2.7", 631].queues == ("printers/kitchen", "printers/bar")
     assert ports["fe80::7", 631].queues == ports["192.0.2.7", 631].queues
-    assert gathered.open_ports() == ()
-    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
-    assert gathered.open_ports() == (
-        OpenPort("192.0.2.7", 80),
-        OpenPort("192.0.2.7", 631, ("printers/kitchen", "printers/bar")),
-    )
+    assert queues_in(gathered)["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
 
 
 def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
     gathered = _gathered(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
-    ports = gathered.observations(gathered.announced()).ports.values()
+    ports = observed_in(gathered, announced_in(gathered)).ports.values()
     assert [each.queues for each in ports] == [(), (), (), ()]
 
 
@@ -53,8 +55,12 @@ def test_the_queues_that_this_machine_prints_to_are_asked() -> None:
     gathered = _gathered()
     server = KnownPrinter("q", "q", "network", "cups", addresses=("192.0.2.7",), port=631)
     gathered.known = (replace(server, queue="printers/bar"), replace(server, queue=None))
-    gathered.scan = ScanFindings((ScannedHost("192.0.2.7", open_ports=(80, 631)),))
-    assert gathered.open_ports() == (
-        OpenPort("192.0.2.7", 80),
-        OpenPort("192.0.2.7", 631, (), ("printers/bar",)),
+    assert queues_in(gathered) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
+
+
+def test_a_name_answered_is_left_out_where_the_host_announced_one() -> None:
+    gathered = _gathered(_service("_http._tcp", 80))
+    gathered.enrichment = Enrichment(
+        hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))
     )
+    assert answers_in(gathered).hostnames == (HostName("192.0.2.8", "till.local"),)

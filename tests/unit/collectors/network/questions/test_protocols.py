@@ -20,12 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
+from collectors.network.background import Background
 from collectors.network.mdns.names import READ_PER_HOST_MAX, Heard, ask_names
 from collectors.network.mdns.sockets import LinkSockets
-from collectors.network.observations import Evidence, HostName, OpenPort
+from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
 from collectors.network.questions.page_title import parse_title
 from collectors.network.questions.web import ask_web
+from collectors.network.sightings import OpenPort, Sightings
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
@@ -281,7 +283,7 @@ def test_names_that_hosts_give_themselves():
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
         found = ask_names(
             [lan],
-            ["127.0.0.9"],
+            all_found("127.0.0.9"),
             time.monotonic() + 5,
             FakeRun(),
             open_link=_to(responder.address),
@@ -289,10 +291,43 @@ def test_names_that_hosts_give_themselves():
         assert found == (HostName("127.0.0.9", "till.local"),)
         # What is on no link of ours is not asked at all.
         asked = len(responder.questions)
+        began = time.monotonic()
         nobody = ask_names(
-            [lan], ["10.0.0.9"], time.monotonic() + 0.1, FakeRun(), open_link=_to(responder.address)
+            [lan], all_found("10.0.0.9"), began + 5, FakeRun(), open_link=_to(responder.address)
         )
         assert (nobody, len(responder.questions)) == ((), asked)
+        assert time.monotonic() - began < 1
+
+
+def test_a_host_is_asked_for_its_name_as_soon_as_it_is_found():
+    reverse = "9.0.0.127.in-addr.arpa"
+    answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
+    lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
+    with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
+        sightings = Sightings()
+        sightings.host("127.0.0.9")
+        asking = Background(
+            lambda: ask_names(
+                [lan],
+                sightings,
+                time.monotonic() + 20,
+                FakeRun(),
+                open_link=_to(responder.address),
+            )
+        )
+        assert responder.was_asked.acquire(timeout=10)
+        assert not asking.wait(time.monotonic() + 0.2, lambda: False)
+        sightings.complete()
+        assert asking.wait(time.monotonic() + 10, lambda: False)
+        assert asking.result() == (HostName("127.0.0.9", "till.local"),)
+
+
+def all_found(*addresses: str) -> Sightings:
+    sightings = Sightings()
+    for address in addresses:
+        sightings.host(address)
+    sightings.complete()
+    return sightings
 
 
 def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
@@ -338,7 +373,8 @@ def test_a_host_s_own_word_for_its_name_counts_more_than_others():
     def naming(label: str) -> bytes:
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
-    heard = Heard({reverse: "127.0.0.9"})
+    heard = Heard()
+    assert heard.want("127.0.0.9") == reverse
     for number in range(1000):
         heard.add("127.0.0.66", naming(f"lie-{number}"))
     assert heard.name(reverse) == "lie-0.local"

@@ -1,12 +1,15 @@
 import asyncio
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from collectors.contract import Facts
-from collectors.network.observations import Evidence, OpenPort
+from collectors.contract import Facts, Interface, InterfaceAddress
+from collectors.network.background import Background
+from collectors.network.observations import Evidence
+from collectors.network.questions import questions
 from collectors.network.questions.questions import (
     ALLOWED,
     FAILURES_MAX,
@@ -17,6 +20,7 @@ from collectors.network.questions.questions import (
     enrich,
     question_for,
 )
+from collectors.network.sightings import OpenPort, Queues, Sightings
 
 PRINTS_OR_PAYS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
 
@@ -41,9 +45,13 @@ class FakeHosts:
     asked: list[tuple[str, int, Question]] = field(default_factory=list)
     at_once: dict[str, int] = field(default_factory=dict)
     most_at_once: int = 0
+    queues: list[tuple[str, ...]] = field(default_factory=list)
+    was_asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     async def ask(self, port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         self.asked.append((port.address, port.port, question))
+        self.queues += [port.queues, port.own_queues]
+        self.was_asked.release()
         self.at_once[port.address] = self.at_once.get(port.address, 0) + 1
         self.most_at_once = max(self.most_at_once, self.at_once[port.address])
         await asyncio.sleep(0)
@@ -55,9 +63,19 @@ def soon() -> float:
     return time.monotonic() + 10
 
 
+def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sightings:
+    """All that a scan that is over has found."""
+    sightings = Sightings()
+    for address, port in ports:
+        sightings.port(address, port, contacted_s)
+    sightings.tell_queues({})
+    sightings.complete()
+    return sightings
+
+
 def test_of_all_ports_only_the_allowed_are_asked():
     hosts = FakeHosts()
-    every_port = [OpenPort("10.0.0.9", port) for port in range(1, 65536)]
+    every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])
     found = enrich(every_port, soon(), FakeRun(), ask=hosts.ask)
     assert {port for _, port, _ in hosts.asked} == {80, 443, 631, 8008, 8043, 8080}
     assert len(hosts.asked) == len(found.evidence) == 6
@@ -71,7 +89,8 @@ def test_what_prints_or_pays_is_not_allowed():
 
 def test_a_host_is_asked_gently_and_printers_first():
     hosts = FakeHosts()
-    enrich([OpenPort("10.0.0.9", port) for port in ALLOWED][::-1], soon(), FakeRun(), ask=hosts.ask)
+    ports = found_all([("10.0.0.9", port) for port in ALLOWED][::-1])
+    enrich(ports, soon(), FakeRun(), ask=hosts.ask)
     assert hosts.most_at_once <= PORTS_AT_ONCE
     assert hosts.asked[0] == ("10.0.0.9", 631, "ipp")
 
@@ -87,7 +106,7 @@ def test_a_host_that_keeps_silent_is_not_asked_on(monkeypatch: pytest.MonkeyPatc
         return ()
 
     run = FakeRun()
-    found = enrich([OpenPort("10.0.0.9", port) for port in ALLOWED], soon(), run, ask=silent)
+    found = enrich(found_all([("10.0.0.9", port) for port in ALLOWED]), soon(), run, ask=silent)
     assert asked == list(ALLOWED)[:PORTS_AT_ONCE]
     assert found.evidence == found.limitations == found.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
@@ -98,7 +117,7 @@ def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
         await asyncio.Event().wait()
         return ()
 
-    ports = [OpenPort(f"10.0.0.{number}", 80) for number in range(10)]
+    ports = found_all([(f"10.0.0.{number}", 80) for number in range(10)])
     started = time.monotonic()
     found = enrich(ports, started + 0.1, FakeRun(), ask=slow)
     assert time.monotonic() - started < 1
@@ -109,13 +128,13 @@ def test_a_cancelled_run_ends_at_once():
     hosts = FakeHosts()
     run = FakeRun(cancelled=True)
     started = time.monotonic()
-    enrich([OpenPort("10.0.0.9", 80)], soon(), run, ask=hosts.ask)
+    enrich(found_all([("10.0.0.9", 80)]), soon(), run, ask=hosts.ask)
     assert time.monotonic() - started < 0.5
 
 
 def test_too_many_ports_are_counted():
     hosts = FakeHosts()
-    ports = [OpenPort(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)]
+    ports = found_all([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
     found = enrich(ports, soon(), FakeRun(), ask=hosts.ask)
     assert len(found.evidence) == PORTS_MAX
     assert found.limitations == ("5 ports were not asked what they are: too many",)
@@ -127,7 +146,7 @@ def test_what_breaks_is_told_and_the_rest_goes_on():
             raise ZeroDivisionError("a bug")
         return (Evidence(port.address, port.port),)
 
-    ports = [OpenPort(f"10.0.0.{number}", 80) for number in range(1, 30)]
+    ports = found_all([(f"10.0.0.{number}", 80) for number in range(1, 30)])
     found = enrich(ports, soon(), FakeRun(), ask=broken)
     assert len(found.evidence) == 1
     assert len(found.failures) == FAILURES_MAX
@@ -136,5 +155,80 @@ def test_what_breaks_is_told_and_the_rest_goes_on():
 
 
 def test_no_name_is_asked_for_when_only_this_device_is_meant():
-    found = enrich([], soon(), FakeRun(), True, nameless=("192.168.1.1",))
+    sightings = Sightings()
+    sightings.host("127.0.0.9")
+    sightings.complete()
+    loopback = Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
+    found = enrich(sightings, soon(), FakeRun(), True, interfaces=(loopback,))
     assert found.hostnames == ()
+
+
+def test_a_port_is_asked_as_soon_as_it_is_found():
+    hosts = FakeHosts()
+    sightings = Sightings()
+    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
+    for number in range(1, 4):
+        sightings.port(f"10.0.0.{number}", 80, 0.0)
+        assert hosts.was_asked.acquire(timeout=10)
+    sightings.complete()
+    assert asking.wait(soon(), lambda: False)
+    assert len(asking.result().evidence) == 3
+
+
+def test_a_printer_is_asked_once_its_queues_are_known():
+    hosts = FakeHosts()
+    sightings = Sightings()
+    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
+    sightings.port("10.0.0.9", 631, 0.0)
+    sightings.port("10.0.0.9", 80, 0.0)
+    assert hosts.was_asked.acquire(timeout=10)
+    sightings.tell_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
+    sightings.complete()
+    assert asking.wait(soon(), lambda: False)
+    assert [port for _, port, _ in hosts.asked] == [80, 631]
+    assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
+
+
+def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(questions, "PRINTER_PAUSE_S", 0.4)
+    asked_s: dict[int, float] = {}
+
+    async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+        asked_s[port.port] = time.monotonic()
+        return ()
+
+    scanned_s = time.monotonic()
+    ports = found_all([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
+    enrich(ports, soon(), FakeRun(), ask=ask)
+    assert asked_s[631] - scanned_s >= 0.4
+    assert asked_s[80] < asked_s[631]
+
+
+def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(QUESTION_TIME_S, "web", 0.05)
+    asked: list[int] = []
+
+    async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+        asked.append(port.port)
+        if question != "ipp":
+            await asyncio.Event().wait()
+        return ()
+
+    sightings = Sightings()
+    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=silent))
+    sightings.port("10.0.0.9", 80, 0.0)
+    sightings.port("10.0.0.9", 631, 0.0)
+    assert not asking.wait(time.monotonic() + 0.3, lambda: False)
+    sightings.tell_queues({})
+    sightings.port("10.0.0.9", 8080, 0.0)
+    sightings.complete()
+    assert asking.wait(soon(), lambda: False)
+    asking.result()
+    assert asked == [80, 631]
+
+
+def test_printers_whose_queues_nobody_told_of_count_as_unasked():
+    sightings = Sightings()
+    sightings.port("10.0.0.9", 631, 0.0)
+    found = enrich(sightings, time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
+    assert found.limitations == ("1 ports were not asked what they are: the time was up",)

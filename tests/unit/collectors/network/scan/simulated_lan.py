@@ -34,6 +34,7 @@ class SimulatedLan:
         self.primed: list[str] = []
         self.most_unresolved = 0
         self.most_sockets: dict[str, int] = {}
+        self.last_connect: dict[tuple[str, int], float] = {}
         self._known = known
         self._now = 100.0
         self._events: list[tuple[float, int, LinkNeighbour | ConnectResult]] = []
@@ -62,6 +63,7 @@ class SimulatedLan:
     def connect(self, address: str, port: int) -> bool:
         key = (address, port)
         self._open[key] = self._open.get(key, 0) + 1
+        self.last_connect[key] = self._now
         held = sum(n for (other, _), n in self._open.items() if other == address)
         self.most_sockets[address] = max(held, self.most_sockets.get(address, 0))
         host = self.hosts.get(address)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
+    LAST_LOOK_AFTER_S,
     WAIT_MIN_S,
     WAIT_S,
     ConnectOutcome,
@@ -37,7 +38,7 @@ def test_eight_at_once_and_one_of_them_on_a_print_port() -> None:
     probes = HostProbes(PORTS)
     started = probes.connects(0.0, 100)
     assert len(started) == IN_FLIGHT_MAX
-    assert [step.port for step in started if step.port in PRINT_PORTS] == [515]
+    assert [step.port for step in started if step.port in PRINT_PORTS] == [631]
     assert probes.connects(0.0, 100) == []
 
 
@@ -119,15 +120,52 @@ def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
 def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     mute = HostProbes((80,))
     run_out(mute)
-    assert not mute.look_again()
+    assert not mute.look_again(None)
+    assert mute.last_look_in_s(None) is None
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
     run_out(probes, 0.01)
-    assert probes.look_again()
+    assert probes.look_again(None)
     assert probes.silent == []
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
-    assert not probes.look_again()
+    assert not probes.look_again(None)
+
+
+def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
+    probes = HostProbes((80, 81))
+    probes.connects(0.0, 100)
+    probes.answered(80, "refused", 0.01)
+    run_out(probes, 0.01)
+    assert probes.last_look_in_s(None) == LAST_LOOK_AFTER_S
+    assert probes.last_look_in_s(9.0) == LAST_LOOK_AFTER_S
+    assert probes.last_look_in_s(1.0) == pytest.approx(1.0 - WAIT_MIN_S)
+    assert probes.last_look_in_s(-9.0) == 0.0
+    probes.look_last()
+    assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
+    assert probes.silent == [81]
+    assert probes.last_look_in_s(None) is None
+
+
+def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
+    probes = HostProbes((80, 9100, 9101))
+    probes.connects(0.0, 100)
+    probes.answered(80, "refused", 0.01)
+    run_out(probes, 0.01)
+    assert probes.last_look_in_s(0.0) == 0.0
+    assert not probes.look_again(4 * WAIT_MIN_S - 0.01)
+    assert probes.look_again(4 * WAIT_MIN_S)
+
+
+def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:
+    probes = HostProbes((631, 9100, 80))
+    probes.connects(0.0, 100)
+    probes.answered(631, "open", 0.01)
+    run_out(probes, 0.01)
+    assert sorted(probes.silent) == [80, 9100]
+    probes.look_last()
+    assert [step.port for step in run_out(probes, 5.0)] == [80, 80]
+    assert sorted(probes.silent) == [80, 9100]
 
 
 @given(

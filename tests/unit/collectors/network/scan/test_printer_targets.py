@@ -1,8 +1,9 @@
 """Which addresses of known printers are contacted beside the scan."""
 
 from collectors.network.observations import KnownPrinter
-from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_host, printer_targets
+from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_targets
 from collectors.network.scan.targets import Target
+from collectors.shared.addresses import ipv4_host
 
 
 def printer(number: int, address: str, port: int | None = 9100) -> KnownPrinter:
@@ -68,7 +69,7 @@ def test_their_number_is_bounded_and_said() -> None:
 
 
 def test_the_literal_address_of_a_configured_printer() -> None:
-    assert printer_host("10.0.0.9:9100") == "10.0.0.9"
-    assert printer_host("10.0.0.9") == "10.0.0.9"
+    assert ipv4_host("10.0.0.9:9100") == "10.0.0.9"
+    assert ipv4_host("10.0.0.9") == "10.0.0.9"
     for other in ("printer.local:9100", "/dev/ttyS0", "02:00:00:00:00:09", "", None):
-        assert printer_host(other) is None
+        assert ipv4_host(other) is None

@@ -15,14 +15,13 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.scan import (
     ScanFindings,
     ScannedHost,
-    look_again,
     merge,
     scan,
-    silent_ports,
     with_neighbour_table,
 )
 from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
 from collectors.network.scan.targets import Target
+from collectors.network.sightings import Sightings
 
 
 class QuietRun:
@@ -97,6 +96,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
         (listener.port, closed),
         deadline_s=monotonic() + 10,
         run=QuietRun(),
+        sightings=Sightings(),
     )
     (host,) = findings.hosts
     assert host.open_ports == (listener.port,)
@@ -112,6 +112,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
         (listener.port,),
         deadline_s=monotonic() + 10,
         run=QuietRun(),
+        sightings=Sightings(),
     )
     assert listener.ended.acquire(timeout=5)
     assert listener.endings == [Listener.ENDED_BY_RESET]
@@ -121,7 +122,11 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
     run = QuietRun()
     run.cancel()
     findings = scan(
-        [Target("127.0.0.1", "local")], (listener.port,), deadline_s=monotonic() + 10, run=run
+        [Target("127.0.0.1", "local")],
+        (listener.port,),
+        deadline_s=monotonic() + 10,
+        run=run,
+        sightings=Sightings(),
     )
     assert findings.state.state == "failed"
     run.cancel()  # the waker of a scan that is over does no harm
@@ -151,27 +156,6 @@ def test_any_tcp_info_is_a_latency_or_nothing(info: bytes) -> None:
 def test_latency_is_the_microseconds_of_the_kernel() -> None:
     assert parse_rtt_ms(bytes(68) + (1500).to_bytes(4, "little") + bytes(32)) == 1.5
     assert parse_rtt_ms(bytes(104)) is None
-
-
-def test_silent_ports_are_worth_another_try_on_hosts_that_answer() -> None:
-    hosts = (
-        ScannedHost("10.0.0.1", refused_ports=(80,), silent_ports=(22, 9100)),
-        ScannedHost("10.0.0.2", silent_ports=(22,)),
-        ScannedHost("10.0.0.3", open_ports=(631,), silent_ports=(22, 9100)),
-    )
-    assert [(t.address, t.ports) for t in silent_ports(hosts)] == [
-        ("10.0.0.1", (22, 9100)),
-        ("10.0.0.3", (22,)),
-    ]
-
-
-def test_a_second_look_finds_what_was_silent(listener: Listener) -> None:
-    first = ScanFindings(
-        (ScannedHost("127.0.0.1", refused_ports=(1,), silent_ports=(listener.port,)),)
-    )
-    found = look_again(first, deadline_s=monotonic() + 10, run=QuietRun())
-    assert found.hosts[0].open_ports == (listener.port,)
-    assert found.hosts[0].silent_ports == ()
 
 
 def test_findings_join_by_address() -> None:

@@ -1,0 +1,105 @@
+"""What the scan finds, handed on as it is found to those who ask hosts what they are."""
+
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from collectors.shared.addresses import PRINT_PORTS
+
+_IPP = PRINT_PORTS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPort:
+    """A port found open by the scan; enrichment asks only those of its allow-list.
+
+    ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
+    ``own_queues`` those that this machine prints to. ``contacted_s`` is when the scan was
+    connected to it (monotonic).
+    """
+
+    address: str
+    port: int
+    queues: tuple[str, ...] = ()
+    own_queues: tuple[str, ...] = ()
+    contacted_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The queues of a port: those announced for it, and those that this machine prints to."""
+
+    announced: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+
+_NO_QUEUES = Queues()
+
+
+@dataclass
+class Sightings:
+    """Hosts and open ports in the order found; each is told once. May be used by any thread.
+
+    IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is
+    not asked for its name, nor its spooler for its queues: they are read as what they are.
+    """
+
+    own: Collection[str] = ()
+    _hosts: dict[str, None] = field(default_factory=dict)
+    _seen: set[tuple[str, int]] = field(default_factory=set)
+    _ports: list[OpenPort] = field(default_factory=list)
+    _waiting: list[OpenPort] = field(default_factory=list)
+    _queues: Mapping[tuple[str, int], Queues] | None = None
+    _is_complete: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def host(self, address: str) -> None:
+        with self._lock:
+            if address not in self.own:
+                self._hosts[address] = None
+
+    def port(self, address: str, port: int, contacted_s: float) -> None:
+        """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic)."""
+        with self._lock:
+            if (address, port) in self._seen or (port == _IPP and address in self.own):
+                return
+            self._seen.add((address, port))
+            waits = port == _IPP and self._queues is None
+            found = OpenPort(address, port, contacted_s=contacted_s)
+            (self._waiting if waits else self._ports).append(found)
+
+    def tell_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
+        """Let IPP ports be asked, about these queues."""
+        with self._lock:
+            self._queues = queues
+            self._ports += self._waiting
+            self._waiting.clear()
+
+    def complete(self) -> None:
+        """Nothing more will be found."""
+        with self._lock:
+            self._is_complete = True
+
+    @property
+    def is_complete(self) -> bool:
+        return self._is_complete
+
+    def hosts(self) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(self._hosts)
+
+    def take_ports(self) -> tuple[OpenPort, ...]:
+        """Return the ports that are new since the last time."""
+        with self._lock:
+            taken, self._ports = self._ports, []
+        found = ((each, (self._queues or {}).get((each.address, each.port))) for each in taken)
+        return tuple(
+            replace(each, queues=known.announced, own_queues=known.own) if known else each
+            for each, known in found
+        )
+
+    def take_waiting(self) -> tuple[OpenPort, ...]:
+        """Return the ports whose queues nobody told of."""
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+        return tuple(taken)

@@ -1,0 +1,84 @@
+"""The connection for a question, where the first SYN is lost."""
+
+import asyncio
+import socket
+
+import pytest
+
+from collectors.network.questions import connection
+from collectors.network.questions.connection import connect
+
+
+class Lossy:
+    """Connects like the real thing, to ``real_port``, but for the first time."""
+
+    def __init__(self) -> None:
+        self.real_port = 0
+        self.begun = 0
+        self.most_at_once = 0
+        self._at_once = 0
+        self._attempt = connection._attempt
+
+    async def attempt(self, address: str, _port: int) -> socket.socket:
+        self.begun += 1
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            if self.begun == 1:
+                await asyncio.Event().wait()
+            return await self._attempt(address, self.real_port)
+        finally:
+            self._at_once -= 1
+
+
+@pytest.mark.parametrize(("port", "at_once"), [(80, 2), (631, 1)])
+async def test_a_lost_syn_costs_no_second(
+    monkeypatch: pytest.MonkeyPatch, port: int, at_once: int
+) -> None:
+    lossy = Lossy()
+    monkeypatch.setattr(connection, "AGAIN_S", 0.02)
+    monkeypatch.setattr(connection, "_attempt", lossy.attempt)
+    accepted = asyncio.Semaphore(0)
+
+    def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.release()
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    async with server:
+        lossy.real_port = server.sockets[0].getsockname()[1]
+        async with connect("127.0.0.1", port, is_tls=False) as (_reader, writer):
+            held = writer.get_extra_info("socket")
+            assert held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            await accepted.acquire()
+    assert (lossy.begun, lossy.most_at_once) == (2, at_once)
+
+
+async def test_who_refuses_is_not_tried_again() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionRefusedError):
+            async with connect("127.0.0.1", taken.getsockname()[1], is_tls=False):
+                pass
+
+
+async def test_a_question_that_is_over_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def attempt(_address: str, port: int) -> socket.socket:
+        begun.append(port)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(port)
+        raise AssertionError
+
+    monkeypatch.setattr(connection, "AGAIN_S", 0.01)
+    monkeypatch.setattr(connection, "_attempt", attempt)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1), connect("127.0.0.1", 80, is_tls=False):
+            pass
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert begun == ended == [80, 80]

@@ -1,0 +1,39 @@
+"""What the scan finds is handed on once, IPP ports with their queues."""
+
+from collectors.network.sightings import OpenPort, Queues, Sightings
+
+
+def test_each_port_is_told_once() -> None:
+    sightings = Sightings()
+    sightings.port("10.0.0.9", 80, 1.0)
+    sightings.port("10.0.0.9", 80, 2.0)
+    assert sightings.take_ports() == (OpenPort("10.0.0.9", 80, contacted_s=1.0),)
+    sightings.port("10.0.0.9", 80, 3.0)
+    assert sightings.take_ports() == ()
+
+
+def test_ipp_ports_wait_for_their_queues() -> None:
+    sightings = Sightings()
+    sightings.port("10.0.0.9", 631, 1.0)
+    assert sightings.take_ports() == ()
+    sightings.tell_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
+    asked = OpenPort("10.0.0.9", 631, ("ipp/print",), ("printers/bar",), 1.0)
+    assert sightings.take_ports() == (asked,)
+    sightings.port("10.0.0.10", 631, 2.0)
+    assert sightings.take_ports() == (OpenPort("10.0.0.10", 631, contacted_s=2.0),)
+    assert sightings.take_waiting() == ()
+
+
+def test_this_machine_is_not_asked_for_its_name_nor_its_spooler_for_queues() -> None:
+    sightings = Sightings(own=frozenset({"10.0.0.20"}))
+    for address in ("10.0.0.20", "10.0.0.9", "10.0.0.9"):
+        sightings.host(address)
+        sightings.port(address, 631, 1.0)
+        sightings.port(address, 80, 1.0)
+    sightings.tell_queues({})
+    assert sightings.hosts() == ("10.0.0.9",)
+    assert [(each.address, each.port) for each in sightings.take_ports()] == [
+        ("10.0.0.20", 80),
+        ("10.0.0.9", 80),
+        ("10.0.0.9", 631),
+    ]
