@@ -20,6 +20,10 @@ export async function call(procedure, body = {}) {
   return (await post(PREFIX + procedure, body)).json();
 }
 
+export async function takeLink(code) {
+  keepKey((await (await post("/console/sign-in", { code })).json()).key);
+}
+
 export async function reportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }

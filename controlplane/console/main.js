@@ -1,6 +1,6 @@
 // Which view is shown, and its live refresh.
 
-import { call, forgetKey, hasKey, keepKey } from "./facade.js";
+import { call, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { fetchDevices, showDevices } from "./devices.js";
 import { element } from "./elements.js";
@@ -145,6 +145,7 @@ at("sign-in-form").addEventListener("submit", (event) => {
 at("sign-out").addEventListener("click", () => signedOut());
 at("filter").addEventListener("input", listDevices);
 addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#/sign-in/")) return start();
   state.pages = 1;
   state.problem = "";
   state.shownReport = null;
@@ -154,5 +155,17 @@ document.addEventListener("visibilitychange", () => {
   if (hasKey() && !document.hidden) refresh();
 });
 
-if (hasKey()) refresh();
-else signedOut();
+async function start() {
+  const [, code] = location.hash.match(/^#\/sign-in\/([\w-]+)$/) || [];
+  if (code) {
+    history.replaceState(null, "", "/#/");  // the link is worth nothing any more
+    try {
+      await takeLink(code);
+    } catch (error) {
+      if (!hasKey()) return signedOut(error.message);
+    }
+  }
+  return hasKey() ? refresh() : signedOut();
+}
+
+start();
