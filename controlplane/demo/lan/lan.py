@@ -114,8 +114,7 @@ class TapLan:
         if self._watch is not None:
             self._watch(packet.destination, packet.protocol, packet.body)
         if packet.destination == _MDNS_GROUP:
-            if not self._filters_multicast:
-                self._handle_mdns(packet, now)
+            self._handle_mdns(packet, now)
             return
         host = self._hosts.get(packet.destination)
         if host is None or host.drops_all:
@@ -189,6 +188,8 @@ class TapLan:
             self._last_printing[host, port] = now
 
     def _handle_mdns(self, packet: frames.Ipv4, now: float) -> None:
+        if self._filters_multicast:
+            return
         self.was_asked = True
         for name in read_questions(packet.body[8:]):
             # A record is multicast at most once a second (RFC 6762, section 6).
