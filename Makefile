@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 # Hundreds of processes are started by the tests: each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help environment demo test check lint types imports format test-crash test-liar screenshots bench-network clean
+.PHONY: help environment demo test check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 environment: $(STAMP) ## create the environment
 
-demo: $(STAMP) ## run the whole loop on loopback: service, agent, two reports
+demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and the console)
 	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
@@ -124,8 +124,11 @@ test-crash: $(STAMP) ## kill the agent at every moment it names, for both kinds 
 test-liar: $(STAMP) ## 50,000 lies of a neighbour beside ten honest printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
-screenshots: $(STAMP) ## take the pictures of the documents from real runs
-	@$(BIN)/python -m tests.scenario.screenshots
+test-demo: $(STAMP) ## kill the demo at every moment, by every signal (some minutes)
+	@DEMO_KILLS=full $(BIN)/python -m pytest -n0 -s tests/scenario/demo $(ARGS)
+
+screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
+	@$(BIN)/python -m tests.scenario.pictures $(ARGS)
 
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)

@@ -61,8 +61,9 @@ class NetworkJob:
 
     ``subnets`` empty means this machine's own private networks. With ``device_only`` nothing but
     this machine's own addresses is contacted and no packet leaves it. ``enrich`` allows the
-    questions of the allow-list (IPP attributes, web page titles, reverse mDNS). ``learned`` is what
-    earlier reports learned of this machine's printers.
+    questions of the allow-list (IPP attributes, web page titles, reverse mDNS), ``snmp_community``
+    one SNMP question to each of this machine's printers. ``learned`` is what earlier reports
+    learned of them.
     """
 
     ports: tuple[int, ...]
@@ -75,6 +76,7 @@ class NetworkJob:
     printers: tuple[ConfiguredPrinter, ...] = ()
     device_only: bool = False
     enrich: bool = True
+    snmp_community: str = field(default="", repr=False)
     learned: tuple[LearnedPrinter, ...] = ()
     kind: Literal["network"] = "network"
 

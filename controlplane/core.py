@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
@@ -33,6 +34,7 @@ class Core:
         self.feeds = CommandFeeds(self._waiting)
         self.console_feeds = ConsoleFeeds()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
+        self.sign_in_links = SignInLinks()
         self.fairness = Fairness(settings, time.monotonic)
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)

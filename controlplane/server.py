@@ -5,12 +5,13 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
 
 from agent.wire.addresses import join_host_port
+from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
@@ -98,8 +99,14 @@ def serve(
     log_level: str,
     listener: socket.socket,
     on_listening: Callable[[], None],
+    *,
+    others: Sequence[socket.socket] = (),
+    links: SignInLinks | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended."""
+    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
+
+    ``others`` are served as ``listener`` is, and ``links`` sign browsers in.
+    """
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
@@ -108,6 +115,7 @@ def serve(
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)
+        core.sign_in_links = links or core.sign_in_links
         config = uvicorn.Config(
             build_app(core),
             log_config=None,
@@ -121,6 +129,6 @@ def serve(
             ws="none",
         )
         gc.set_threshold(COLLECT_AFTER)
-        Server(config, core, on_listening).run(sockets=[listener])
+        Server(config, core, on_listening).run(sockets=[listener, *others])
     finally:
         database.close()

@@ -77,25 +77,62 @@ def man_page() -> str:
             flags = ", ".join(option.flags)
             name = f"\\fB{_roff(flags)}\\fR \\fI{_roff(option.value)}\\fR".strip()
             lines += [".RS", ".TP", name, _roff(_sentence(option.text)), ".RE"]
-    lines += [_FILES, ""]
+    lines += [*_closing_sections(), ""]
     return "\n".join(lines)
 
 
-_FILES = r""".SH FILES
-.TP
-.I /etc/venue\-agent/config.toml
-The configuration. The service does not start without it.
-.TP
-.I /etc/venue\-agent/api\-key
-The API key, readable by root only; systemd hands it to the service.
-.TP
-.I /var/lib/venue\-agent
-Identity, journal and reports that wait to be sent.
-.SH EXIT STATUS
-0 done, 1 the thing asked about is bad, 2 usage or configuration error.
-.SH SEE ALSO
-.BR systemctl (1),
-.BR journalctl (1)"""
+_EXAMPLES = (
+    ("What is wrong with the printers here? No service, no configuration and no root are needed.",
+     "venue-agent collect network"),
+    ("The same as a page to send on.", "venue-agent collect network --html report.html"),
+    ("The exact payload of an application report, for a script.",
+     "venue-agent collect application --json | jq .completeness"),
+    ("Set the service up on this machine.",
+     "venue-agent config check && venue-agent service install"),
+    ("What the service is doing, what is wrong, and how to mend it.", "sudo venue-agent status"),
+    ("Everything that support needs, without a secret in it.",
+     "sudo venue-agent doctor --bundle case.zip"),
+)  # fmt: skip
+
+_ENVIRONMENT = (
+    ("VENUE_AGENT_<SECTION>__<KEY>",
+     "overrides a key of the configuration: VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS=30"),
+    ("VENUE_AGENT_CONFIG", "the configuration, where --config names none"),
+    ("VENUE_AGENT_API_KEY", "the API key, where neither a file nor a systemd credential has it"),
+    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "the way to the service, where service.proxy is not set"),
+    ("CUPS_SERVER", "where the print spooler of this machine listens"),
+    ("NO_COLOR", "if set, nothing is coloured"),
+)  # fmt: skip
+
+_FILES = (
+    ("/etc/venue-agent/config.toml", "the configuration; the service does not start without it"),
+    ("/etc/venue-agent/api-key",
+     "the API key, readable by root only; systemd hands it to the service"),
+    ("/var/lib/venue-agent", "identity, journal and reports that wait to be sent"),
+    ("/usr/share/doc/venue-agent", "installation, troubleshooting, privacy, the sandbox"),
+)  # fmt: skip
+
+_EXIT_STATUS = (
+    ("0", "done"),
+    ("1", "the thing asked about is bad"),
+    ("2", "usage or configuration error"),
+    ("3", "not visible to this user: use sudo"),
+)
+
+
+def _closing_sections() -> Iterator[str]:
+    yield ".SH EXAMPLES"
+    for text, command in _EXAMPLES:
+        yield from (".PP", _roff(text), ".PP", ".RS 4", ".EX", _roff(command), ".EE", ".RE")
+    for heading, entries in (
+        ("ENVIRONMENT", _ENVIRONMENT),
+        ("FILES", _FILES),
+        ("EXIT STATUS", _EXIT_STATUS),
+    ):
+        yield f".SH {heading}"
+        for name, text in entries:
+            yield from (".TP", f".B {_roff(name)}", _roff(_sentence(text)))
+    yield from (".SH SEE ALSO", ".BR systemctl (1),", ".BR journalctl (1)")
 
 
 def bash_completion() -> str:

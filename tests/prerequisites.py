@@ -157,6 +157,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "tap": Prerequisite(
         namespaces.namespace_prefix, f"install iproute2, load tun, allow /dev/net/tun; {_ALLOW}"
     ),
+    "snmpd": Prerequisite(lambda: _succeeds("snmpd", "-v"), "install snmpd"),
     "peers": Prerequisite(
         _peers,
         "run the tests as root and install iproute2 cups (with its dnssd backend: dpkg-reconfigure"

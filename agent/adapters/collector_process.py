@@ -44,10 +44,11 @@ CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
 _ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a line that is longer will hardly end
 
-# What a child may know beside what any program may: the language and how the network is reached.
+# What a child may know beside what any program may: the language, how the network is reached, and
+# where on this machine the spooler is.
 _KNOWN: Final = frozenset(
     {
-        "LC_ALL",
+        "LC_ALL", "CUPS_SERVER",
         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
     }
 )  # fmt: skip

@@ -310,6 +310,16 @@ class Network(Section):
             "off to open and close connections only."
         ),
     )
+    snmp_community: str = Field(
+        default="",
+        max_length=64,
+        pattern=r"^[\x21-\x7e]*$",
+        description=(
+            "SNMP community by which this machine's own printers are asked for paper, cover and "
+            "serial number (v2c, one question each, UDP port 161). Nobody is asked without one; "
+            'most printers know "public".'
+        ),
+    )
 
 
 class Printer(Section):

@@ -26,7 +26,8 @@ _WITH_BLANKS: Final = re.compile(
 _BLANKS_WINDOW: Final = 512
 
 _HOST_AND_PATH: Final = re.compile(
-    r"(?:[A-Za-z0-9\-]++(?:\.[A-Za-z0-9\-]++)++"
+    # The last label of a name begins with a letter, or it would be a number (RFC 3696, section 2).
+    r"(?:[A-Za-z0-9\-]++\.(?:[A-Za-z0-9\-]++\.)*+[A-Za-z][A-Za-z0-9\-]*+"
     r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.%]{2,64}\])(?::\d{1,5})?)"
     r"[/?\#][^:@]*+"
 )

@@ -64,6 +64,7 @@ def network_job(config: LocalConfig) -> NetworkJob:
         ),
         device_only=network.device_only,
         enrich=network.enrich,
+        snmp_community=network.snmp_community,
     )
 
 

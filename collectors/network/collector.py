@@ -11,9 +11,10 @@ takes the longest, begins that much earlier.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from collectors.contract import Failure, NetworkFacts, NetworkJob, Run, SourceState
@@ -23,12 +24,22 @@ from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
     NOTHING_WANTED,
     Enrichment,
+    Evidence,
     KnownPrinters,
     MdnsFindings,
 )
-from collectors.network.scan.printer_targets import printer_targets
+from collectors.network.scan.printer_targets import (
+    doubtful_ports,
+    printer_targets,
+    snmp_targets,
+)
 from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
-from collectors.network.scan.targets import TargetSelection, select_own_addresses, select_targets
+from collectors.network.scan.targets import (
+    Target,
+    TargetSelection,
+    select_own_addresses,
+    select_targets,
+)
 from collectors.network.sightings import Sightings
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host
@@ -38,6 +49,8 @@ NAMES_MAX_S = 2.0
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _GRACE_S = 0.2
+_LOOK_S = 0.05
+"""How often a pause looks whether the run was cancelled."""
 _ONLY_DEVICE = "only this machine itself was asked for"
 _NOT_ASKED = "devices were not asked what they are: the configuration says so"
 
@@ -129,9 +142,14 @@ class _Collection:
         gathered.scan = self._guarded("scan", lambda: self._taken(scan), _failed_scan)
         self._run.checkpoint(self._facts(final=False))
         self._contact_printers(sightings)
+        asking_printers = Background(self._ask_printers)
+        self._watch_print_ports(sightings)
         sightings.complete()
         self._read_macs()
         self._take_answers(asking)
+        told = self._guarded("snmp", lambda: self._taken(asking_printers), lambda _reason: ())
+        answers = gathered.enrichment
+        gathered.enrichment = replace(answers, evidence=(*answers.evidence, *told))
 
     def _take_known(self, printers: Background[KnownPrinters]) -> None:
         known = self._guarded("printers", lambda: self._taken(printers), lambda _reason: None)
@@ -238,6 +256,38 @@ class _Collection:
             )
             gathered.scan = merge(gathered.scan, found, targets)
 
+    def _watch_print_ports(self, sightings: Sightings) -> None:
+        """Look again at printers' ports that did not answer: another till may hold them."""
+        gathered, started_s = self._gathered, time.monotonic()
+        for after_s in () if self._job.device_only else self._sources.looks_after_s:
+            own = gathered.local.own_addresses
+            targets = doubtful_ports(gathered.known or (), gathered.scan.hosts, own)
+            if not targets or started_s + after_s >= self._discovery_ends_s:
+                break
+            self._pause_until(started_s + after_s)
+            if self._run.cancelled:
+                break
+            before = {host.address: host for host in gathered.scan.hosts}
+            found = self._guarded(
+                "scan", partial(self._look_once, targets, sightings), _failed_scan
+            )
+            gathered.scan = merge(gathered.scan, found)
+            gathered.add_look(targets, before, found)
+
+    def _look_once(self, targets: Sequence[Target], sightings: Sightings) -> ScanFindings:
+        return self._sources.look_once(
+            targets, deadline_s=self._discovery_ends_s, run=self._run, sightings=sightings
+        )
+
+    def _ask_printers(self) -> tuple[Evidence, ...]:
+        """Ask this machine's printers by SNMP, where the configuration has a community."""
+        community, gathered = self._job.snmp_community, self._gathered
+        if not community or self._job.device_only or not self._job.enrich:
+            return ()
+        own = gathered.local.own_addresses
+        targets = snmp_targets(gathered.known or (), gathered.scan.hosts, own)
+        return self._sources.ask_snmp(targets, community, self._deadline_s, self._run)
+
     def _ask(self, sightings: Sightings) -> Enrichment:
         return self._sources.enrich(
             sightings,
@@ -269,6 +319,10 @@ class _Collection:
                 self._grace_ends_s = time.monotonic() + _GRACE_S
             background.wait(self._grace_ends_s, lambda: False)
         return background.result()
+
+    def _pause_until(self, moment_s: float) -> None:
+        while not self._run.cancelled and (left_s := moment_s - time.monotonic()) > 0:
+            time.sleep(min(_LOOK_S, left_s))
 
     def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], T]) -> T:
         """Run a source; when it breaks, record the failure and go on with ``otherwise``."""

@@ -25,7 +25,7 @@ from collectors.network.observations import (
     QueueState,
 )
 from collectors.network.questions.server_header import parse_product
-from collectors.network.scan.scan import ScannedHost
+from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import is_loopback, network_of
 
 _TXT_STOPPED = "5"  # RFC 8011, section 5.4.11
@@ -44,6 +44,7 @@ def correlate(
     macs: Mapping[str, str] = MappingProxyType({}),
     announcers: Mapping[str, str] = MappingProxyType({}),
     scanned_networks: Sequence[str] = (),
+    looks: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
     """Join what the sources saw. ``macs`` is the neighbour table, for hosts the scan did not try;
     ``announcers`` tells who announced an address. The first to be given is the first in the table.
@@ -58,6 +59,7 @@ def correlate(
         announcers,
         tuple(scanned_networks),
         _distinct(*map(str, networks)),
+        looks,
     )
 
 

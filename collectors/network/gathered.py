@@ -1,12 +1,13 @@
 """What a run has gathered so far."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.contract import Failure, SourceState
 from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import Enrichment, KnownPrinter, MdnsFindings
-from collectors.network.scan.scan import ScanFindings
-from collectors.network.scan.targets import TargetSelection
+from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
+from collectors.network.scan.targets import Target, TargetSelection
 
 NO_NETWORK = "no network interface is up"
 
@@ -26,6 +27,20 @@ class Gathered:
     known: tuple[KnownPrinter, ...] | None = None
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
+    looks: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
+    """How print ports that were looked at again were found, each time."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
+
+    def add_look(
+        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], found: ScanFindings
+    ) -> None:
+        """Add how print ports were found to how they were found before."""
+        now = {host.address: host for host in found.hosts}
+        for target in targets:
+            for port in target.ports or ():
+                key, host = (target.address, port), now.get(target.address)
+                first = before[target.address].contact(port) or "no-answer"
+                last = (host.contact(port) if host else None) or "no-answer"
+                self.looks[key] = (*self.looks.get(key, (first,)), last)

@@ -45,12 +45,14 @@ class MdnsService:
 
 @dataclass(frozen=True, slots=True)
 class MdnsFindings:
-    """``truncated`` when ``max_services`` or the deadline cut the list."""
+    """``truncated`` when ``max_services`` or the deadline cut the list. ``unicast_only`` are
+    interfaces on which no multicast answer came, and hosts answered when each was asked alone."""
 
     services: tuple[MdnsService, ...] = ()
     state: SourceState = field(default_factory=SourceState)
     truncated: bool = False
     limitations: tuple[str, ...] = ()
+    unicast_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,28 @@ class Wanted:
     """What this machine's own printers are recognised by in what is announced.
 
     ``names`` are instance names in lower case and as queues are named after them, ``addresses``
-    literal ones of printers.
+    literal ones of printers. ``is_called`` tells of any that is printed to by a name of mDNS.
     """
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[str] = frozenset()
     uuids: frozenset[str] = frozenset()
     macs: frozenset[str] = frozenset()
+    is_called: bool = False
 
 
 NOTHING_WANTED = Wanted()
 
 # ---------------------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpTarget:
+    """A printer that is asked by SNMP, and the port and queue for which it answers."""
+
+    address: str
+    port: int
+    queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,9 @@ class KnownPrinter:
     ``present`` tells of a local device (USB, serial) whether it is there, None where that cannot
     be told. ``stopped`` and ``state_reasons`` are what the machine's own spooler says. ``backend``
     names the CUPS backend of a queue whose device URI has no form that is known. ``learned``
-    is what it was when it last answered.
+    is what it was when it last answered. ``is_file_missing`` tells that a device is there, but not
+    the device file that is printed to, ``suspended`` is the sysfs folder of one that the kernel has
+    suspended. ``stuck_jobs`` are those of its queue that somebody has to see to.
     """
 
     id: str
@@ -147,6 +161,17 @@ class KnownPrinter:
     state_reasons: tuple[str, ...] = ()
     backend: str | None = None
     learned: LearnedPrinter | None = None
+    is_file_missing: bool = False
+    suspended: str | None = None
+    is_rejecting: bool = False
+    stuck_jobs: int = 0
+    is_on_wsd_port: bool = False
+
+
+def is_called_by_mdns(printer: KnownPrinter) -> bool:
+    """Tell whether what prints to it must find it by a multicast question each time."""
+    host = (printer.host or "").lower().rstrip(".")
+    return bool(printer.dns_sd_name) or host.endswith(".local")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +260,8 @@ class Observations:
 
     ``announcers`` tells who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
     are the ranges in which every address was tried, so that silence there means something.
-    ``own_networks`` are those that this machine has an address in.
+    ``own_networks`` are those that this machine has an address in. ``looks`` tell of print ports
+    that did not answer at once how they were found, one time after the other.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)
@@ -243,6 +269,7 @@ class Observations:
     announcers: Mapping[str, str] = field(default_factory=dict)
     scanned_networks: tuple[str, ...] = ()
     own_networks: tuple[str, ...] = ()
+    looks: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
         """Return what was seen of all other addresses."""

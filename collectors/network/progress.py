@@ -12,7 +12,10 @@ from collectors.contract import (
 )
 from collectors.network.correlate import correlate
 from collectors.network.gathered import NO_NETWORK, Gathered
+from collectors.network.matching.causes import machine_causes
+from collectors.network.matching.machine import look_at_machine
 from collectors.network.matching.match import match
+from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import (
     assemble_endpoints,
@@ -58,6 +61,7 @@ def observed_in(gathered: Gathered, announced: Announced) -> Observations:
         macs=gathered.macs,
         announcers=announced.announcers,
         scanned_networks=gathered.selection.networks if is_whole else (),
+        looks=gathered.looks,
     )
 
 
@@ -90,7 +94,14 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
     observed = observed_in(gathered, announced)
     others = observed.without(gathered.local.own_addresses)
     # This machine's own queues are no printers of the network.
-    matches = match(gathered.known, others) if gathered.known else PrinterMatches()
+    known = gathered.known or ()
+    is_whole = final and not cancelled
+    machine = (
+        look_at_machine(gathered.local, known, observed, gathered.mdns.unicast_only)
+        if is_whole
+        else NOTHING_WRONG
+    )
+    matches = match(known, others, machine) if known else PrinterMatches()
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -109,7 +120,10 @@ def facts_of(gathered: Gathered, job: NetworkJob, *, cancelled: bool, final: boo
         scan_source=_state(gathered.scan.state, final),
         unavailable=_unavailable(gathered),
         failures=(*gathered.failures, *gathered.enrichment.failures),
-        limitations=_limitations(gathered, announced, hosts, job),
+        limitations=(
+            *machine_causes(machine),
+            *_limitations(gathered, announced, hosts, job),
+        ),
         truncated=_is_truncated(gathered) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )

@@ -16,12 +16,14 @@ from collectors.network.host.operating_system import read_os_version
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.observations import (
     Enrichment,
+    Evidence,
     KnownPrinter,
     KnownPrinters,
     MdnsFindings,
+    SnmpTarget,
     Wanted,
 )
-from collectors.network.scan.scan import ScanFindings, scan
+from collectors.network.scan.scan import ScanFindings, look_once, scan
 from collectors.network.scan.targets import Target
 from collectors.network.sightings import Sightings
 
@@ -49,6 +51,12 @@ class Scan(Protocol):
         deadline_s: float,
         run: Run,
         sightings: Sightings,
+    ) -> ScanFindings: ...
+
+
+class LookOnce(Protocol):
+    def __call__(
+        self, targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
     ) -> ScanFindings: ...
 
 
@@ -114,15 +122,29 @@ def _enrich(
     return enrich(sightings, deadline_s, run, device_only, interfaces=interfaces)
 
 
+def _ask_snmp(
+    targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
+) -> tuple[Evidence, ...]:
+    from collectors.network.questions.snmp import ask_snmp
+
+    return ask_snmp(targets, community, deadline_s, run)
+
+
+LOOKS_AFTER_S = (2.0, 4.0, 6.0)
+"""When a print port that did not answer is looked at again: a receipt is printed by then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the facts come from; the defaults are the real ones."""
 
+    looks_after_s: tuple[float, ...] = LOOKS_AFTER_S
     read_local_network: Callable[[], LocalNetwork] = read_local_network
     read_neighbour_table: Callable[[], tuple[LinkNeighbour, ...]] = read_neighbour_table
     read_os_version: Callable[[], str | None] = read_os_version
     browse: Browse = _browse
     scan: Scan = scan
+    look_once: LookOnce = look_once
     read_known_printers: Callable[[Sequence[ConfiguredPrinter], float], KnownPrinters] = (
         _read_known_printers
     )
@@ -130,3 +152,4 @@ class Sources:
         _resolve_hosts
     )
     enrich: Enrich = _enrich
+    ask_snmp: Callable[[Sequence[SnmpTarget], str, float, Run], tuple[Evidence, ...]] = _ask_snmp

@@ -230,13 +230,11 @@ def _add_facade_verbs(verbs: "Subparsers") -> None:
 
 
 def _add_demo(verbs: "Subparsers") -> None:
-    parser = _verb(
-        verbs, "demo", "demo:run", "this service and an agent on loopback, with two reports"
-    )
+    parser = _verb(verbs, "demo", "demo:run", "play a venue: this service, an agent, two reports")
     add = parser.add_argument
-    add("--lan", action="store_true", help="look at this machine's private networks as well")
+    add("--lan", action="store_true", help="play nothing: look at this machine's networks")
     add("--dir", type=Path, default=Path(".demo"), help="where everything is kept (default .demo)")
-    add("--keep", action="store_true", help="keep the service until Ctrl-C")
+    add("--keep", action="store_true", help="keep service, agent and console until Ctrl-C")
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:

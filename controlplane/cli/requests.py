@@ -44,6 +44,8 @@ def wait(
     instance_id: UUID,
     reply: CreateRequestReply,
     on_change: Callable[[RemoteRequest], None] = lambda _: None,
+    *,
+    poll_s: float = POLL_S,
 ) -> tuple[RemoteRequest, list[UUID]]:
     """Return the request once it has ended, and the ids of its reports. Raises CommandError."""
     last = "queued"
@@ -55,7 +57,7 @@ def wait(
             on_change(request)
         if last in FINISHED or last == "expired":
             return request, [r.report_id for r in detail.reports if r.request_id == request.id]
-        time.sleep(POLL_S)
+        time.sleep(poll_s)
     raise CommandError(f"the request is still {last} after it should have expired")
 
 

@@ -43,6 +43,10 @@ export async function* changes(body, signal) {
   }
 }
 
+export async function takeLink(code) {
+  keepKey((await (await post("/console/sign-in", { code })).json()).key);
+}
+
 export async function reportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }

@@ -1,7 +1,7 @@
 // Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
 // what the stream missed.
 
-import { call, changes, forgetKey, hasKey, keepKey } from "./facade.js";
+import { call, changes, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
 import { element } from "./elements.js";
@@ -229,6 +229,7 @@ at("sign-in-form").addEventListener("submit", (event) => {
 });
 at("sign-out").addEventListener("click", () => signedOut());
 addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#/sign-in/")) return start();
   state.pages = 1;
   state.problem = "";
   refresh();
@@ -241,5 +242,17 @@ setInterval(() => {
   if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data);
 }, TICK_MS);
 
-if (hasKey()) refresh();
-else signedOut();
+async function start() {
+  const [, code] = location.hash.match(/^#\/sign-in\/([\w-]+)$/) || [];
+  if (code) {
+    history.replaceState(null, "", "/#/");  // the link is worth nothing any more
+    try {
+      await takeLink(code);
+    } catch (error) {
+      if (!hasKey()) return signedOut(error.message);
+    }
+  }
+  return hasKey() ? refresh() : signedOut();
+}
+
+start();

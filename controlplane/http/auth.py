@@ -25,7 +25,7 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
     core.fairness.admit(caller)
     if writes and not caller.can_write:
         raise read_only_key()
-    _require_json(request.headers)
+    require_json(request.headers)
     return caller
 
 
@@ -76,7 +76,7 @@ async def _authenticate(core: Core, request: Request) -> Caller:
     return caller
 
 
-def _require_json(headers: Mapping[str, str]) -> None:
+def require_json(headers: Mapping[str, str]) -> None:
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != "application/json":
         raise Refusal(

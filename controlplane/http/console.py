@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
+from typing import Annotated
 
+from pydantic import StringConstraints
 from sqlalchemy.orm import Session
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.presentation.page.html import report_page, style_hash
+from agent.wire.base import Exact
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.core import Core
-from controlplane.http.auth import admit, read_body, require_method
+from controlplane.http.auth import admit, read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.context import RequestContext
@@ -63,6 +66,7 @@ def console_routes(core: Core) -> list[Route]:
             for path, name in PAGES.items()
         ),
         Route("/console/report", ReportPageEndpoint(core)),
+        Route("/console/sign-in", SignInEndpoint(core)),
     ]
 
 
@@ -102,6 +106,28 @@ class ReportPageEndpoint:
             page, media_type="text/html", headers={"Content-Security-Policy": policy}
         )
         await response(scope, receive, send)
+
+
+class SignInRequest(Exact):
+    code: Annotated[str, StringConstraints(max_length=64)]
+
+
+class SignInEndpoint:
+    """Takes the code of a link and answers with the API key, once."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        require_method(request, "POST")
+        require_json(request.headers)
+        body = parse_body(SignInRequest, await read_body(self._core, request))
+        key = self._core.sign_in_links.take(body.code)
+        if key is None:
+            reason = "the link was used already, or is none of this service"
+            raise Refusal(HTTPStatus.NOT_FOUND, "link_not_found", reason)
+        await JSONResponse({"key": key})(scope, receive, send)
 
 
 def _page_of(report: ReportDetail) -> str:

@@ -20,7 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
 UNITS = ROOT / "agent/adapters/service_manager"
 SERVICE_UNITS = ("venue-agent.service", "venue-agent-key.path", "venue-agent-key.service")
+DOCUMENTS = (
+    "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
+    "docs/install.md",
+    "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
+)  # fmt: skip
 SCRIPTS = ("postinst", "prerm", "postrm")
+_PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
+"""They are not in the package."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
 CONTROL = """\
@@ -60,9 +67,11 @@ def stage(tree: Path, onedir: Path, manual: Path) -> None:
     _copy(manual / "venue-agent.bash", completions)
     docs = tree / "usr/share/doc/venue-agent"
     _copy(ROOT / "LICENSE", docs / "copyright")
-    for name in ("config.example.toml", "docs/install.md", "docs/sandbox.md"):
-        if (ROOT / name).exists():
-            _copy(ROOT / name, docs / Path(name).name)
+    for name in DOCUMENTS:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        path = docs / Path(name).name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_PICTURES.sub("", text), encoding="utf-8")
     if (ROOT / "CHANGELOG.md").exists():
         _gzip((ROOT / "CHANGELOG.md").read_bytes(), docs / "changelog.gz")
     (tree / "etc/venue-agent").mkdir(parents=True)

@@ -125,7 +125,7 @@ class Browser:
         await self.tell("Emulation.setEmulatedMedia", features=features)
 
 
-AXE: Final = """axe.run(document, { iframes: false }).then(({ violations }) => violations.map((each) =>
+AXE: Final = """axe.run(document, { iframes: false }).then((found) => found.violations.map((each) =>
   `${each.impact} ${each.id}: ${each.nodes.map((node) => node.target).join(" ")}`))"""
 
 

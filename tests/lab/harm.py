@@ -8,11 +8,8 @@ import socket
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.lab.tap import frames
-
-PRINTING = frozenset({515, 6101, *range(9100, 9117)})
-TERMINALS = frozenset({8443, 10009, 12000, 33333})
-HARM_PORTS = PRINTING | TERMINALS | {22, 445}
+from controlplane.demo.lan import frames
+from controlplane.demo.lan.counters import HARM_PORTS
 
 _ETHERTYPE_IPV6 = 0x86DD
 _IPV6_HEADER = 40

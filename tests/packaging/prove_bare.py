@@ -84,7 +84,7 @@ class Situation:
 
 
 NOT_INSTALLED: Final = (
-    "veth", "tap", "peers", "postgresql", "browser", "systemd-analyze", "systemctl",
+    "veth", "tap", "peers", "snmpd", "postgresql", "browser", "systemd-analyze", "systemctl",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")

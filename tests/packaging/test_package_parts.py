@@ -18,6 +18,8 @@ from tests.packaging import prove_bare
 from tests.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
+NOT_SHIPPED = {"controlplane.md", "application-fields.md"}
+"""Of the service, and of its reports: for who develops them."""
 
 
 def module(path: str) -> ModuleType:
@@ -47,6 +49,31 @@ def test_the_manual_names_every_verb_and_its_options() -> None:
     assert "service install" in page
     assert r"\-\-api\-key\-file" in page
     assert all(line == line.rstrip() for line in page.splitlines())
+
+
+def test_the_manual_has_examples_and_the_environment(tmp_path: Path) -> None:
+    page = module("manual.py").man_page()
+    sections = re.findall(r"^\.SH (.+)$", page, re.MULTILINE)
+    assert sections[-5:] == ["EXAMPLES", "ENVIRONMENT", "FILES", "EXIT STATUS", "SEE ALSO"]
+    commands = re.findall(r"^\.EX\n(.*)\n\.EE$", page, re.MULTILINE)
+    for verb in re.findall(r"venue\\-agent (\w+)", "\n".join(commands)):
+        assert verb in VERBS
+
+
+def test_the_debian_package_carries_the_documents_without_pictures(tmp_path: Path) -> None:
+    (tmp_path / "onedir").mkdir()
+    for name in ("venue-agent.1", "venue-agent.bash"):
+        (tmp_path / name).touch()
+    build = module("deb/build_deb.py")
+    build.stage(tmp_path / "tree", tmp_path / "onedir", tmp_path)
+    docs = tmp_path / "tree/usr/share/doc/venue-agent"
+    shipped = {path.name: path for path in docs.glob("*.md")}
+    assert {"install.md", "privacy.md", "troubleshooting.md"} <= shipped.keys()
+    for path in shipped.values():
+        text = path.read_text()
+        assert "images/" not in text
+        named = re.findall(r"\]\((\w[\w-]*\.md)[)#]", text)
+        assert set(named) - shipped.keys() <= NOT_SHIPPED, path.name
 
 
 def test_the_completion_completes(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Interfaces, addresses and default routes by rtnetlink dumps (Linux)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.host import rtnetlink
@@ -44,6 +45,12 @@ def assemble(
     return best_route_first([_join(link, addresses, by_metric) for link in links])
 
 
+def is_wireless(name: str, sys_root: Path = Path("/sys")) -> bool:
+    """Tell whether an interface is a Wi-Fi, by sysfs or by the name that systemd and the kernel
+    give to one."""
+    return name.startswith("wl") or (sys_root / "class/net" / name / "phy80211").exists()
+
+
 def _join(
     link: Link, addresses: Sequence[LinkAddress], by_metric: Sequence[DefaultRoute]
 ) -> LocalInterface:
@@ -62,6 +69,7 @@ def _join(
         is_point_to_point=link.is_point_to_point,
         has_arp=link.has_arp,
         metric=routes[0].metric if routes else None,
+        is_wireless=not link.is_loopback and is_wireless(link.name),
     )
 
 

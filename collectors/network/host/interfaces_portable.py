@@ -17,6 +17,7 @@ from collectors.network.host.local_network import LocalInterface, LocalNetwork, 
 from collectors.network.matching.identity import normal_mac
 from collectors.shared.addresses import is_loopback
 
+_WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # of Windows; macOS calls all of them en0, en1
 _NO_MAC = "00:00:00:00:00:00"  # what loopback has
 _IPV6_LINK_PREFIX = 64  # what psutil cannot tell on Windows; RFC 4291 section 2.5.4
 
@@ -99,6 +100,7 @@ def _join(
         is_point_to_point="pointopoint" in interface.flags or "pointtopoint" in interface.flags,
         has_arp=False,  # no neighbour events here: the scan connects and reads the table after
         metric=ranks[0] if ranks else None,
+        is_wireless=interface.name.startswith(_WIRELESS_NAMES),
     )
 
 

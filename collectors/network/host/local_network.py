@@ -10,7 +10,8 @@ class LocalInterface:
     """A contract interface with what the scan must know of it.
 
     ``has_arp`` tells an Ethernet-like link whose neighbours the kernel resolves, ``metric`` the
-    best default route through it (None: no default route).
+    best default route through it (None: no default route). ``is_wireless`` is False, too, where the
+    system does not tell.
     """
 
     interface: Interface
@@ -20,6 +21,7 @@ class LocalInterface:
     is_point_to_point: bool = False
     has_arp: bool = True
     metric: int | None = None
+    is_wireless: bool = False
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ that another queue holds.
 import ipaddress
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
-from shlex import quote
 
 from collectors.contract import LearnedPrinter, Printer
+from collectors.network.matching.causes import explain
 from collectors.network.matching.devices import (
     BY,
     IDENTITIES,
@@ -26,21 +26,25 @@ from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
+from collectors.network.matching.symptoms import (
+    NOTHING_WRONG,
+    MachineSymptoms,
+    OutOfReach,
+    Symptoms,
+)
 from collectors.network.matching.verdicts import (
     NeededPort,
-    Status,
     Verdict,
     difference,
+    is_queue_missing,
     is_surely,
-    judge_local,
     judge_port,
-    missing_queue,
-    printer_state,
-    replacement,
-    spooler_state,
+    open_instead,
+    own_state,
+    see_local,
+    see_missing,
     unlike_learned,
     what_is_there,
-    what_was_missing,
 )
 from collectors.network.observations import (
     KnownPrinter,
@@ -49,18 +53,29 @@ from collectors.network.observations import (
     PrinterMatches,
 )
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import PRINT_PORTS, join_host_port, parse_networks
+from collectors.shared.addresses import (
+    PRINT_PORTS,
+    Network,
+    join_host_port,
+    parse_networks,
+)
 
 HINTS_MAX = 4
 """More devices of one model than this tell nobody which one is meant."""
 
-_FORGET = "venue-agent printers forget"
+Key = tuple[str, int]  # an address and a port
+
+_USUAL_PREFIX = 24
 _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 
 
-def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatches:
+def match(
+    known: Sequence[KnownPrinter],
+    observed: Observations,
+    machine: MachineSymptoms = NOTHING_WRONG,
+) -> PrinterMatches:
     """Judge every known printer by what the network showed, in the order given."""
-    matcher = _Matcher(known, observed)
+    matcher = _Matcher(known, observed, machine)
     verdicts = [matcher.judge(printer, at) for printer, at in matcher.located]
     printers = tuple(
         _printer(printer, verdict, matcher.hint(printer, verdict))
@@ -75,11 +90,16 @@ def match(known: Sequence[KnownPrinter], observed: Observations) -> PrinterMatch
 
 
 class _Matcher:
-    def __init__(self, known: Sequence[KnownPrinter], observed: Observations) -> None:
+    def __init__(
+        self, known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms
+    ) -> None:
+        self._machine = machine
+        self._observed_looks = observed.looks
         self._index = DeviceIndex(group_devices(observed))
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
+        self._usual_networks = [_usual_network(each) for each in self._own_networks]
         self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
         self.located = locate_printers(known, self._index)
         seen = [at for _, at in self.located if at is not None]
@@ -106,19 +126,38 @@ class _Matcher:
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
-            reason = f"not followed: CUPS prints to it by the backend {printer.backend}"
-            return Verdict("unknown", sentence(reason, spooler_state(printer)), is_ambiguous=True)
+            seen = f"not followed: CUPS prints to it by the backend {printer.backend}"
+            return self._verdict(Symptoms(printer, "unknown", seen), is_ambiguous=True)
         if printer.transport != "network":
-            return judge_local(printer)
+            return self._verdict(see_local(printer))
         if at is None:
-            return self._judge_unmatched(printer)
+            return self._verdict(self._see_unmatched(printer))
         if at.device is None:
             where = listed([each.address for each in at.rivals])
-            reason = f"ambiguous between {where}: all have its {at.by}"
-            return Verdict("unknown", reason, is_ambiguous=True)
+            seen = f"ambiguous between {where}: all have its {at.by}"
+            return Verdict("unknown", sentence(seen), is_ambiguous=True)
         if at.left is not None:
             return self._moved(printer, at.device, at.by, at.left)
         return self._judge_device(printer, at.device, at.by)
+
+    def _verdict(
+        self,
+        symptoms: Symptoms,
+        device: Device | None = None,
+        key: Key | None = None,
+        *,
+        is_ambiguous: bool = False,
+        taken_by: Device | None = None,
+    ) -> Verdict:
+        return Verdict(
+            symptoms.status,
+            sentence(*explain(symptoms, self._machine)),
+            key,
+            _marked(symptoms.printer, device, key) if device is not None else (),
+            device,
+            is_ambiguous,
+            taken_by,
+        )
 
     def learned(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
         """Return what the printers are that answer, where they are set up or, by MAC, elsewhere."""
@@ -202,29 +241,19 @@ class _Matcher:
 
     # ------------------------------------------------------------------ how it is
 
-    def _judge_unmatched(self, printer: KnownPrinter) -> Verdict:
+    def _see_unmatched(self, printer: KnownPrinter) -> Symptoms:
         if self._is_blind:
-            return Verdict("unknown", "the network was not looked at")
-        status, reason = self._judge_lost(printer)
-        return Verdict(status, sentence(reason, spooler_state(printer)))
-
-    def _judge_lost(self, printer: KnownPrinter) -> tuple[Status, str]:
-        if printer.addresses:
-            return self._judge_silent(printer.addresses[0], printer.port)
-        reason = what_was_missing(printer)
-        if reason is None:
-            return "unknown", "nothing is known by which it could be found"
-        return "unreachable", reason
-
-    def _judge_silent(self, address: str, port: int | None) -> tuple[Status, str]:
-        """Judge an address at which no device was seen."""
-        where = join_host_port(address, port) if port else address
-        contact = self._contact(address, port or 0)
-        if contact == "refused":
-            return "unreachable", f"{where} refuses the connection"
-        if contact is not None or self._is_scanned(address):
-            return "unreachable", f"no answer from {address}: is it switched on and connected?"
-        return "unknown", f"{where} is not in a network that was looked at"
+            return Symptoms(printer, "unknown", "the network was not looked at")
+        if not printer.addresses:
+            return see_missing(printer)
+        address, port = printer.addresses[0], printer.port
+        where, looks = join_host_port(address, port), self._looks(address, port or 0)
+        if looks and looks[-1] == "refused":
+            return Symptoms(printer, "unreachable", f"{where} refuses the connection", looks=looks)
+        if looks or self._is_scanned(address):
+            seen = f"no answer from {address}"
+            return Symptoms(printer, "unreachable", seen, in_vain="other")
+        return Symptoms(printer, "unknown", f"{where} is not in a network that was looked at")
 
     def _judge_device(self, printer: KnownPrinter, device: Device, by: By) -> Verdict:
         seen = _choose_port(printer, device)
@@ -232,41 +261,57 @@ class _Matcher:
         port = seen.port if seen is not None else printer.port
         if port is None:
             reason = f"{device.address} is there, but on no port for printing (matched by {by})"
-            told = sentence(reason, other or what_is_there(device))
-            return Verdict("unreachable", told, device=None if other else device)
+            there = "" if other else what_is_there(device) or ""
+            told = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other or "")
+            return self._verdict(told, None if other else device)
         address = seen.address if seen is not None else _own_address(printer, device)
         needed = NeededPort(
             address=address,
             port=port,
-            outcome=self._contact(address, port),
+            looks=self._looks(address, port),
             is_announced=seen is not None and seen.is_announced,
             answers_elsewhere=self._is_answering(address),
             matched_by=_matched_by(printer, by, seen),
         )
-        status, reason = judge_port(needed, device)
+        status, reason = judge_port(needed)
+        told = Symptoms(
+            printer,
+            status,
+            reason,
+            address,
+            port,
+            needed.looks,
+            needed.answers_elsewhere,
+            other=other or "",
+            open_instead=open_instead(device, port) if status != "reachable" else "",
+        )
         if other is not None:
-            # What answers may be another thing: not its state, and nothing that others look for.
-            status = "unreachable" if status == "unreachable" else "unknown"
-            if needed.outcome == "open":
-                reason, other = f"{address} answers on port {port}, but {other}", None
-            is_taken = needed.outcome == "open" and self._may_have_replaced(printer, device)
-            hint = f"if it has replaced the printer: {_FORGET} {quote(printer.id)}"
-            said = sentence(reason, other, hint if is_taken else None, spooler_state(printer))
-            return Verdict(status, said, taken_by=device if is_taken else None)
-        if missing := missing_queue(printer, seen):
-            where = join_host_port(address, port)
-            status, reason = "unreachable", f"{where} answers, but {missing}"
-        elif (
-            status != "reachable"
-            and not printer.addresses
-            and (place := self._out_of_reach(address))
-        ):
-            status, reason = "unreachable", f"its address is {address} (matched by {by}), {place}"
-        elif status == "unreachable" and by not in IDENTITIES:
-            reason = sentence(reason, what_is_there(device))
-        key = (address, port) if seen is not None else None
-        said = sentence(reason, replacement(printer, status), printer_state(printer, seen, device))
-        return Verdict(status, said, key, _marked(printer, device, key), device)
+            return self._verdict_of_other(told, device)
+        own, key = own_state(printer, seen, device), (address, port) if seen is not None else None
+        told = replace(
+            told,
+            models=tuple(model for each in device.observations for model in each.models),
+            own_reasons=own.state_reasons if own else (),
+            is_stopped=own is not None and own.state == "stopped",
+        )
+        if is_queue_missing(printer, seen):
+            reason = f"{join_host_port(address, port)} answers"
+            told = replace(told, status="unreachable", seen=reason, is_queue_missing=True)
+        elif status != "reachable" and not printer.addresses:
+            told = self._out_of_reach(told, f"its address is {address} (matched by {by})")
+        if told.status == "unreachable" and not told.out_of_reach and by not in IDENTITIES:
+            told = replace(told, what_is_there=what_is_there(device) or "")
+        return self._verdict(told, device, key)
+
+    def _verdict_of_other(self, told: Symptoms, device: Device) -> Verdict:
+        """Judge what may be another thing: not its state, and nothing that others look for."""
+        is_open = told.contact == "open"
+        if is_open:
+            told = replace(told, seen=f"{told.address} answers on port {told.port}")
+        told = replace(told, status="unreachable" if told.status == "unreachable" else "unknown")
+        is_taken = is_open and self._may_have_replaced(told.printer, device)
+        told = replace(told, may_have_replaced=is_taken)
+        return self._verdict(told, taken_by=device if is_taken else None)
 
     def _other_device(
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
@@ -294,14 +339,18 @@ class _Matcher:
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
         place = join_host_port(*key) if key else device.address
-        now = f"moved to {place} (same {by})"
-        there = self._what_is_at(old, device)
-        marked, state = _marked(printer, device, key), printer_state(printer, seen, device)
-        if out := self._out_of_reach(key[0] if key else device.address):
-            said = sentence(f"{now}, {out}; {there}", state)
-            return Verdict("unreachable", said, None, marked, device)
-        reason = f"{now}; {there}: set the printer up with the new address, or give it a fixed one"
-        return Verdict("unreachable", sentence(reason, state), key, marked, device)
+        own = own_state(printer, seen, device)
+        told = Symptoms(
+            printer,
+            "unreachable",
+            f"moved to {place} (same {by})",
+            device.address,
+            left=self._what_is_at(old, device),
+            own_reasons=own.state_reasons if own else (),
+            is_stopped=own is not None and own.state == "stopped",
+        )
+        out = self._out_of_reach(replace(told, address=key[0] if key else device.address))
+        return self._verdict(out, device, None if out.out_of_reach else key)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
@@ -320,16 +369,19 @@ class _Matcher:
             return False
         return difference(printer, there, None, "address") is None
 
-    def _out_of_reach(self, address: str) -> str | None:
-        """Say why this machine cannot print to an address; None where it can."""
-        if self._can_reach(address):
-            return None
-        if ipaddress.ip_address(address.partition("%")[0]) in _LINK_LOCAL:
-            return (
-                "which a device gives itself when no DHCP server answers it: see that it is"
-                " connected to this network, and restart it or give it a fixed address"
-            )
-        return "which is in another network than this machine: bring both into one network"
+    def _out_of_reach(self, told: Symptoms, seen: str | None = None) -> Symptoms:
+        """Add why this machine cannot print to an address, if it cannot; and ``seen`` then."""
+        if self._can_reach(told.address):
+            return told
+        parsed = ipaddress.ip_address(told.address.partition("%")[0])
+        is_masked = any(parsed in each for each in self._usual_networks)
+        why: OutOfReach = "wrong mask" if is_masked else "other network"
+        return replace(
+            told,
+            status="unreachable",
+            seen=seen or f"{told.seen}; {told.left}",
+            out_of_reach="link-local" if parsed in _LINK_LOCAL else why,
+        )
 
     def _can_reach(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
@@ -338,6 +390,11 @@ class _Matcher:
         nearby = (*self._own_networks, *self._networks)
         is_near = not self._own_networks or any(parsed in network for network in nearby)
         return is_near or parsed.version == 6 or self._is_answering(address)
+
+    def _looks(self, address: str, port: int) -> tuple[PortState, ...]:
+        """Return how a port was found, one time after the other."""
+        last = self._contact(address, port)
+        return self._observed_looks.get((address, port)) or ((last,) if last else ())
 
     def _contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)
@@ -350,6 +407,12 @@ class _Matcher:
     def _is_scanned(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
         return any(parsed in network for network in self._networks)
+
+
+def _usual_network(own: Network) -> Network:
+    """Return the /24 around a smaller IPv4 network, else the network itself."""
+    is_small = own.version == 4 and own.prefixlen > _USUAL_PREFIX
+    return own.supernet(new_prefix=_USUAL_PREFIX) if is_small else own
 
 
 def _own_address(printer: KnownPrinter, device: Device) -> str:

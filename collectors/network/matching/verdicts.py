@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import By, Device, sure_macs
 from collectors.network.matching.models import is_other_model
-from collectors.network.matching.reasons import listed, sentence, state_words
+from collectors.network.matching.reasons import listed
+from collectors.network.matching.symptoms import Status, Symptoms
 from collectors.network.observations import KnownPrinter, PortObservation, QueueState
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS
-
-Status = Literal["reachable", "unreachable", "unknown"]
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
@@ -33,55 +31,63 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class NeededPort:
-    """How the port a printer needs was found; ``outcome`` is None when it was not tried.
+    """How the port a printer needs was found, one time after the other; no ``looks`` where it was
+    not tried.
 
     ``answers_elsewhere`` tells whether any port of the address accepted or refused.
     """
 
     address: str
     port: int
-    outcome: PortState | None
+    looks: tuple[PortState, ...]
     is_announced: bool
     answers_elsewhere: bool
     matched_by: str
 
 
-def judge_port(needed: NeededPort, device: Device) -> tuple[Status, str]:
+def judge_port(needed: NeededPort) -> tuple[Status, str]:
     """Judge a device that was found by what its port did."""
     address, port, matched = needed.address, needed.port, f"matched by {needed.matched_by}"
-    if needed.outcome == "open":
+    outcome = needed.looks[-1] if needed.looks else None
+    if outcome == "open":
         return "reachable", f"reachable on port {port}, {matched}"
-    if needed.outcome == "refused":
-        reason = f"{address} refuses connections on port {port} ({matched})"
-        return "unreachable", sentence(reason, _open_instead(device, port))
-    if needed.outcome == "no-answer":
-        return "unreachable", _silence(needed, device)
+    if outcome == "refused":
+        return "unreachable", f"{address} refuses connections on port {port} ({matched})"
+    if outcome == "no-answer" and needed.answers_elsewhere:
+        return "unreachable", f"{address} is there, but port {port} does not answer ({matched})"
+    if outcome == "no-answer":
+        seen = "only its MAC was seen lately"
+        return "unreachable", f"no answer from {address} on port {port} or any other, {seen}"
     if needed.is_announced:
         return "unknown", f"announced by mDNS on port {port} of {address}, {matched}; not contacted"
-    reason = f"{address} is there ({matched}), but port {port} was not tried"
-    return "unknown", sentence(reason, _open_instead(device, port))
+    return "unknown", f"{address} is there ({matched}), but port {port} was not tried"
 
 
-def judge_local(printer: KnownPrinter) -> Verdict:
+def see_local(printer: KnownPrinter) -> Symptoms:
     """Judge a printer that hangs on the machine itself, or is paired with it."""
     if printer.present is None:
         why = printer.presence_reason or "this system does not tell whether it is plugged in"
         if printer.transport == "ble":
             why = "Bluetooth printers are not contacted"
-        return Verdict("unknown", sentence(why, spooler_state(printer)))
+        return Symptoms(printer, "unknown", why)
     status: Status = "reachable" if printer.present else "unreachable"
-    return Verdict(status, sentence(printer.presence_reason, spooler_state(printer)))
+    return Symptoms(printer, status, printer.presence_reason or "")
 
 
-def what_was_missing(printer: KnownPrinter) -> str | None:
-    """Say what was looked for in vain; None where there was nothing to look for."""
+def see_missing(printer: KnownPrinter) -> Symptoms:
+    """Say what was looked for in vain, where there was anything to look for."""
+    status: Status = "unreachable"
     if printer.dns_sd_name:
-        return f"no device announces the name {printer.dns_sd_name} by mDNS"
+        seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
+        return Symptoms(printer, status, seen, in_vain="other")
     if printer.host:
-        return f"no address was found for the name {printer.host}"
-    if printer.mac_address:
-        return f"no device has the MAC {printer.mac_address}"
-    return f"no device has the UUID {printer.uuid}" if printer.uuid else None
+        seen = f"no address was found for the name {printer.host}"
+        is_announced = printer.host.lower().rstrip(".").endswith(".local")
+        return Symptoms(printer, status, seen, in_vain="other" if is_announced else "host name")
+    if printer.mac_address or printer.uuid:
+        what = f"MAC {printer.mac_address}" if printer.mac_address else f"UUID {printer.uuid}"
+        return Symptoms(printer, status, f"no device has the {what}", in_vain="other")
+    return Symptoms(printer, "unknown", "nothing is known by which it could be found")
 
 
 def difference(
@@ -156,14 +162,6 @@ def _marks(
     )
 
 
-def replacement(printer: KnownPrinter, status: Status) -> str | None:
-    """Say that a printer was taken for the one that was there before it."""
-    since = printer.learned.replaced_at if printer.learned else None
-    if since is None or status != "reachable":
-        return None
-    return f"since {since[:10]} it is another device than before: was the printer replaced?"
-
-
 def _name_of(device: Device) -> str | None:
     models = (model for each in device.observations for model in each.models)
     labels = (label for each in device.observations for label in each.labels)
@@ -186,38 +184,16 @@ def what_is_there(device: Device) -> str | None:
     """Name a device that shows no port for printing, so that it may have taken the address."""
     if any(each.port in PRINT_PORTS for each in device.observations):
         return None
-    name = _name_of(device)
-    return f"what answers there is {name}: has another device taken the address?" if name else None
+    return _name_of(device)
 
 
-def missing_queue(printer: KnownPrinter, seen: PortObservation | None) -> str | None:
-    """Say that a server does not have the queue that is printed to; None where it may have."""
+def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
+    """Tell whether a server was asked for the queue that is printed to and does not have it."""
     asked = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
-    if not asked or not asked[-1].is_missing:
-        return None
-    return f"it has no queue {printer.queue}: was it renamed or removed there?"
+    return bool(asked) and asked[-1].is_missing
 
 
-def printer_state(
-    printer: KnownPrinter, seen: PortObservation | None, device: Device
-) -> str | None:
-    """Say what the printer itself complains of, and what the machine's spooler does."""
-    own = _own_state(printer, seen, device)
-    words = state_words((*(own.state_reasons if own else ()), *printer.state_reasons))
-    said = f"the printer says: {listed(words)}" if words else None
-    if said is None and own is not None and own.state == "stopped":
-        said = "the printer says that it is stopped"
-    return "; ".join(part for part in (said, _stopped(printer)) if part) or None
-
-
-def spooler_state(printer: KnownPrinter) -> str | None:
-    """Say what this machine's spooler knows of a printer that was not asked itself."""
-    words = state_words(printer.state_reasons)
-    said = f"the spooler says: {listed(words)}" if words else None
-    return "; ".join(part for part in (said, _stopped(printer)) if part) or None
-
-
-def _own_state(
+def own_state(
     printer: KnownPrinter, seen: PortObservation | None, device: Device
 ) -> QueueState | PortObservation | None:
     """Return the state of the queue that is printed to, else that of the only printer there."""
@@ -235,22 +211,7 @@ def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def _silence(needed: NeededPort, device: Device) -> str:
-    address, port = needed.address, needed.port
-    if needed.answers_elsewhere:
-        reason = f"{address} is there, but port {port} does not answer"
-        return sentence(f"{reason} (matched by {needed.matched_by})", _open_instead(device, port))
-    return (
-        f"no answer from {address} on port {port} or any other, only its MAC was seen lately:"
-        " is it switched on and connected?"
-    )
-
-
-def _open_instead(device: Device, port: int) -> str | None:
+def open_instead(device: Device, port: int) -> str:
+    """Return the other print ports of a device that take connections, in words."""
     opened = {each.port for each in device.observations if each.contact == "open"}
-    printing = [str(each) for each in PRINT_PORTS if each in opened and each != port]
-    return f"printing is open on port {listed(printing)} instead" if printing else None
-
-
-def _stopped(printer: KnownPrinter) -> str | None:
-    return "its queue is stopped on this machine" if printer.stopped else None
+    return listed([str(each) for each in PRINT_PORTS if each in opened and each != port])

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field, replace
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
-from collectors.network.observations import KnownPrinter, MdnsService, Wanted
+from collectors.network.observations import (
+    KnownPrinter,
+    MdnsService,
+    Wanted,
+    is_called_by_mdns,
+)
 from collectors.network.scan.proxy_arp import MacCensus
 from collectors.shared.addresses import Network, is_beyond
 
@@ -64,6 +69,7 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     """Return by what the announcements of these printers are recognised."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
     return Wanted(
+        is_called=any(is_called_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
         uuids=frozenset(

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from collectors.contract import Interface, Run, SourceState
 from collectors.network.host.neighbours import read_neighbour_table
@@ -47,6 +48,7 @@ SERVICE_TYPES = (
 
 INTERFACES_MAX = 16
 ANNOUNCERS_NAMED_MAX = 4
+_ASKED_IN_SILENCE = 16
 
 OpenLink = Callable[[Interface], LinkSockets | None]
 
@@ -75,8 +77,10 @@ def browse(
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *(each for each in own_types if each))))
     quota = Quota(max_services, wanted)
     links = [link for link in (open_link(each) for each in interfaces) if link is not None]
+    own = frozenset(address.address for each in interfaces for address in each.addresses)
     watches = [
-        Watch(link, LinkRecords(link.name, quota, link.networks)) for link in links[:INTERFACES_MAX]
+        Watch(link, LinkRecords(link.name, quota, link.networks), own=own)
+        for link in links[:INTERFACES_MAX]
     ]
     try:
         asking = [watch for watch in watches if watch.link.sockets]
@@ -87,12 +91,18 @@ def browse(
         told = [
             _ask_hosts(watch, end, hosts, types, deadline_s=deadline_s, run=run) for watch in asking
         ]
+        unicast_only = [
+            watch.link.name
+            for watch in asking
+            if _answer_alone(watch, end, hosts, types, deadline_s=deadline_s, run=run)
+        ]
     finally:
         for link in links:
             link.close()
-    return _findings(
+    findings = _findings(
         watches, quota, end, [text for text in told if text], left_out=len(links) - len(watches)
     )
+    return replace(findings, unicast_only=tuple(unicast_only))
 
 
 class _Hosts:
@@ -107,6 +117,11 @@ class _Hosts:
         self._read_neighbours = read_neighbours
         self._wanted = wanted
         self._excluded = parse_networks(exclude)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether this machine prints to anything by a name of mDNS."""
+        return self._wanted().is_called
 
     def of(self, link: LinkSockets) -> list[str]:
         """Return IPv4 addresses, those of known printers first."""
@@ -137,6 +152,17 @@ def _ask_hosts(
         f"mDNS: more was announced on {watch.link.name} than could be heard, so"
         f" {len(there):,} hosts were asked one by one: {answered:,} answered"
     )
+
+
+def _answer_alone(
+    watch: Watch, end: End, hosts: _Hosts, types: Sequence[str], *, deadline_s: float, run: Run
+) -> bool:
+    """Where nobody was heard and a printer is called by its name, ask some hosts themselves; tell
+    whether any answers. Then multicast does not pass, and what they say is all there is."""
+    if end != "quiet" or watch.has_heard or run.cancelled or not hosts.is_called:
+        return False
+    there = hosts.of(watch.link)[:_ASKED_IN_SILENCE]
+    return ask_directly(watch.records, there, types, deadline_s=deadline_s, run=run) > 0
 
 
 def _plain_type(given: str) -> str | None:

@@ -73,6 +73,7 @@ class Watch:
 
     ``seen`` are the hashes of the packets taken in, ``lost`` how many the kernel had thrown away
     when the last round of questions began, ``losses`` the rounds whose answers were lost in part.
+    ``has_heard`` tells of any packet from another address than our ``own``.
     """
 
     link: LinkSockets
@@ -82,6 +83,8 @@ class Watch:
     seen: set[int] = field(default_factory=set)
     lost: int = 0
     losses: int = 0
+    own: frozenset[str] = frozenset()
+    has_heard: bool = False
 
     @property
     def is_crowded(self) -> bool:
@@ -241,6 +244,7 @@ def _take_in(watch: Watch, key: selectors.SelectorKey) -> None:
             return
         source, packet = received
         mark = hash(received)
+        watch.has_heard = watch.has_heard or bool(source and source not in watch.own)
         if source and mark not in watch.seen:
             if len(watch.seen) < _SEEN_MAX:
                 watch.seen.add(mark)

@@ -1,8 +1,12 @@
 """The queues of CUPS, asked over IPP on this machine (CUPS-Get-Printers)."""
 
 import os
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from collectors.contract import Failure
 from collectors.network.matching.identity import real_serial
@@ -25,21 +29,40 @@ _ATTRIBUTES = (
     "printer-state",
     "printer-state-reasons",
     "printer-type",
+    "printer-is-accepting-jobs",
+    "queued-job-count",
     "device-uri",
 )
+_JOB_ATTRIBUTES = ("job-state", "time-at-creation", "job-printer-uri")
+_JOB_HELD, _JOB_STOPPED = 4, 6  # RFC 8011, section 5.3.7
+STUCK_AFTER_S = 600
+"""A receipt that waits ten minutes is stuck, whatever the spooler calls it."""
+
+_QUEUES_FILE = Path("/etc/cups/printers.conf")
+"""There once a queue was set up; on a Mac as well."""
+
+NOT_RUNNING = "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
 _NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
-def read_cups_printers(deadline_s: float, environ: Mapping[str, str] = os.environ) -> KnownPrinters:
-    """Return the queues of the local CUPS; nothing where none runs. Never raises.
+def read_cups_printers(
+    deadline_s: float,
+    environ: Mapping[str, str] = os.environ,
+    queues_file: Path = _QUEUES_FILE,
+) -> KnownPrinters:
+    """Return the queues of the local CUPS; nothing where there is none. Never raises.
 
-    ``lpstat`` is asked where CUPS is there but does not answer over IPP.
+    ``lpstat`` is asked where CUPS is there but does not answer over IPP. ``queues_file`` tells that
+    it has queues where it does not run.
     """
     question = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
-        return _bounded(queue_printers(ask_cups(question, deadline_s, environ)))
+        response = ask_cups(question, deadline_s, environ)
+        return _bounded(_with_jobs(queue_printers(response), response, deadline_s, environ))
     except NotRunning as error:
-        return _by_lpstat(f"{error}", deadline_s) if error.is_socket_there else KnownPrinters()
+        if not error.is_socket_there and not queues_file.exists():
+            return KnownPrinters()
+        return KnownPrinters(failures=(Failure(STEP, NOT_RUNNING),))
     except OSError as error:
         return _by_lpstat(f"{error}", deadline_s)
 
@@ -90,8 +113,44 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
     return replace(
         printer,
         stopped=group.printer_state == "stopped",
+        is_rejecting=group.boolean("printer-is-accepting-jobs") is False,
         state_reasons=tuple(r for r in reasons if r and r not in _NOT_A_FAULT),
     )
+
+
+def _with_jobs(
+    printers: tuple[KnownPrinter, ...],
+    response: ipp.Response,
+    deadline_s: float,
+    environ: Mapping[str, str],
+) -> tuple[KnownPrinter, ...]:
+    """Count the stuck jobs of each queue, where any job waits at all."""
+    if not any(group.integer("queued-job-count") for group in response.printers):
+        return printers
+    question = ipp.encode_request(
+        ipp.GET_JOBS,
+        requested=_JOB_ATTRIBUTES,
+        printer_uri="ipp://localhost/",
+        which_jobs="not-completed",
+    )
+    try:
+        jobs = ask_cups(question, deadline_s, environ).jobs
+    except OSError:
+        return printers  # the queues themselves are told
+    stuck = Counter(_queue_of_stuck(job, printers, time.time()) for job in jobs)
+    return tuple(replace(each, stuck_jobs=stuck[each.id]) for each in printers)
+
+
+def _queue_of_stuck(job: ipp.Group, printers: Sequence[KnownPrinter], now: float) -> str | None:
+    """Return the id of the queue in which a job is stuck; None for any other. One that is held on
+    purpose is not stuck."""
+    name = unquote(urlsplit(job.text("job-printer-uri") or "").path.rpartition("/")[2])
+    queue = next((each for each in printers if each.id == f"cups:{name}"), None)
+    state, since = job.integer("job-state"), job.integer("time-at-creation")
+    is_old = since is not None and now - since > STUCK_AFTER_S
+    if queue is None or state == _JOB_HELD:
+        return None
+    return queue.id if queue.stopped or state == _JOB_STOPPED or is_old else None
 
 
 def _backend(device: DeviceUri, uri: str) -> str:

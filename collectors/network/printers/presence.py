@@ -53,6 +53,8 @@ def _with_device(
     found, by = _find(printer, plugged)
     if not found and plugged and printer.dns_sd_name:
         return replace(printer, presence_reason=_UNNAMED)  # shown under a name that is no model
+    if not found and (missing := _missing_file(printer, plugged)):
+        return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not found:
         reason = f"no USB printer{f' with {by}' if by else ''} is plugged in or switched on"
         return replace(printer, present=False, presence_reason=reason)
@@ -67,7 +69,16 @@ def _with_device(
         presence_reason=f"plugged in by USB as {place}, recognised by {by}",
         address=printer.address or device.path or f"usb:{device.bus_id}",
         serial=printer.serial or real_serial(device.serial),
+        suspended=device.suspended,
     )
+
+
+def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
+    """Say that a printer is plugged in, but without the device file that is printed to."""
+    path, without = printer.address or "", [each for each in plugged if each.path is None]
+    if not path.startswith("/dev/") or len(without) != 1:
+        return None
+    return f"{without[0].make_model or 'a printer'} is plugged in by USB, but {path} is missing"
 
 
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:

@@ -16,7 +16,8 @@ _PRINTER_CLASS = "07"
 class UsbPrinter:
     """A plugged-in printer. ``bus_id`` is like ``1-1.2``, ``path`` like ``/dev/usb/lp0``.
 
-    ``device_id`` is its IEEE 1284 device id, of which CUPS makes its URIs.
+    ``device_id`` is its IEEE 1284 device id, of which CUPS makes its URIs. ``suspended`` is its
+    folder in sysfs where the kernel has suspended it.
     """
 
     bus_id: str
@@ -27,6 +28,7 @@ class UsbPrinter:
     product_id: str = ""
     path: str | None = None
     device_id: str = ""
+    suspended: str | None = None
 
     @property
     def make_model(self) -> str:
@@ -65,6 +67,7 @@ def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] |
 
 def _read_printer(device: Path, interface: Path) -> UsbPrinter:
     nodes = sorted(node.name for node in interface.glob("usbmisc/lp*"))
+    status = read_line(device / "power/runtime_status")
     return UsbPrinter(
         bus_id=device.name,
         maker=read_line(device / "manufacturer") or "",
@@ -74,4 +77,5 @@ def _read_printer(device: Path, interface: Path) -> UsbPrinter:
         product_id=read_line(device / "idProduct") or "",
         path=f"/dev/usb/{nodes[0]}" if nodes else None,
         device_id=read_line(interface / "ieee1284_id") or "",
+        suspended=str(device) if status == "suspended" else None,
     )

@@ -62,7 +62,8 @@ def read_windows_printers(
     try:
         listed = spooler.printers()
     except OSError as error:
-        reason = f"the print spooler did not answer: {error.strerror or error}"
+        why = error.strerror or error
+        reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
     found = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
     left_out = len(listed) - PRINTERS_MAX
@@ -121,6 +122,7 @@ def _with_network_port(
             port=port.port,
             queue=port.queue,
             uuid=port.uuid,
+            is_on_wsd_port=port.is_wsd,
             address=join_host_port(host, port.port) if host else None,
         )
     if _URL.match(port_name):

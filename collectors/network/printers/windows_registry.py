@@ -44,6 +44,7 @@ class PrintPort:
     port: int | None = None
     queue: str | None = None
     uuid: str | None = None
+    is_wsd: bool = False
 
 
 def find_print_port(registry: Registry, name: str) -> PrintPort | None:
@@ -80,8 +81,9 @@ def _wsd_port(registry: Registry, given: str | None) -> PrintPort:
     for form in (given, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
         device = registry.values(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
         if device is not None:
-            return PrintPort(host=url_host(_text(device, "LocationInformation")), uuid=uuid)
-    return PrintPort(uuid=uuid)
+            host = url_host(_text(device, "LocationInformation"))
+            return PrintPort(host=host, uuid=uuid, is_wsd=True)
+    return PrintPort(uuid=uuid, is_wsd=True)
 
 
 def _text(values: Mapping[str, RegistryValue], name: str) -> str | None:

@@ -22,6 +22,9 @@ TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _SECOND_LOOK_PORTS = 4
+PRINT_GAP_S = 1.0
+"""Between two connections to one print port: where one till is served at a time, a second one just
+after the first is what it refuses or lets wait."""
 LAST_LOOK_AFTER_S = 1.0
 """What keeps a network from delivering a packet keeps it from delivering the next one, too."""
 
@@ -50,23 +53,26 @@ class HostProbes:
     """The state of all ports of one host.
 
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
-    that may be nobody's (proxy ARP, routed).
+    that may be nobody's (proxy ARP, routed). Where ``tries`` is 1 no port is looked at again.
     """
 
-    def __init__(self, ports: Sequence[int], *, abandon_when_silent: bool = False) -> None:
+    def __init__(
+        self, ports: Sequence[int], *, abandon_when_silent: bool = False, tries: int = TRIES
+    ) -> None:
         self.abandon_when_silent = abandon_when_silent
         self.open: list[int] = []
         self.refused: list[int] = []
         self.silent: list[int] = []
         self._tries: dict[int, int] = {}
-        self._tries_max = TRIES
+        self._next_print_s: dict[int, float] = {}
+        self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
         # IPP first: it may be asked what it is, and only some time after this.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
-        self._looks = 1
+        self._looks = 1 if tries > 1 else 3
 
     @property
     def has_answered(self) -> bool:
@@ -82,13 +88,18 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
-        return min((probe.due for probe in self._flying.values()), default=None)
+        moments = [probe.due for probe in self._flying.values()]
+        if not self._prints():
+            moments += (self._next_print_s[p] for p in self._printing if p in self._next_print_s)
+        return min(moments, default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
         """Return up to ``room`` connections to start now; they count as started."""
         steps: list[Step] = []
-        if self._printing and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
-            steps.append(self._start(self._printing.popleft(), now))
+        ready = next((p for p in self._printing if self._next_print_s.get(p, now) <= now), None)
+        if ready and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
+            self._printing.remove(ready)
+            steps.append(self._start(ready, now))
         held = self._held_for_printing()
         while self._ordinary and len(steps) < room and self.sockets + held < IN_FLIGHT_MAX:
             steps.append(self._start(self._ordinary.popleft(), now))
@@ -121,10 +132,13 @@ class HostProbes:
 
     def look_again(self, settles_in_s: float | None) -> bool:
         """Give few silent ports of a host that answers one more try at once, where that is over
-        before the last look must begin; True if there are any. ``settles_in_s`` None: far off."""
-        worth = self.has_answered and 0 < len(self.silent) <= _SECOND_LOOK_PORTS
+        before the last look must begin; True if there are any. ``settles_in_s`` None: far off.
+
+        Print ports have to wait a second between two tries: theirs is the last look."""
+        again = [port for port in self.silent if port not in PRINT_PORTS]
+        worth = self.has_answered and again and len(self.silent) <= _SECOND_LOOK_PORTS
         has_time = settles_in_s is None or settles_in_s >= 2 * self._look_s()
-        return self._looks == 1 and worth and has_time and self._look(self.silent)
+        return self._looks == 1 and bool(worth) and has_time and self._look(again)
 
     def last_look_in_s(self, settles_in_s: float | None) -> float | None:
         """Return when silent ports of a host that answers get their last try; None: there are
@@ -179,6 +193,7 @@ class HostProbes:
     def _start(self, port: int, now: float) -> Step:
         tries = self._tries.get(port, 0) + 1
         self._tries[port] = tries
+        self._next_print_s[port] = now + PRINT_GAP_S
         self._flying[port] = _Probe(port, tries, 1, now, now, now + self._wait_s())
         return Step(port, "connect")
 

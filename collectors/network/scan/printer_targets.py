@@ -6,8 +6,10 @@ a port the scan did not try; a bare connection tells whether it answers there.
 
 import ipaddress
 from collections.abc import Collection, Sequence
+from itertools import islice
 
-from collectors.network.observations import KnownPrinter
+from collectors.network.observations import KnownPrinter, SnmpTarget
+from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import (
     PRINT_PORTS,
@@ -18,6 +20,7 @@ from collectors.shared.addresses import (
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
+_DOUBTFUL = ("refused", "no-answer")
 
 
 def printer_targets(
@@ -47,6 +50,40 @@ def printer_targets(
         left_out = len(targets) - PRINTERS_MAX
         limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
+
+
+def doubtful_ports(
+    known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
+) -> tuple[Target, ...]:
+    """Return the ports of printers that refused or were silent although the host answers: another
+    till may hold them for a moment."""
+    by_address = {host.address: host for host in hosts if host.is_answering}
+    wanted: dict[str, dict[int, None]] = {}
+    for printer in known:
+        for address in printer.addresses if printer.transport == "network" else ():
+            host, port = by_address.get(address), printer.port
+            if host and port and address not in own and host.contact(port) in _DOUBTFUL:
+                wanted.setdefault(address, {})[port] = None
+    targets = (Target(address, "local", None, tuple(ports)) for address, ports in wanted.items())
+    return tuple(islice(targets, PRINTERS_MAX))
+
+
+def snmp_targets(
+    known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
+) -> tuple[SnmpTarget, ...]:
+    """Return the printers to ask by SNMP: those that answer at the address they are set up with.
+
+    What they tell stands for the port that is printed to, or for another open one for printing."""
+    opened = {host.address: host.open_ports for host in hosts if host.address not in own}
+    found: dict[str, SnmpTarget] = {}
+    for printer in known:
+        for address in printer.addresses if printer.transport == "network" else ():
+            ports = opened.get(address, ())
+            port = next((p for p in (printer.port, *PRINT_PORTS) if p in ports), None)
+            if port is not None:
+                queue = printer.queue if port == printer.port else None
+                found.setdefault(address, SnmpTarget(address, port, queue))
+    return tuple(islice(found.values(), PRINTERS_MAX))
 
 
 def _untried(

@@ -6,6 +6,7 @@ from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
@@ -75,10 +76,36 @@ def scan(
     sightings: Sightings,
 ) -> ScanFindings:
     """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets."""
+    return _scan(targets, ports, deadline_s, run, sightings=sightings, tries=TRIES)
+
+
+def look_once(
+    targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
+) -> ScanFindings:
+    """Make one connection to each port that the targets name."""
+    return _scan(targets, (), deadline_s, run, sightings=sightings, tries=1)
+
+
+def _scan(
+    targets: Sequence[Target],
+    ports: Sequence[int],
+    deadline_s: float,
+    run: Run,
+    *,
+    sightings: Sightings,
+    tries: int,
+) -> ScanFindings:
     network, targets, limitation = _open_network(targets)
     with network:
         run.on_cancel(network.wake)
-        sweep = Sweep(network, targets, ports, sightings=sightings, sockets_max=_sockets_max())
+        sweep = Sweep(
+            network,
+            targets,
+            ports,
+            sightings=sightings,
+            sockets_max=_sockets_max(),
+            tries=tries,
+        )
         result = sweep.run(
             deadline_s=deadline_s,
             is_cancelled=lambda: run.cancelled,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ArpWindow
-from collectors.network.scan.host_probes import IN_FLIGHT_MAX, HostProbes, Step
+from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
@@ -91,11 +91,13 @@ class Sweep:
         *,
         sightings: Sightings,
         sockets_max: int = SOCKETS_MAX,
+        tries: int = TRIES,
     ) -> None:
         self._network = network
         self._sightings = sightings
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
+        self._tries = tries
         self._window = ArpWindow([target for target in targets if target.way == "arp"])
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
@@ -157,7 +159,8 @@ class Sweep:
         elif settles_at is not None and settles_at > now:
             moments.append(settles_at)
         for host in self._active:
-            if (due := host.probes.next_due) is not None:
+            # What is due already waits for room or pace.
+            if (due := host.probes.next_due) is not None and due > now:
                 moments.append(due)
         if self._waits_for_pace:
             moments.append(now + self._paces.connections.next_s())
@@ -254,7 +257,7 @@ class Sweep:
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
         is_doubtful = target.way == "routed"
-        probes = HostProbes(ports, abandon_when_silent=is_doubtful)
+        probes = HostProbes(ports, abandon_when_silent=is_doubtful, tries=self._tries)
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
         self._active.append(host)

@@ -9,7 +9,7 @@ import struct
 import sys
 import time
 
-from tests.lab.tap.mdns import read_questions
+from controlplane.demo.lan.mdns import read_questions
 
 GROUP, PORT = "224.0.0.251", 5353
 BURST, PAUSE_S = 50, 0.003

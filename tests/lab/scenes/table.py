@@ -49,6 +49,7 @@ class Part:
     hosts: tuple[LanHost, ...] = ()
     usb: tuple[UsbDevice, ...] = ()
     queues: tuple[Queue, ...] = ()
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ def _act(parts: Sequence[Part]) -> Act:
         tuple(host for part in parts for host in part.hosts),
         tuple(device for part in parts for device in part.usb),
         tuple(queue for part in parts for queue in part.queues),
+        tuple(command for part in parts for command in part.commands),
     )
 
 

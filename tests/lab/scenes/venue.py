@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,16 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What there is while a report is made. Queues stay from act to act, by their names."""
+    """What there is while a report is made. Queues stay from act to act, by their names.
+
+    ``commands`` are run by a shell once the queues are there, with the spooler named to them."""
 
     hosts: tuple[LanHost, ...]
     usb: tuple[UsbDevice, ...]
     queues: tuple[Queue, ...]
+    commands: tuple[str, ...] = ()
+    has_spooler: bool = True
+    filters_multicast: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,12 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
         hosts = (lan.gateway, *act.hosts)
         save_plan(
             LanPlan(
-                lan.subnet, lan.agent_address, lan.gateway.address, hosts, excluded=lan.excluded
+                lan.subnet,
+                lan.agent_address,
+                lan.gateway.address,
+                hosts,
+                excluded=lan.excluded,
+                filters_multicast=act.filters_multicast,
             ),
             plan,
         )
@@ -139,21 +150,27 @@ def main() -> int:
     SPOOLER_SOCKET.parent.chmod(0o755)
     spooler = Spooler(Path("/run/spooler"))
     os.environ["VENUE_AGENT_DEVICE__STATE_DIR"] = "/run/venue-agent"
-    with subprocess.Popen(spooler.set_up(backends=BACKENDS)) as running:
-        try:
-            SPOOLER_SOCKET.symlink_to(spooler.socket)
-            spooler.wait()
-            for number, act in enumerate(json.loads((directory / "venue.json").read_text())):
-                change_plan(Path(act["plan"]))
-                # Else the kernel still sends to the MAC that had an address before.
-                subprocess.run(["ip", "neigh", "flush", "all"], check=True)
-                _plug_in(act["usb"])
-                for queue in act["queues"]:
-                    _set_up_queue(spooler, queue)
-                report = _collect(directory / "config.toml")
-                (directory / f"report-{number}.json").write_text(report)
-        finally:
-            running.kill()
+    starting = spooler.set_up(backends=BACKENDS)
+    with ExitStack() as running:
+        is_started = False
+        for number, act in enumerate(json.loads((directory / "venue.json").read_text())):
+            if act["has_spooler"] and not is_started:
+                is_started = True
+                process = running.enter_context(subprocess.Popen(starting))
+                running.callback(process.kill)
+                SPOOLER_SOCKET.unlink(missing_ok=True)
+                SPOOLER_SOCKET.symlink_to(spooler.socket)
+                spooler.wait()
+            change_plan(Path(act["plan"]))
+            # Else the kernel still sends to the MAC that had an address before.
+            subprocess.run(["ip", "neigh", "flush", "all"], check=True)
+            _plug_in(act["usb"])
+            for queue in act["queues"]:
+                _set_up_queue(spooler, queue)
+            for command in act["commands"]:
+                subprocess.run(["sh", "-c", command], env=dict(spooler.environment), check=True)
+            report = _collect(directory / "config.toml")
+            (directory / f"report-{number}.json").write_text(report)
     return 0
 
 

@@ -1,33 +1,9 @@
-"""What the played LAN counted: frames, connections at once, and payload bytes by TCP port."""
+"""What the played LAN counted, as JSON and back."""
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 
-from tests.lab.harm import HARM_PORTS
-
-PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
-NEVER_S = 1e9  # JSON has no infinity
-
-
-@dataclass(slots=True)
-class LanCounters:
-    """``payload_bytes`` is by port; the ``most_…`` are maxima over time of one host,
-    ``shortest_print_pause_s`` the least between two connections to one print port."""
-
-    frames: int = 0
-    arp_requests: int = 0
-    syns: int = 0
-    udp_datagrams: int = 0
-    wrong_destination: int = 0
-    most_connections: int = 0
-    most_print_connections: int = 0
-    shortest_print_pause_s: float = NEVER_S
-    payload_bytes: Counter[int] = field(default_factory=Counter)
-    syns_by_port: Counter[int] = field(default_factory=Counter)
-
-    def harm(self) -> dict[int, int]:
-        """Return the ports that must never get a byte and did, with the number of bytes."""
-        return {port: n for port, n in self.payload_bytes.items() if port in HARM_PORTS and n}
+from controlplane.demo.lan.counters import LanCounters
 
 
 def counters_to_json(counters: LanCounters) -> dict[str, object]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, cycle, islice
 from pathlib import Path
 
-from tests.lab.tap import frames
+from controlplane.demo.lan import frames
 from tests.lab.tap.plan import LanHost, LanPlan, load_plan
 
 PTR, TXT, SRV, A, ANY = 12, 16, 33, 1, 255

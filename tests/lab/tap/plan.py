@@ -1,14 +1,16 @@
-"""The plan of a LAN that one process plays: which hosts there are and how they behave.
+"""Plans of LANs for tests: laid out at random, and stored as JSON.
 
-The same plan is the ground truth a test compares with. It is stored as JSON.
+The same plan is the ground truth a test compares with.
 """
 
 import ipaddress
 import json
 import random
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from controlplane.demo.lan.plan import IppPrinter, LanHost, LanPlan, LanService
 
 WEB_PORTS = frozenset({80, 443, 8008, 8043, 8080})
 VENUE_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
@@ -24,87 +26,6 @@ _OPEN_SETS = (
     (53, 80, 443),
     (),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LanService:
-    """A DNS-SD service a host announces. ``instance`` may be hostile: it is sent as it is."""
-
-    instance: str
-    type: str
-    port: int
-    txt: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class IppPrinter:
-    """A printer or queue that answers at a path, ``/ipp/print``, with attributes written like TXT
-    records, ``printer-state=3``; a name that comes again adds a value."""
-
-    path: str
-    attributes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LanHost:
-    """One host. Delays are round trips; ``loss`` is the share of frames lost, each way.
-
-    Ports neither open nor filtered refuse; those of ``open_ports`` that are ``mute_ports`` accept
-    and never say a word. ``drops_all`` is a host behind a firewall: it answers
-    ARP and nothing else.
-    """
-
-    address: str
-    mac: str
-    open_ports: tuple[int, ...] = ()
-    filtered_ports: tuple[int, ...] = ()
-    mute_ports: tuple[int, ...] = ()
-    drops_all: bool = False
-    latency_ms: float = 0.3
-    jitter_ms: float = 0.2
-    loss: float = 0.0
-    loses_first_arp: bool = False
-    hostname: str = ""
-    services: tuple[LanService, ...] = ()
-    ipp: tuple[IppPrinter, ...] = ()
-    """What it answers to Get-Printer-Attributes on port 631; () for no IPP."""
-
-
-@dataclass(frozen=True, slots=True)
-class LanPlan:
-    """A LAN. The machine under test is ``agent_address`` and its gateway ``gateway``.
-
-    ``proxy_arp_mac`` answers ARP for every address of ``proxied`` that is no host. ``excluded`` are
-    addresses that may get no packet.
-    """
-
-    subnet: str
-    agent_address: str
-    gateway: str
-    hosts: tuple[LanHost, ...]
-    proxy_arp_mac: str = ""
-    proxied: str = ""
-    excluded: tuple[str, ...] = ()
-    seed: int = 1
-    lies: int = 0
-    lies_per_s: int = 0
-    """Packets that the last host sends from the first question on, and how fast (0: as fast as it
-    can; see tap_liar.py)."""
-
-    @property
-    def prefix_length(self) -> int:
-        return ipaddress.ip_network(self.subnet).prefixlen
-
-    def open_endpoints(self) -> frozenset[tuple[str, int]]:
-        return frozenset(
-            (host.address, port)
-            for host in self.hosts
-            if not host.drops_all
-            for port in host.open_ports
-        )
-
-    def macs(self) -> dict[str, str]:
-        return {host.address: host.mac for host in self.hosts}
 
 
 def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LanPlan:

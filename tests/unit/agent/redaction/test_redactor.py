@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 from urllib.parse import quote, quote_plus
 
@@ -148,6 +149,8 @@ WORDS = st.text(
     st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'\\"), max_size=24
 ).map(lambda middle: f"{HEAD}{middle}{TAIL}")
 
+HOST_AND_PATH = re.compile(r"[A-Za-z0-9.\-]+\.[A-Za-z][A-Za-z0-9\-]*[/?#]")
+
 LINES = (
     'password = "{}"',
     "password = '{}'",
@@ -190,7 +193,11 @@ def test_no_document_gives_it_away(secret: str) -> None:
 
 @given(WORDS)
 def test_no_url_gives_it_away(word: str) -> None:
-    for url in (f"http://user:{word}@h:1/", f"x user:{word}@h:1 y", f"('smb://{word}@h/p')"):
+    urls = [f"http://user:{word}@h:1/", f"x user:{word}@h:1 y"]
+    if not HOST_AND_PATH.match(word):
+        # A token that is written as a host and a path cannot be told from one.
+        urls.append(f"('smb://{word}@h/p')")
+    for url in urls:
         assert_none(redact(url))
         assert_none(redact(json.dumps({"u": url})))
     assert_none(address_of(f"http://user:{word}@proxy:1"))

@@ -27,6 +27,7 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
     MdnsService,
+    SnmpTarget,
     Wanted,
 )
 from collectors.network.scan.scan import ScanFindings, ScannedHost
@@ -197,6 +198,78 @@ def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
     ]
     again = collect(moved, replace(JOB, learned=facts.learned))
     assert again.printers == facts.printers
+
+
+RAW = KnownPrinter(
+    "q",
+    "Bar",
+    "network",
+    "cups",
+    "10.0.0.9:9100",
+    host="10.0.0.9",
+    addresses=("10.0.0.9",),
+    port=9100,
+)
+
+
+def looks(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
+    """Return the printer's reason and the ports that were looked at once more, one by one."""
+    made: list[str] = []
+
+    def look_once(
+        targets: Sequence[Target], *, deadline_s: float, run: Run, sightings: Sightings
+    ) -> ScanFindings:
+        outcome = later[len(made)]
+        made.extend(f"{target.address}:{target.ports}" for target in targets)
+        found = replace(PRINTER, open_ports=(), refused_ports=())
+        ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
+        return ScanFindings((replace(found, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
+
+    facts = collect(world, job, look_once=look_once, looks_after_s=(0.0, 0.01, 0.02))
+    assert facts.printers is not None
+    return facts.printers[0].reason or "", made
+
+
+def test_a_print_port_that_does_not_answer_is_looked_at_again() -> None:
+    world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
+    held, made = looks(world, "refused", "no-answer", "refused")
+    assert made == ["10.0.0.9:(9100,)"] * 3
+    assert "each of 4 times that it was tried" in held
+    assert "another till or program may hold it" in held
+    freed, made = looks(world, "no-answer", "open")
+    assert len(made) == 2
+    assert freed.startswith("Reachable on port 9100")
+    assert "it took no connection at first" in freed
+
+
+def test_no_other_port_is_looked_at_again() -> None:
+    well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
+    gone = World(hosts=(), known=(RAW,))
+    silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
+    for world in (well, gone, World(hosts=(silent,), known=(RAW,))):
+        assert looks(world)[1] == []
+    here = World(known=(RAW,))
+    assert looks(here, job=replace(JOB, device_only=True))[1] == []
+
+
+def test_printers_are_asked_by_snmp_where_a_community_is_configured() -> None:
+    world = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW,))
+    asked: list[tuple[Sequence[SnmpTarget], str]] = []
+
+    def ask(
+        targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
+    ) -> tuple[Evidence, ...]:
+        asked.append((targets, community))
+        return (Evidence("10.0.0.9", 9100, state_reasons=("door-open",)),)
+
+    for job in (JOB, replace(JOB, snmp_community="venue", enrich=False)):
+        collect(world, job, ask_snmp=ask)
+    assert asked == []
+    facts = collect(world, replace(JOB, snmp_community="venue"), ask_snmp=ask)
+    assert asked == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
+    assert facts.printers is not None
+    assert "the printer says: door open" in (facts.printers[0].reason or "")
+    assert {each.port for each in facts.endpoints} == {9100, 631}
 
 
 def test_a_whole_report() -> None:

@@ -95,6 +95,24 @@ async def test_a_report_without_content_has_no_page(service: RunningService) -> 
     assert (response.status_code, response.json()["code"]) == (404, "report_empty")
 
 
+async def test_a_link_signs_in_once(service: RunningService) -> None:
+    path = service.core.sign_in_links.offer(service.write_key)
+    body = json.dumps({"code": path.removeprefix("/#/sign-in/")})
+    reply = await service.post("/console/sign-in", body, authorization="")
+    assert reply.json() == {"key": service.write_key}
+    assert reply.headers["cache-control"] == "no-store"
+    again = await service.post("/console/sign-in", body, authorization="")
+    assert (again.status_code, again.json()["code"]) == (404, "link_not_found")
+
+
+@pytest.mark.parametrize("body", ['{"code": "x"}', '{"code": ""}', '{"code": 1}', "{}", "[]"])
+async def test_no_other_link_signs_in(service: RunningService, body: str) -> None:
+    service.core.sign_in_links.offer(service.write_key)
+    reply = await service.post("/console/sign-in", body, authorization="")
+    assert reply.status_code in {400, 404}
+    assert "key" not in reply.json()
+
+
 async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
     service: RunningService,
 ) -> None:

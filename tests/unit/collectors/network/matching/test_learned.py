@@ -223,8 +223,8 @@ def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
     assert "another device answers there" in (told.reason or "")
     (told,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
     assert told.reason == (
-        "No device announces the name Kitchen by mDNS; the device that had it when it last answered"
-        " is at 192.168.1.77: was it renamed?"
+        "No device announces the name Kitchen by mDNS: is it switched on and connected? The device"
+        " that had it when it last answered is at 192.168.1.77: was it renamed?"
     )
     assert told.status == "unreachable"
     (told,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)

@@ -177,7 +177,8 @@ def test_another_uuid_at_the_address_is_told():
     assert (told.status, told.matched_endpoint) == ("unknown", None)
     assert told.reason == (
         "192.168.1.50 answers on port 631, but it gives another UUID than the printer that was set"
-        " up, so that it may be another device"
+        " up, so that it may be another device: give the printer a fixed address, or set it up anew"
+        " if it was exchanged"
     )
 
 
@@ -263,7 +264,9 @@ def test_a_port_that_was_not_tried_is_unknown():
 def test_a_name_that_nobody_announces():
     told = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert told.status == "unreachable"
-    assert told.reason == "No device announces the name Kitchen by mDNS"
+    assert told.reason == (
+        "No device announces the name Kitchen by mDNS: is it switched on and connected?"
+    )
 
 
 def test_a_queue_of_cups_browsed_is_found_by_the_name_it_was_made_of():

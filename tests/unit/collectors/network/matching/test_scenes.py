@@ -189,7 +189,7 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
     assert its.status == "unknown"
     assert its.reason == (
         "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
-        " address now"
+        " address now: give the printer a fixed address, or set it up anew if it was exchanged"
     )
 
 

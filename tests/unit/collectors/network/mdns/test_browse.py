@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import pytest
+
 from collectors.contract import Facts, Interface, InterfaceAddress
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns.session import QuerySchedule
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.observations import MdnsFindings
+from collectors.network.observations import MdnsFindings, Wanted
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
     Responder,
@@ -222,6 +224,30 @@ def test_where_too_much_is_told_the_hosts_are_asked_themselves():
         "mDNS: more was announced on eth0 than could be heard, so 1 hosts were asked one by one:"
         " 0 answered"
     )
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+def test_where_nobody_is_heard_hosts_are_asked_only_for_a_printer_called_by_name(is_called: bool):
+    asked: list[int] = []
+
+    def neighbours() -> list[LinkNeighbour]:
+        asked.append(1)
+        return []
+
+    with Responder({}) as responder:
+        findings = browse(
+            [LAN],
+            extra_types=(),
+            max_services=10,
+            deadline_s=time.monotonic() + 5,
+            run=FakeRun(),
+            wanted=lambda: Wanted(is_called=is_called),
+            open_link=to_responder(responder),
+            read_neighbours=neighbours,
+            schedule=QUICK,
+        )
+    assert bool(asked) == is_called
+    assert findings.unicast_only == ()
 
 
 def test_the_kernel_tells_what_it_lost():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.network.observations import KnownPrinter
 from collectors.network.printers.cups import (
+    NOT_RUNNING,
     QUEUES_MAX,
     queue_printer,
     queue_printers,
@@ -124,9 +125,16 @@ def test_a_socket_that_was_left_behind_is_a_failure(
         gone.bind(str(path))
     known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
     (failure,) = known.failures
-    assert failure.reason == (
-        "CUPS does not answer: its socket is there, but nothing listens on it"
-    )
+    assert failure.reason == NOT_RUNNING
+
+
+def test_a_spooler_with_queues_that_does_not_run_is_a_failure_until_it_does(tmp_path: Path):
+    queues = tmp_path / "printers.conf"
+    nowhere = {"CUPS_SERVER": str(tmp_path / "cups.sock")}
+    assert read_cups_printers(soon(), nowhere, queues).failures == ()
+    queues.touch()
+    (failure,) = read_cups_printers(soon(), nowhere, queues).failures
+    assert failure.reason == NOT_RUNNING
 
 
 def test_no_spooler_is_no_failure(tmp_path: Path):

@@ -175,7 +175,10 @@ def test_status_bits_become_words():
 def test_a_stopped_spooler_is_a_failure_with_a_reason():
     known = read_windows_printers(StoppedSpooler(), REGISTRY)
     (failure,) = known.failures
-    assert failure.reason == "the print spooler did not answer: The RPC server is unavailable"
+    assert failure.reason == (
+        "the print spooler does not answer (The RPC server is unavailable): start the service"
+        " Print Spooler"
+    )
 
 
 def test_addresses_in_wsd_locations():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from collectors.network.scan.host_probes import (
     IN_FLIGHT_MAX,
     LAST_LOOK_AFTER_S,
+    PRINT_GAP_S,
     WAIT_MIN_S,
     WAIT_S,
     ConnectOutcome,
@@ -48,6 +49,15 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert probes.connects(0.1, 100) == []
     assert probes.answered(9100, "open", 0.1)
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
+
+
+def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
+    probes = HostProbes((9100,))
+    assert [s.port for s in probes.connects(0.0, 100)] == [9100]
+    assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
+    assert probes.connects(WAIT_S, 100) == []
+    assert probes.next_due == PRINT_GAP_S
+    assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
@@ -122,12 +132,12 @@ def test_a_second_look_goes_to_hosts_that_answer_and_only_once() -> None:
     run_out(mute)
     assert not mute.look_again(None)
     assert mute.last_look_in_s(None) is None
-    probes = HostProbes((80, 9100))
+    probes = HostProbes((80, 443, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
     run_out(probes, 0.01)
     assert probes.look_again(None)
-    assert probes.silent == []
+    assert probes.silent == [9100]
     assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
     assert not probes.look_again(None)
 
@@ -148,13 +158,22 @@ def test_a_last_look_comes_later_and_before_the_sweep_ends() -> None:
 
 
 def test_there_is_no_second_look_where_only_the_last_has_time() -> None:
-    probes = HostProbes((80, 9100, 9101))
+    probes = HostProbes((80, 443, 9100, 9101))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
     run_out(probes, 0.01)
     assert probes.last_look_in_s(0.0) == 0.0
     assert not probes.look_again(4 * WAIT_MIN_S - 0.01)
     assert probes.look_again(4 * WAIT_MIN_S)
+
+
+def test_where_one_try_is_wanted_nothing_is_looked_at_again() -> None:
+    probes = HostProbes((80, 9100), tries=1)
+    probes.connects(0.0, 100)
+    probes.answered(80, "refused", 0.01)
+    assert [step.action for step in run_out(probes, 0.01)] == ["drop"]
+    assert not probes.look_again(None)
+    assert probes.last_look_in_s(None) is None
 
 
 def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:

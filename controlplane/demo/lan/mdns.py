@@ -9,7 +9,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tests.lab.tap.plan import LanHost, LanPlan, LanService
+from controlplane.demo.lan.plan import LanHost, LanPlan, LanService
 
 _A, _PTR, _TXT, _SRV = 1, 12, 16, 33
 _CLASS_IN, _CLASS_IN_FLUSH = 1, 0x8001

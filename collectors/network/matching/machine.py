@@ -1,0 +1,94 @@
+"""What of this machine and its network keeps printers from being reached. Pure."""
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network
+
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.matching.symptoms import MachineSymptoms
+from collectors.network.observations import KnownPrinter, Observations
+from collectors.shared.addresses import network_of, parse_networks
+
+_LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
+_HOST_ROUTE = 32
+
+
+def look_at_machine(
+    local: LocalNetwork,
+    known: Sequence[KnownPrinter],
+    observed: Observations,
+    unicast_only: Sequence[str] = (),
+) -> MachineSymptoms:
+    """Return what is wrong; ``unicast_only`` are interfaces on which no multicast was heard."""
+    ways, shared = _shared(local)
+    isolated = next(_isolated(local, known, observed), None)
+    lost = next(_lost_gateways(local), ("", ""))
+    return MachineSymptoms(
+        link_local=_link_local(local),
+        ways=ways,
+        shared_network=shared,
+        isolated_on=isolated[0] if isolated else "",
+        isolated_network=isolated[1] if isolated else "",
+        unicast_only=tuple(unicast_only),
+        lost_gateway=lost[0],
+        lost_on=lost[1],
+    )
+
+
+def _link_local(local: LocalNetwork) -> tuple[str, ...]:
+    """Return the interfaces of a machine that has no IPv4 address but those it gave itself."""
+    own = [(each, address) for each in local.in_use for address, _ in _networks(each)]
+    if any(address not in _LINK_LOCAL for _, address in own):
+        return ()
+    return tuple(dict.fromkeys(each.interface.name for each, _ in own))
+
+
+def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
+    """Return the interfaces that have addresses in one network, and the network."""
+    first: dict[IPv4Network, str] = {}
+    for each in local.in_use:
+        for _, network in _networks(each):
+            if each.is_point_to_point or network.prefixlen == _HOST_ROUTE:
+                continue
+            for other, name in first.items():
+                if other.overlaps(network) and name != each.interface.name:
+                    smaller = max(other, network, key=lambda n: n.prefixlen)
+                    return (name, each.interface.name), str(smaller)
+            if network != _LINK_LOCAL:
+                first.setdefault(network, each.interface.name)
+    return (), ""
+
+
+def _isolated(
+    local: LocalNetwork, known: Sequence[KnownPrinter], observed: Observations
+) -> Iterator[tuple[str, str]]:
+    """Yield a Wi-Fi in whose network printers are set up and nobody but the gateway answers."""
+    scanned = parse_networks(observed.scanned_networks)
+    there = [a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed]
+    answering = {a for a in map(ipaddress.ip_address, there) if str(a) not in local.own_addresses}
+    wanted = {ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses}
+    for each in local.in_use:
+        gateways = {ipaddress.ip_address(gateway) for gateway in each.interface.gateways}
+        for _, network in _networks(each) if each.is_wireless else ():
+            seen = {address for address in answering if address in network}
+            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned)
+            is_wanted = any(address in network for address in wanted - gateways)
+            if is_whole and is_wanted and seen and seen <= gateways:
+                yield each.interface.name, str(network)
+
+
+def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
+    """Yield a gateway that is in no network of its interface, and the interface."""
+    for each in local.in_use:
+        networks = [network for _, network in _networks(each) if network.prefixlen < _HOST_ROUTE]
+        for gateway in each.interface.gateways if networks and not each.is_point_to_point else ():
+            parsed = ipaddress.ip_address(gateway)
+            if parsed.version == 4 and not any(parsed in network for network in networks):
+                yield gateway, each.interface.name
+
+
+def _networks(local: LocalInterface) -> Iterator[tuple[IPv4Address, IPv4Network]]:
+    for address in local.interface.addresses:
+        network = network_of(address)
+        if isinstance(network, IPv4Network):
+            yield IPv4Address(address.address), network

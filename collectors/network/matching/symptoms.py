@@ -1,0 +1,172 @@
+"""All that is looked at to tell why a printer does not print: of the printer, and of the machine.
+
+Plain frozen values, with the words in which a cause quotes them. Texts are bounded where they were
+read.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from collectors.network.matching.reasons import listed, state_words
+from collectors.network.observations import KnownPrinter
+from collectors.network.scan.scan import PortState
+from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
+
+Status = Literal["reachable", "unreachable", "unknown"]
+OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
+
+_DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
+"""Epson's receipt printers: newer ones accept port 9100 and print nothing until it is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSymptoms:
+    """What of this machine and its network keeps printers from being reached.
+
+    ``link_local`` are its interfaces where it has no other IPv4 address than one that it gave
+    itself; ``ways`` those that are in one ``shared_network``; ``isolated_on`` is the Wi-Fi on which
+    nothing but the gateway answers, ``isolated_network`` what that leads to; ``unicast_only`` are
+    interfaces whose hosts answer mDNS only when they are asked one by one; ``lost_gateway`` on
+    ``lost_on`` is a default route that leads out of the interface's own networks.
+    """
+
+    link_local: tuple[str, ...] = ()
+    ways: tuple[str, ...] = ()
+    shared_network: str = ""
+    isolated_on: str = ""
+    isolated_network: str = ""
+    unicast_only: tuple[str, ...] = ()
+    lost_gateway: str = ""
+    lost_on: str = ""
+
+    @property
+    def link_local_listed(self) -> str:
+        return listed(self.link_local)
+
+    @property
+    def ways_listed(self) -> str:
+        return listed(self.ways)
+
+    @property
+    def unicast_only_listed(self) -> str:
+        return listed(self.unicast_only)
+
+
+NOTHING_WRONG = MachineSymptoms()
+
+
+@dataclass(frozen=True, slots=True)
+class Symptoms:
+    """What was seen of one printer.
+
+    ``seen`` says in words what was, by which evidence, and ``left`` who is at the address that it
+    has left. ``in_vain`` is what it was looked for by where nothing was found, ``out_of_reach`` why
+    this machine cannot print to ``address``. ``looks`` are how its port was found one time after
+    the other, ``is_answering`` tells that some port of the address accepts or refuses. ``other``
+    says by what another device than the printer answers. ``own_reasons`` are the device's own
+    printer-state-reasons.
+    """
+
+    printer: KnownPrinter
+    status: Status
+    seen: str
+    address: str = ""
+    port: int | None = None
+    looks: tuple[PortState, ...] = ()
+    is_answering: bool = False
+    in_vain: Literal["", "DNS-SD name", "host name", "other"] = ""
+    left: str = ""
+    out_of_reach: OutOfReach = ""
+    other: str = ""
+    may_have_replaced: bool = False
+    is_queue_missing: bool = False
+    open_instead: str = ""
+    what_is_there: str = ""
+    models: tuple[str, ...] = ()
+    own_reasons: tuple[str, ...] = ()
+    is_stopped: bool = False
+
+    @property
+    def contact(self) -> PortState | None:
+        return self.looks[-1] if self.looks else None
+
+    @property
+    def is_out(self) -> bool:
+        """Whether a printer of the network was not reached."""
+        return self.printer.transport == "network" and self.status != "reachable"
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What is wrong with the device, in words; that the queue is paused is none of it."""
+        words = state_words((*self.own_reasons, *self.printer.state_reasons))
+        return () if set(words) <= {"paused"} and self.printer.stopped else words
+
+    @property
+    def complaints_listed(self) -> str:
+        return listed(self.complaints)
+
+    @property
+    def complainer(self) -> str:
+        is_printer = self.own_reasons or (self.status == "reachable" and not self.other)
+        return "printer" if is_printer else "spooler"
+
+    @property
+    def is_device_fine(self) -> bool:
+        return self.status == "reachable" and not (self.complaints or self.is_stopped)
+
+    @property
+    def looks_count(self) -> int:
+        return len(self.looks)
+
+    @property
+    def may_discard(self) -> bool:
+        """Whether all that was seen is a connection that some of its kind take for nothing."""
+        is_raw = self.status == "reachable" and self.port in RAW_PRINT_PORTS
+        return is_raw and any(
+            map(_DISCARDING.search, (*self.models, self.printer.make_model or ""))
+        )
+
+    @property
+    def replaced_on(self) -> str:
+        """Return the day since which another device than before is taken for the printer."""
+        since = self.printer.learned.replaced_at if self.printer.learned else None
+        return (since or "")[:10] if self.status == "reachable" else ""
+
+    @property
+    def forget(self) -> str:
+        return f"venue-agent printers forget {shlex.quote(self.printer.id)}"
+
+    @property
+    def jobs(self) -> str:
+        """Say how many jobs wait."""
+        count = self.printer.stuck_jobs
+        return f"{count} job{'s' if count > 1 else ''} {'wait' if count > 1 else 'waits'}"
+
+    @property
+    def resume(self) -> str:
+        return self._command("cupsenable", "end “Pause Printing” and “Use Printer Offline”")
+
+    @property
+    def accept(self) -> str:
+        return self._command("cupsaccept", "let it take documents")
+
+    @property
+    def cancel(self) -> str:
+        return self._command("cancel -a", "cancel all documents")
+
+    def is_in(self, network: str) -> bool:
+        """Tell whether it is set up with an address of a network."""
+        networks = parse_networks((network,))
+        own = parse_networks(self.printer.addresses)
+        return any(a.network_address in network for a in own for network in networks)
+
+    def _command(self, command: str, by_hand: str) -> str:
+        if self.printer.source == "windows":
+            return f"{by_hand} in its window"
+        return f"`{command} {shlex.quote(self.printer.id.partition(':')[2])}`"
+
+
+Sees = Callable[[Symptoms, MachineSymptoms], bool]

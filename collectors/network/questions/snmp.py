@@ -1,0 +1,149 @@
+"""What a printer tells by SNMP: one GET of its error bits, state and serial number (RFC 2790,
+RFC 3805), to printers of this machine only and where the configuration names a community.
+
+The replies are anybody's bytes: what is no answer to our question is nothing.
+"""
+
+import secrets
+import selectors
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import Final, Literal
+
+from pyasn1.codec.ber import decoder, encoder
+from pyasn1.error import PyAsn1Error
+from pysnmp.proto import api
+
+from collectors.contract import Run
+from collectors.network.observations import Evidence, SnmpTarget
+from collectors.shared.text import clean_text, decode
+
+PORT = 161
+ANSWER_TIME_S = 1.0
+_DATAGRAM_MAX = 4096
+_SERIAL_MAX = 255
+_LOOK_S = 0.05
+_HOST_RESOURCES: Final = (1, 3, 6, 1, 2, 1, 25, 3)
+_STATUS: Final = (*_HOST_RESOURCES, 5, 1, 1, 1)  # hrPrinterStatus
+_ERRORS: Final = (*_HOST_RESOURCES, 5, 1, 2, 1)  # hrPrinterDetectedErrorState
+_DEVICE: Final = (*_HOST_RESOURCES, 2, 1, 5, 1)  # hrDeviceStatus
+_SERIAL: Final = (1, 3, 6, 1, 2, 1, 43, 5, 1, 1, 17, 1)  # prtGeneralSerialNumber
+_DEVICE_DOWN = 5
+_STATES: Final[Mapping[int, Literal["idle", "processing"]]] = {3: "idle", 4: "processing"}
+_ERROR_BITS: Final = (  # RFC 2790, in the words of IPP's printer-state-reasons
+    "media-low",
+    "media-empty",
+    "toner-low",
+    "toner-empty",
+    "door-open",
+    "media-jam",
+    "offline",
+    "service-requested",
+    "input-tray-missing",
+    "output-tray-missing",
+    "marker-supply-missing",
+    "output-area-almost-full",
+    "output-area-full",
+    "media-empty",
+    "maintenance-due",
+)
+_V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
+
+
+def ask_snmp(
+    targets: Sequence[SnmpTarget],
+    community: str,
+    deadline_s: float,
+    run: Run,
+    *,
+    port: int = PORT,
+) -> tuple[Evidence, ...]:
+    """Ask each target once, all at the same time. Never raises for what network or hosts do."""
+    found: list[Evidence] = []
+    with ExitStack() as opened, selectors.DefaultSelector() as selector:
+        for target in targets:
+            with suppress(OSError):
+                family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
+                asking = opened.enter_context(socket.socket(family, socket.SOCK_DGRAM))
+                asking.setblocking(False)
+                asking.connect((target.address, port))  # nobody else's datagrams are taken
+                number = secrets.randbelow(2**31)
+                asking.send(encode_question(community, number))
+                selector.register(asking, selectors.EVENT_READ, (asking, target, number))
+        ends_s = min(deadline_s, time.monotonic() + ANSWER_TIME_S)
+        while selector.get_map() and not run.cancelled and time.monotonic() < ends_s:
+            for key, _ in selector.select(_LOOK_S):
+                asking, target, number = key.data
+                evidence, is_over = _read(asking, target, number)
+                found += (evidence,) if evidence else ()
+                if is_over:
+                    selector.unregister(asking)
+    return tuple(found)
+
+
+def encode_question(community: str, number: int) -> bytes:
+    """Return the GET of SNMP v2c, in which what a printer lacks costs only itself."""
+    question, message = _V2C.GetRequestPDU(), _V2C.Message()
+    _V2C.apiPDU.set_defaults(question)
+    _V2C.apiPDU.set_request_id(question, number)
+    wanted = (_ERRORS, _STATUS, _DEVICE, _SERIAL)
+    _V2C.apiPDU.set_varbinds(question, [(each, _V2C.null) for each in wanted])
+    _V2C.apiMessage.set_defaults(message)
+    _V2C.apiMessage.set_community(message, community)
+    _V2C.apiMessage.set_pdu(message, question)
+    return bytes(encoder.encode(message))
+
+
+def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | None:
+    """Return what the answer to question ``number`` tells; None for anything else. Never raises."""
+    try:
+        message, _ = decoder.decode(data, asn1Spec=_V2C.Message())
+        answer = _V2C.apiMessage.get_pdu(message)
+        if not answer.isSameTypeWith(_V2C.ResponsePDU()):
+            return None
+        if int(_V2C.apiPDU.get_request_id(answer)) != number:
+            return None
+        told = {tuple(oid): value for oid, value in _V2C.apiPDU.get_varbinds(answer)}
+        bits, serial = _octets(told.get(_ERRORS)), _octets(told.get(_SERIAL))
+        status, device = _number(told.get(_STATUS)), _number(told.get(_DEVICE))
+    except (PyAsn1Error, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+        return None
+    return Evidence(
+        target.address,
+        target.port,
+        serial=clean_text(decode(serial or b""), _SERIAL_MAX) or None,
+        state="stopped" if device == _DEVICE_DOWN else _STATES.get(status or 0),
+        state_reasons=tuple(dict.fromkeys(_reasons(bits or b""))),
+        queue=target.queue,
+    )
+
+
+def _read(asking: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
+    """Take one datagram in; also tell whether no more is to be waited for."""
+    try:
+        data = asking.recv(_DATAGRAM_MAX)
+    except BlockingIOError:
+        return None, False
+    except OSError:
+        return None, True  # nobody listens at that port
+    evidence = parse_answer(target, number, data)
+    return evidence, evidence is not None
+
+
+def _reasons(bits: bytes) -> list[str]:
+    """Return the words of the bits that are set, the first one the highest of the first byte."""
+    return [
+        word
+        for position, word in enumerate(_ERROR_BITS)
+        if position // 8 < len(bits) and bits[position // 8] & 0x80 >> position % 8
+    ]
+
+
+def _octets(value: object) -> bytes | None:
+    return bytes(value) if isinstance(value, _V2C.OctetString) else None
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, _V2C.Integer) else None

@@ -1,0 +1,1 @@
+"""A venue to try the agent in: what is played, and how."""

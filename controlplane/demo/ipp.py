@@ -1,0 +1,49 @@
+"""What printers and spoolers answer: IPP messages inside HTTP (RFC 8010, sections 3 and 4)."""
+
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+OPERATION_GROUP, JOB_GROUP, PRINTER_GROUP = 0x01, 0x02, 0x04
+INTEGER, BOOLEAN, ENUM = 0x21, 0x22, 0x23
+TEXT, NAME, KEYWORD, URI, CHARSET, LANGUAGE = 0x41, 0x42, 0x44, 0x45, 0x47, 0x48
+OK, NOT_FOUND = 0x0000, 0x0406
+IDLE, STOPPED = 3, 5
+"""Values of printer-state (RFC 8011, section 5.4.11)."""
+
+_END: Final = b"\x03"
+_GREETING: Final = (
+    (CHARSET, "attributes-charset", "utf-8"),
+    (LANGUAGE, "attributes-natural-language", "en"),
+)
+Attribute = tuple[int, str, str | int | bool]
+Group = tuple[int, Iterable[Attribute]]
+
+
+def http_response(*groups: Group, status: int = OK) -> bytes:
+    """Return a whole reply; ``status`` is of IPP."""
+    body = response(*groups, status=status)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/ipp\r\nContent-Length: {len(body)}\r\n"
+    return head.encode() + b"Connection: close\r\n\r\n" + body
+
+
+def response(*groups: Group, status: int = OK) -> bytes:
+    parts = [struct.pack("!BBHI", 1, 1, status, 1)]
+    for tag, attributes in ((OPERATION_GROUP, _GREETING), *groups):
+        parts += [bytes([tag]), *map(_attribute, attributes)]
+    return b"".join((*parts, _END))
+
+
+def _attribute(attribute: Attribute) -> bytes:
+    tag, name, value = attribute
+    if isinstance(value, bool):
+        data = bytes([value])
+    elif isinstance(value, int):
+        data = struct.pack("!i", value)
+    else:
+        data = value.encode()
+    return bytes([tag]) + _sized(name.encode()) + _sized(data)
+
+
+def _sized(data: bytes) -> bytes:
+    return struct.pack("!H", len(data)) + data

@@ -1,0 +1,1 @@
+"""A LAN of many hosts, played behind a TAP device."""

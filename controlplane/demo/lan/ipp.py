@@ -1,0 +1,34 @@
+"""The IPP side of the LAN that is played: Get-Printer-Attributes, answered from the plan."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from controlplane.demo import ipp
+from controlplane.demo.lan.plan import IppPrinter
+
+_TAGS = {
+    "printer-dns-sd-name": ipp.NAME,
+    "printer-name": ipp.NAME,
+    "printer-state": ipp.ENUM,
+    "printer-state-reasons": ipp.KEYWORD,
+    "printer-uuid": ipp.URI,
+}
+"""Tags of the attributes that are no text."""
+
+
+def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
+    """Return the HTTP reply to a request: the printer at its path, or that there is none."""
+    path = request.split(b" ", 2)[1].decode("latin-1")
+    found = next((each for each in printers if each.path == path), None)
+    if found is None:
+        return ipp.http_response(status=ipp.NOT_FOUND)
+    return ipp.http_response((ipp.PRINTER_GROUP, _attributes(found.attributes)))
+
+
+def _attributes(written: Iterable[str]) -> Iterator[ipp.Attribute]:
+    before = ""
+    for each in written:
+        name, _, text = each.partition("=")
+        tag = _TAGS.get(name, ipp.TEXT)
+        # A further value of an attribute has no name (RFC 8010, section 3.1.5).
+        yield tag, "" if name == before else name, int(text) if tag == ipp.ENUM else text
+        before = name

@@ -1,0 +1,35 @@
+"""The service of the demo: like `venue-control serve`, and its console signed in by a link.
+
+    python -m controlplane.demo.service DATABASE KEY_FILE [SOCKET]
+
+``SOCKET`` is the descriptor of one that is bound in the network of the terminal, where a browser
+is. Where this process is in another, it listens at the same address there, too.
+"""
+
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from controlplane.accounts.sign_in_links import SignInLinks
+from controlplane.server import announce, bind, serve, url_of
+from controlplane.settings import Settings
+
+REQUEST_TTL_S: Final = 90
+
+
+def main() -> None:
+    database, key_file, *descriptor = sys.argv[1:]
+    outside = [socket.socket(fileno=int(each)) for each in descriptor]
+    inside = bind("127.0.0.1", outside[0].getsockname()[1] if outside else 0)
+    links = SignInLinks()
+    link = links.offer(Path(key_file).read_text().strip())
+    sys.stdout.write(f"sign in at {url_of(inside)}{link}\n")
+    settings = Settings(request_ttl_s=REQUEST_TTL_S)
+    announcing = partial(announce, inside)
+    serve(database, settings, "info", inside, announcing, others=outside, links=links)
+
+
+if __name__ == "__main__":
+    main()

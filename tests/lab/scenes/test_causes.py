@@ -1,0 +1,249 @@
+"""Causes that are played: each is told while it is there, and gone from the report after its cure.
+
+Four reports: of a till without DHCP and spooler, of one on a Wi-Fi that isolates its clients, of
+all other troubles at once, and of everything cured.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.lab.scenes.table import (
+    LAN,
+    NET,
+    Part,
+    Scene,
+    Verdict,
+    acts,
+    at,
+    printer,
+    uuid_of,
+)
+from tests.lab.scenes.test_scenes import check
+from tests.lab.scenes.venue import Act, Queue, play
+from tests.lab.tap.ipp import lab_printer
+from tests.lab.tap.lan import DEVICE
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.exclusive,
+    pytest.mark.needs("tap"),
+    pytest.mark.needs("peers"),
+]
+
+Report = dict[str, Any]
+
+VENUE = replace(
+    LAN,
+    excluded=(),
+    config=f"""
+[network]
+max_hosts = 254
+[[printers]]
+id = "bar"
+name = "Bar"
+transport = "network"
+address = "{NET}.50:9100"
+""",
+)
+
+
+def _raw(name: str, number: int) -> Queue:
+    return Queue(name, f"socket://{NET}.{number}")
+
+
+def _out(*says: str) -> Verdict:
+    return Verdict("unreachable", None, says)
+
+
+def _well(number: int, port: int = 9100, *hides: str) -> Verdict:
+    return Verdict("reachable", at(number, port), hides=hides)
+
+
+def _with_uuid(number: int, uuid: int) -> Queue:
+    return Queue("taken", f"ipp://{NET}.{number}/ipp/print?uuid={uuid_of(uuid)}")
+
+
+_PAPER = "printer-state-reasons=media-empty-error"
+_SAID = "echo receipt | lp -d"
+
+SCENES = (
+    Scene(
+        "off",
+        Part({"off": _out("is it switched on")}, queues=(_raw("off", 10),)),
+        Part({"off": _well(10)}, (printer(10, "Off"),)),
+    ),
+    Scene(
+        "held by another till, or hung",
+        Part(
+            {"held": _out("each of 4 times", "another till or program may hold it")},
+            (printer(11, "Held", ports=(80,)),),
+            queues=(_raw("held", 11),),
+        ),
+        Part({"held": _well(11, 9100, "another till")}, (printer(11, "Held"),)),
+    ),
+    Scene(
+        "silent while its host answers",
+        Part(
+            {"hung": _out("does not answer", "another till or program may hold it")},
+            (replace(printer(12, "Hung", ports=(80,)), filtered_ports=(9100,)),),
+            queues=(_raw("hung", 12),),
+        ),
+        Part({"hung": _well(12, 9100, "another till")}, (printer(12, "Hung"),)),
+    ),
+    Scene(
+        "the address is a stranger's",
+        Part(
+            {"taken": Verdict("unknown", None, ("another UUID", "give the printer a fixed"))},
+            (printer(13, "Other", ipp=(lab_printer(uuid_of(99)),)),),
+            queues=(_with_uuid(13, 13),),
+        ),
+        Part(
+            {"taken": _well(13, 631, "another")},
+            (printer(13, "Own", ipp=(lab_printer(uuid_of(13)),)),),
+        ),
+    ),
+    Scene(
+        "paused although the printer is there, and a job waits",
+        Part(
+            {"paused": Verdict("reachable", at(14, 9100), ("cupsenable paused", "1 job waits"))},
+            (printer(14, "Paused"),),
+            queues=(_raw("paused", 14),),
+            commands=("cupsdisable paused", f"{_SAID} paused"),
+        ),
+        Part(
+            {"paused": _well(14, 9100, "cupsenable", "job")},
+            (printer(14, "Paused"),),
+            commands=("cancel -a paused", "cupsenable paused"),
+        ),
+    ),
+    Scene(
+        "takes no jobs",
+        Part(
+            {"full": Verdict("reachable", at(15, 9100), ("takes no jobs", "cupsaccept full"))},
+            (printer(15, "Full"),),
+            queues=(_raw("full", 15),),
+            commands=("cupsreject full",),
+        ),
+        Part(
+            {"full": _well(15, 9100, "cupsaccept")},
+            (printer(15, "Full"),),
+            commands=("cupsaccept full",),
+        ),
+    ),
+    Scene(
+        "out of paper",
+        Part(
+            {"paper": Verdict("reachable", at(16), ("the printer says: out of paper",))},
+            (printer(16, "Paper", ipp=(lab_printer(uuid_of(16), _PAPER),)),),
+            queues=(Queue("paper", f"ipp://{NET}.16/ipp/print"),),
+        ),
+        Part(
+            {"paper": _well(16, 631, "paper")},
+            (printer(16, "Paper", ipp=(lab_printer(uuid_of(16)),)),),
+        ),
+    ),
+    Scene(
+        "its name is not known",
+        Part(
+            {"named": _out("o address was found for the name bar.lan", "name server")},
+            (printer(17, "Named"),),
+            queues=(Queue("named", "socket://bar.lan"),),
+        ),
+        Part(
+            {"named": _well(17)},
+            (printer(17, "Named"),),
+            commands=(f"echo {NET}.17 bar.lan > /run/hosts && mount --bind /run/hosts /etc/hosts",),
+        ),
+    ),
+    Scene(
+        "multicast is filtered",
+        Part(
+            {"called": Verdict("reachable", at(18), ("multicast does not pass",))},
+            (printer(18, "Called"),),
+            queues=(Queue("called", "dnssd://Called._ipp._tcp.local/"),),
+        ),
+        Part({"called": _well(18, 631, "multicast")}, (printer(18, "Called"),)),
+    ),
+)
+
+_TILL_ALONE = Act(
+    hosts=(),
+    usb=(),
+    queues=(),
+    commands=(
+        f"ip addr flush dev {DEVICE} scope global && ip addr add 169.254.3.4/16 dev {DEVICE}",
+        "python3 -c \"import socket; socket.socket(1).bind('/run/cups/cups.sock')\"",
+    ),
+    has_spooler=False,
+)
+_BACK = (
+    f"ip addr flush dev {DEVICE} && ip addr add {LAN.agent_address}/24 dev {DEVICE}"
+    f" && ip route replace default via {LAN.gateway.address}"
+)
+_ISOLATED = Act(
+    hosts=(),
+    usb=(),
+    queues=tuple(_raw(name, number) for name, number in (("off", 10), ("held", 11))),
+    commands=(
+        _BACK,
+        f"ip link set {DEVICE} down && ip link set {DEVICE} name wlan0 && ip link set wlan0 up",
+        f"ip route replace default via {LAN.gateway.address}",
+    ),
+)
+_TWO_WAYS = (
+    f"ip link set wlan0 down && ip link set wlan0 name {DEVICE} && ip link set {DEVICE} up",
+    f"ip route replace default via {LAN.gateway.address}",
+    "ip link add wlan0 type veth peer name air && ip link set air up && ip link set wlan0 up",
+    f"ip addr add {NET}.3/24 dev wlan0 metric 900",
+)
+_ONE_WAY = ("ip link del wlan0",)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+    trouble, cured = acts(SCENES)
+    venue = (
+        _TILL_ALONE,
+        _ISOLATED,
+        replace(trouble, commands=(*_TWO_WAYS, *trouble.commands), filters_multicast=True),
+        replace(cured, commands=(*_ONE_WAY, *cured.commands)),
+    )
+    return play(venue, VENUE, tmp_path_factory.mktemp("causes"))
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
+def test_a_cause_is_told_and_gone_after_its_cure(scene: Scene, reports: list[Report]) -> None:
+    check(scene.trouble, reports[2])
+    check(scene.cured, reports[3])
+
+
+def test_no_dhcp_server_and_no_spooler(reports: list[Report]) -> None:
+    first, last = reports[0], reports[3]
+    (bar,) = (each for each in first["printers"] if each["id"] == "bar")
+    without = "no address from a DHCP server on"
+    assert without in bar["reason"]
+    assert any(without in each for each in first["limitations"])
+    assert [each["reason"] for each in first["failures"]] == [
+        "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
+    ]
+    assert last["failures"] == []
+    assert not any(without in each for each in last["limitations"])
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1, "the Wi-Fi wlan0 nothing but the gateway answers"),
+        (2, f"are in one network, {NET}.0/24"),
+        (2, "multicast does not pass on"),
+    ],
+)
+def test_what_is_the_networks_is_told_once_and_with_its_printers(
+    number: int, words: str, reports: list[Report]
+) -> None:
+    assert sum(words in each for each in reports[number]["limitations"]) == 1
+    said = [each["reason"] for each in reports[number]["printers"]]
+    assert any(words in each for each in said), said
+    assert words not in str(reports[3])

@@ -1,0 +1,88 @@
+"""Runs a command, ends it by a signal, and tells what it left running, and for how long.
+
+    python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
+
+The signal is sent as soon as the file ``MARK`` is there, or at once where it is "". All that the
+command started becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER),
+so that nothing can hide. Prints JSON; the command's output goes on.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.paths import ROOT
+
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
+WITHIN_S = 60.0
+LOOK_S = 0.005
+
+
+def become_reaper() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1:
+        raise OSError(ctypes.get_errno(), "no subreaper")
+
+
+def network_of(pid: int | str) -> str:
+    with contextlib.suppress(OSError):
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    return ""
+
+
+def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    path = ROOT / mark
+    while mark and process.poll() is None and time.monotonic() < deadline:
+        if path.exists():
+            return
+        time.sleep(LOOK_S)
+
+
+def reap_all() -> int:
+    """Wait for every descendant; return how many there were. SIGALRM ends it."""
+    count = 0
+    signal.alarm(int(WITHIN_S))
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+            count += 1
+    return count
+
+
+def main() -> None:
+    number, mark, command = signal.Signals[sys.argv[1]], sys.argv[2], sys.argv[3:]
+    become_reaper()
+    process = subprocess.Popen(command)
+    wait_for(mark, process)
+    was_running = process.poll() is None
+    network = network_of(process.pid)
+    process.send_signal(number)
+    process.wait()
+    began = time.monotonic()
+    orphans = reap_all()
+    gone_s = time.monotonic() - began
+    is_own = network != network_of("self")
+    left = [
+        p.name
+        for p in Path("/proc").iterdir()
+        if p.name.isdigit() and network_of(p.name) == network
+    ]
+    told = {
+        "was_running": was_running,
+        "orphans": orphans,
+        "gone_s": round(gone_s, 2),
+        "had_namespace": is_own,
+        "in_its_namespace": left if is_own else [],
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""`venue-control demo`: what it shows, that it keeps to itself, and that it can be killed."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.paths import ROOT
+
+IS_FULL = os.environ.get("DEMO_KILLS") == "full"
+LINES_MAX = 24
+COLUMNS = 80
+WITHIN_S = 12.0
+DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
+ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
+# Files of the demo's directory that are there from some moment on; "" is at once.
+MOMENTS = (
+    "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
+    "network.json", "application.html",
+)  # fmt: skip
+SHORT = ("api-key", "state/agent.db")
+
+pytestmark = [pytest.mark.exclusive, pytest.mark.lab]
+
+
+@contextmanager
+def running(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it runs as well
+
+
+def is_free(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
+
+
+def check_nothing_is_left(told: dict[str, Any], home: Path) -> None:
+    """All that it had started has ended by itself, and nobody is in its network any more."""
+    assert told["in_its_namespace"] == []
+    assert told["gone_s"] < 15
+    assert all(is_free(lock) for lock in home.glob("**/*.lock"))
+
+
+def check_is_whole(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.mark.needs("tap")
+def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -> None:
+    home, mark = tmp_path / "demo", tmp_path / "kill"
+    began = time.monotonic()
+    with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
+        assert process.stdout is not None
+        said = []
+        while "/#/sign-in/" not in (line := process.stdout.readline()):
+            assert line, said
+            said.append(line)
+        took_s = time.monotonic() - began
+        check_what_is_said([*said, line], home)
+        check_the_link(line.strip())
+        another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
+        assert another.returncode == 1
+        assert f"another demo uses {home}" in another.stderr
+        mark.write_text("now")
+        told = json.loads(process.stdout.read())
+    assert told["was_running"]
+    assert told["had_namespace"]
+    assert told["orphans"] >= 4
+    check_nothing_is_left(told, home)
+    for name in ("service.db", "state/agent.db"):
+        check_is_whole(home / name)
+    with closing(sqlite3.connect(home / "service.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
+    print(
+        f"the demo took {took_s:.1f} s, its {told['orphans']} processes ended in {told['gone_s']} s"
+    )
+    assert took_s < WITHIN_S or not IS_FULL
+
+
+def check_what_is_said(lines: Sequence[str], home: Path) -> None:
+    text = " ".join("".join(lines).split())
+    assert len(lines) <= LINES_MAX
+    assert all(len(line) <= COLUMNS + 1 for line in lines if "/" not in line)
+    assert "on a LAN behind a TAP device" in text
+    assert "192.168.77.61" in text
+    for kind in ("network", "application"):
+        assert f"Page: {home / f'{kind}.html'}\n" in lines
+        assert "</html>" in (home / f"{kind}.html").read_text()
+
+
+def check_the_link(link: str) -> None:
+    """It hands over a key that is good, and only once."""
+    base_url, code = link.split("/#/sign-in/")
+    with httpx2.Client(base_url=base_url, trust_env=False) as client:
+        key = client.post("/console/sign-in", json={"code": code}).json()["key"]
+        assert client.post("/console/sign-in", json={"code": code}).status_code == 404
+        headers = {"Authorization": f"Bearer {key}"}
+        path = "/api/public/v1/remoteControl/listDevices"
+        assert client.post(path, json={}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("moment", MOMENTS if IS_FULL else SHORT)
+def test_killed_it_leaves_nothing(tmp_path: Path, moment: str) -> None:
+    home = tmp_path / "demo"
+    signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
+    for name in signals:
+        mark = moment and str(home / moment)
+        words = (*ORPHANS, name, mark, *DEMO, str(home))
+        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
+        told = json.loads(done.stdout.splitlines()[-1])
+        assert told["was_running"], done.stdout
+        check_nothing_is_left(told, home)
+        for database in home.glob("**/*.db"):
+            check_is_whole(database)
+
+
+def test_it_removes_nothing_that_is_not_a_demos(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    done = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search("holds something else than a demo", done.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

@@ -1,0 +1,228 @@
+"""The pictures of the documents, from the demo's venue: a real service, a real agent.
+
+    python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
+
+Everything happens in a network namespace of its own; nothing is sent to a real network. ``--every``
+takes what people look at before a release: each picture dark and light, terminals at 80 and 50
+columns, pages at 1440 and 360 pixels.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from agent.presentation.page.html import report_page
+from agent.wire.codec import encode_indented
+from agent.wire.payloads.application import ApplicationPayload
+from controlplane.cli.demo import keep, reports_of
+from controlplane.client.operations import connect
+from controlplane.demo.loop import start_agent, start_service
+from controlplane.demo.processes import Processes
+from controlplane.demo.stage import set_up, why_no_lan
+from tests.paths import ROOT
+from tests.prerequisites import browser as find_browser
+from tests.scenario.pictures.browser import Browser, browser
+from tests.scenario.pictures.recorded import recorded_till
+from tests.scenario.pictures.terminal import THEMES, on_a_terminal, picture
+
+IMAGES: Final = ROOT / "docs/images"
+WIDE, NARROW, PHONE = 1440, 1000, 360
+WITHIN_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Till:
+    """The machine of the venue: its files, and what its commands need of the environment."""
+
+    home: Path
+    base_url: str
+    environment: Mapping[str, str]
+
+    @property
+    def config(self) -> Path:
+        return self.home / "config.toml"
+
+    def agent(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "agent", *words, "--config", str(self.config)]
+
+    def as_installed(self, text: str) -> str:
+        """Show the paths of an installed agent in place of this run's temporary ones."""
+        text = text.replace(str(self.home / "state"), "/var/lib/venue-agent")
+        return text.replace(str(self.home), "/etc/venue-agent")
+
+    def status(self) -> str:
+        try:
+            return (self.home / "state/status.json").read_text()
+        except OSError:
+            return ""
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Where pictures go: those of the documents, and every form of each."""
+
+    to: Path
+    every: Path | None
+
+    def forms(self, *sizes: int) -> Iterator[tuple[Path, str, int]]:
+        """Yield folder, theme and size; the first size is that of the documents."""
+        for theme in THEMES:
+            yield self.to, theme, sizes[0]
+            for size in sizes if self.every else ():
+                assert self.every is not None
+                yield self.every / str(size), theme, size
+
+
+def file_of(folder: Path, name: str, theme: str, suffix: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{name}{'' if theme == 'dark' else f'-{theme}'}.{suffix}"
+
+
+def take_terminal(
+    here: Till,
+    shots: Shots,
+    name: str,
+    command: Sequence[str],
+    lines_max: int = 0,
+    *,
+    shown: str = "",
+) -> None:
+    shown = shown or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
+    with_errors = "check" in command
+    texts: dict[int, str] = {}
+    for folder, theme, columns in shots.forms(80, 50):
+        if columns not in texts:
+            said = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
+            texts[columns] = here.as_installed(said)
+        most = lines_max if folder == shots.to else 0
+        drawn = picture(texts[columns], f"venue-agent {shown}", columns, THEMES[theme], most)
+        file_of(folder, name, theme, "svg").write_text(drawn)
+
+
+def take_commands(here: Till, shots: Shots) -> None:
+    wrong = here.home / "wrong.toml"
+    wrong.write_text(
+        here.config.read_text()
+        .replace("location_id", "locaton_id")
+        .replace("[network]", '[commands]\ndelivery = "strem"\n[network]')
+    )
+    take_terminal(here, shots, "status", here.agent("status"))
+    take_terminal(here, shots, "history", here.agent("history"))
+    take_terminal(here, shots, "collect-network", here.agent("collect", "network"), 48)
+    recorded = [sys.executable, "-m", "tests.scenario.pictures.recorded"]
+    words = [*recorded, str(here.home / "till.json")]
+    take_terminal(here, shots, "collect-application", words, 48, shown="collect application")
+    take_terminal(here, shots, "config-check", [*here.agent("config", "check")[:-1], str(wrong)])
+
+
+def take_trouble(here: Till, shots: Shots) -> None:
+    """Take the same machine after the service went away."""
+    deadline = time.monotonic() + WITHIN_S
+    while '"problems": []' in here.status() or not here.status():
+        if time.monotonic() > deadline:
+            raise SystemExit("the trouble did not come")
+        time.sleep(0.1)
+    take_terminal(here, shots, "doctor-broken", here.agent("doctor"))
+    take_terminal(here, shots, "status-broken", here.agent("status"))
+
+
+def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
+    for folder, theme, width in shots.forms(NARROW, WIDE, PHONE):
+        is_document = folder == shots.to
+        for kind in ("network", "application"):
+            tab.look(width, 900, theme)
+            tab.open((here.home / f"{kind}.html").as_uri())
+            if is_document:
+                tab.look(width, _height_of(tab), theme)
+            tab.shoot(file_of(folder, f"page-{kind}", theme, "png"), whole=not is_document)
+    tab.look(WIDE, 900, "light")
+    tab.open(link, "document.querySelector('#device-list a')")
+    device, report = _places(tab)
+    for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
+        tab.look(width, 900, theme)
+        for name, place, ready in (
+            ("console", device, "document.querySelector('#detail table, #detail .sheet h2')"),
+            ("console-report", report, "document.querySelector('iframe')"),
+        ):
+            tab.call("Runtime.evaluate", expression=f"location.hash = '{place}'")
+            tab.wait(ready)
+            time.sleep(0.5)  # the frame has no event that this page may hear
+            tab.shoot(file_of(folder, name, theme, "png"))
+
+
+def _height_of(tab: Browser) -> int:
+    """Return the height down to the end of the map; without one, of what is read first."""
+    section = "document.querySelector('.map')?.closest('section')"
+    bottom = f"{section}?.getBoundingClientRect().bottom ?? 1200"
+    return int(tab.value(bottom)) + 24
+
+
+def _places(tab: Browser) -> tuple[str, str]:
+    """Return the console's places of the device and of its network report."""
+    device: str = tab.value("document.querySelector('#device-list a').getAttribute('href')")
+    tab.call("Runtime.evaluate", expression=f"location.hash = '{device}'")
+    tab.wait("document.querySelector('#detail a[href^=\"#/report/\"]')")
+    rows = "[...document.querySelectorAll('#detail a[href^=\"#/report/\"]')]"
+    found = f"{rows}.find((a) => a.closest('tr, li, div').textContent.includes('network'))"
+    report: Any = tab.value(f"({found} || {rows}[0]).getAttribute('href')")
+    return device, str(report)
+
+
+def keep_recorded(told: ApplicationPayload, home: Path) -> None:
+    till = recorded_till(told)
+    (home / "till.json").write_text(encode_indented(till), encoding="utf-8")
+    (home / "application.html").write_text(report_page(till), encoding="utf-8")
+
+
+def take_all(shots: Shots, home: Path) -> None:
+    program = find_browser()
+    with Processes(home) as processes:
+        stage = set_up(processes, is_real=False)
+        base_url, link = start_service(processes, stage)
+        with connect(base_url, str(home / "api-key"), {}) as client:
+            device = start_agent(processes, stage, client, base_url)
+            for report in reports_of(client, device):
+                keep(report, home)
+                if isinstance(report.payload, ApplicationPayload):
+                    keep_recorded(report.payload, home)
+        here = Till(home, base_url, {**os.environ, **stage.environment})
+        with browser(program, home / "profile") as tab:
+            take_pages(here, shots, tab, link)
+        take_commands(here, shots)
+        processes.end("service")
+        take_trouble(here, shots)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="take the pictures of the documents")
+    parser.add_argument("--to", type=Path, default=IMAGES, metavar="FOLDER")
+    parser.add_argument("--every", type=Path, metavar="FOLDER")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.inside:
+        return alone([*sys.argv[1:], "--inside"])
+    if reason := why_no_lan():
+        raise SystemExit(f"no LAN can be played here: {reason}")
+    every = options.every and options.every.absolute()
+    with tempfile.TemporaryDirectory(prefix="venue-", ignore_cleanup_errors=True) as name:
+        take_all(Shots(options.to.absolute(), every), Path(name))
+    return 0
+
+
+def alone(words: Sequence[str]) -> int:
+    """Take them where no process of the machine is seen, such as another agent."""
+    as_anybody = [] if os.geteuid() == 0 else ["--map-root-user"]
+    spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
+    again = [sys.executable, "-m", "tests.scenario.pictures", *words]
+    return subprocess.run(["unshare", *as_anybody, *spaces, *again], check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

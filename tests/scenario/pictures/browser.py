@@ -1,0 +1,103 @@
+"""Pictures of pages, by Chromium and its DevTools protocol."""
+
+import base64
+import contextlib
+import http.client
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from websockets.sync.client import ClientConnection, connect
+
+from tests.fakes.devtools_browser import FLAGS
+
+WITHIN_S: Final = 30.0
+HEIGHT_MAX: Final = 12000
+"""Pixels of the tallest picture."""
+
+
+@dataclass
+class Browser:
+    """One tab. ``call`` sends a command of the protocol and returns its result."""
+
+    socket: ClientConnection
+    number: int = 0
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            told: dict[str, Any] = json.loads(self.socket.recv(WITHIN_S))
+            if told.get("id") == self.number:
+                if "error" in told:
+                    raise RuntimeError(f"{method}: {told['error']}")
+                result: dict[str, Any] = told["result"]
+                return result
+
+    def look(self, width: int, height: int, theme: str) -> None:
+        """Set the window and what the page is told of the user's wishes."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        scheme = {"name": "prefers-color-scheme", "value": theme}
+        self.call("Emulation.setEmulatedMedia", media="screen", features=[scheme])
+
+    def open(self, address: str, ready: str = "true") -> None:
+        """Show a page; return once the expression ``ready`` is true of it."""
+        self.call("Page.navigate", url=address)
+        self.wait(f"document.readyState === 'complete' && ({ready})")
+
+    def wait(self, expression: str) -> None:
+        deadline = time.monotonic() + WITHIN_S
+        while not self.value(f"Boolean({expression})"):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"never true: {expression}")
+            time.sleep(0.05)
+
+    def value(self, expression: str) -> Any:
+        told = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return told["result"].get("value")
+
+    def shoot(self, file: Path, *, whole: bool = False) -> None:
+        """Take the window, or the whole page."""
+        clip = {}
+        if whole:
+            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+            height = min(size["height"], HEIGHT_MAX)
+            clip = {"clip": {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}}
+        told = self.call(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip
+        )
+        file.write_bytes(base64.b64decode(told["data"]))
+
+
+@contextlib.contextmanager
+def browser(program: str, profile: Path) -> Iterator[Browser]:
+    """Run a browser with one tab while the body runs."""
+    words = (program, *FLAGS, "--hide-scrollbars", f"--user-data-dir={profile}", "about:blank")
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            with connect(_tab_of(profile), max_size=None, proxy=None) as socket:
+                yield Browser(socket)
+        finally:
+            process.terminate()
+            process.wait(WITHIN_S)
+
+
+def _tab_of(profile: Path) -> str:
+    deadline = time.monotonic() + WITHIN_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            port = int((profile / "DevToolsActivePort").read_text().split()[0])
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WITHIN_S)
+            with contextlib.closing(connection):
+                connection.request("GET", "/json/list")
+                tabs = json.load(connection.getresponse())
+            return next(str(t["webSocketDebuggerUrl"]) for t in tabs if t["type"] == "page")
+        time.sleep(0.05)
+    raise RuntimeError("the browser did not start")

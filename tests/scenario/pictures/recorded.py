@@ -1,0 +1,40 @@
+"""An application report for the documents: what the machine that takes them is belongs in none.
+
+    python -m tests.scenario.pictures.recorded PAYLOAD.json
+
+shows a payload as `venue-agent collect` does.
+"""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from agent.presentation.terminal.report import report_view
+from agent.wire.codec import decode
+from agent.wire.payloads.application import ApplicationPayload
+from tests.fixtures.healthy import healthy
+
+QUEUES = "printqueue."
+
+
+def recorded_till(told: ApplicationPayload) -> ApplicationPayload:
+    """Return the facts of a till that were recorded, with the print queues that were told."""
+    till = healthy("linux-till")
+    own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
+    queues = [field for field in told.snapshot.fields if field.key.startswith(QUEUES)]
+    snapshot = till.snapshot.model_copy(update={"fields": (*own, *queues)})
+    return told.model_copy(
+        update={
+            "snapshot": snapshot,
+            "browser_fields": till.browser_fields,
+            "completeness": till.completeness,
+            "limitations": till.limitations,
+            "environment": till.environment,
+        }
+    )
+
+
+if __name__ == "__main__":
+    payload = decode(Path(sys.argv[1]).read_text(), ApplicationPayload)
+    Console(highlight=False).print(report_view(payload))

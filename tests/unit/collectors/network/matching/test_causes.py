@@ -1,0 +1,291 @@
+"""Each cause of the table: told where it is there, and gone from the next report after its cure."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
+from collectors.network.correlate import correlate
+from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.matching.causes import CAUSES, Cause, explain, machine_causes
+from collectors.network.matching.learned import with_learned
+from collectors.network.matching.machine import look_at_machine
+from collectors.network.matching.match import match
+from collectors.network.matching.symptoms import MachineSymptoms, Symptoms
+from collectors.network.observations import Evidence, KnownPrinter, MdnsService
+from collectors.network.printers.cups import queue_printer
+from collectors.network.printers.names import with_literal_addresses
+from collectors.network.printers.presence import with_usb
+from collectors.network.printers.usb import UsbPrinter
+from collectors.network.scan.scan import PortState, ScannedHost
+from tests.paths import ROOT
+
+MAC, STRANGER = "00:1b:a9:12:34:56", "02:00:00:00:00:61"
+UUID = "e3248000-80ce-11db-8000-001ba9123456"
+AT = "192.168.1.50"
+Looks = dict[tuple[str, int], tuple[PortState, ...]]
+
+
+def interface(
+    name: str = "eth0",
+    address: str = "192.168.1.2",
+    prefix: int = 24,
+    gateway: str | None = "192.168.1.1",
+    *,
+    is_wireless: bool = False,
+) -> LocalInterface:
+    own = Interface(
+        name, (InterfaceAddress(address, "ipv4", prefix),), (gateway,) if gateway else ()
+    )
+    return LocalInterface(own, is_wireless=is_wireless)
+
+
+def host(
+    address: str = AT, mac: str = MAC, opened: tuple[int, ...] = (9100,), **ports: tuple[int, ...]
+) -> ScannedHost:
+    return ScannedHost(address, mac_address=mac, open_ports=opened, **ports)
+
+
+def queue(uri: str = f"socket://{AT}", model: str | None = None) -> KnownPrinter:
+    printer = queue_printer("kitchen", "", uri, model)
+    assert printer is not None
+    return with_literal_addresses([printer])[0]
+
+
+PRINTER = queue()
+
+
+@dataclass(frozen=True)
+class Venue:
+    """What a report would see of one printer and of the machine."""
+
+    printer: KnownPrinter = PRINTER
+    hosts: tuple[ScannedHost, ...] = (host(),)
+    services: tuple[MdnsService, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    looks: Looks | None = None
+    local: tuple[LocalInterface, ...] = (interface(),)
+    scanned: tuple[str, ...] = ("192.168.1.0/24",)
+    unicast_only: tuple[str, ...] = ()
+
+    def reason(self) -> str:
+        observed = correlate(
+            local=LocalNetwork(self.local),
+            scanned=self.hosts,
+            services=self.services,
+            evidence=self.evidence,
+            scanned_networks=self.scanned,
+            looks=self.looks or {},
+        )
+        machine = look_at_machine(
+            LocalNetwork(self.local), [self.printer], observed, self.unicast_only
+        )
+        (told,) = match([self.printer], observed, machine).printers
+        return "; ".join((told.reason or "", *machine_causes(machine)))
+
+
+def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
+    txt = (("rp", "ipp/print"), ("uuid", UUID))
+    return MdnsService(name, "_ipp._tcp", "", (address,), 631, txt, "eth0")
+
+
+WELL = Venue()
+LEARNED = LearnedPrinter("cups:kitchen", AT, "2026-11-01T10:00:00+00:00", AT, MAC)
+REMEMBERED = with_learned([queue()], [LEARNED])[0]
+REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T10:00:00+00:00"))
+BY_UUID = queue(f"ipp://{AT}/ipp/print?uuid={UUID}")
+BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
+BY_HOST = queue("socket://kitchen.lan")
+TM = queue(model="EPSON TM-m30III")
+SERVED = queue(f"ipp://{AT}/printers/Bar")
+SUSPENDED = UsbPrinter("1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended="/sys/usb/1-1")
+AWAKE = replace(SUSPENDED, suspended=None)
+
+
+def usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
+    return Venue(with_usb([queue(uri)], plugged)[0])
+
+
+def looked(*looks: PortState) -> Venue:
+    ports: dict[str, tuple[int, ...]] = {
+        "opened": (80, 9100) if looks[-1] == "open" else (80,),
+        "refused_ports": (9100,) if looks[-1] == "refused" else (),
+        "silent_ports": (9100,) if looks[-1] == "no-answer" else (),
+    }
+    return Venue(hosts=(host(**ports),), looks={(AT, 9100): looks} if len(looks) > 1 else None)
+
+
+def only_gateway(*, is_wireless: bool, other: tuple[ScannedHost, ...] = ()) -> Venue:
+    gateway = host("192.168.1.1", "02:00:00:00:00:01", (80,))
+    return Venue(hosts=(gateway, *other), local=(interface("wlan0", is_wireless=is_wireless),))
+
+
+def asked(**said: object) -> Venue:
+    return Venue(
+        queue(f"ipp://{AT}/ipp/print"),
+        hosts=(host(opened=(631,)),),
+        evidence=(Evidence(AT, 631, queue="ipp/print", **said),),  # type: ignore[arg-type]
+    )
+
+
+ROWS: dict[str, tuple[Venue, Venue]] = {
+    "address-taken": (Venue(REMEMBERED, hosts=(host(mac=STRANGER),)), Venue(REMEMBERED)),
+    "printer-without-dhcp": (
+        Venue(BY_UUID, hosts=(), services=(announced("169.254.7.7"),)),
+        Venue(BY_UUID, hosts=(host(opened=(631,)),), services=(announced(),)),
+    ),
+    "wrong-mask": (
+        Venue(
+            BY_NAME,
+            hosts=(),
+            services=(announced("192.168.1.200"),),
+            local=(interface(prefix=25),),
+            scanned=("192.168.1.0/25",),
+        ),
+        Venue(BY_NAME, (), (announced("192.168.1.200"),)),
+    ),
+    "other-subnet": (
+        Venue(BY_NAME, hosts=(), services=(announced("192.168.2.50"),)),
+        Venue(BY_NAME, hosts=(host(opened=(631,)),), services=(announced(),)),
+    ),
+    "address-changed": (Venue(REMEMBERED, hosts=(host("192.168.1.77"),)), Venue(REMEMBERED)),
+    "queue-missing": (
+        Venue(
+            SERVED,
+            (host(opened=(631,)),),
+            evidence=(Evidence(AT, 631, queue="printers/Bar", is_missing=True),),
+        ),
+        Venue(
+            SERVED,
+            (host(opened=(631,)),),
+            evidence=(Evidence(AT, 631, queue="printers/Bar", state="idle"),),
+        ),
+    ),
+    "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(AT,)))),
+    "off": (Venue(hosts=()), WELL),
+    "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WELL),
+    "port-held": (looked("refused", "no-answer", "refused"), looked("open")),
+    "port-held-for-a-while": (looked("no-answer", "refused", "open"), looked("open")),
+    "port-closed": (looked("refused"), looked("open")),
+    "device-file-missing": (
+        usb(replace(AWAKE, path=None), uri="usb:/dev/usb/lp0"),
+        usb(AWAKE, uri="usb:/dev/usb/lp0"),
+    ),
+    "unplugged": (usb(), usb(AWAKE)),
+    "usb-suspended": (usb(SUSPENDED), usb(AWAKE)),
+    "replaced-perhaps": (Venue(REMEMBERED, hosts=(host(mac=STRANGER),)), Venue(REMEMBERED)),
+    "replaced": (Venue(REPLACED), Venue(REMEMBERED)),
+    "other-port-open": (
+        Venue(hosts=(host(opened=(631,), refused_ports=(9100,)),)),
+        Venue(hosts=(host(opened=(631, 9100)),)),
+    ),
+    "other-kind-of-device": (
+        Venue(
+            hosts=(host(opened=(80,), refused_ports=(9100,)),),
+            evidence=(Evidence(AT, 80, title="Reolink"),),
+        ),
+        WELL,
+    ),
+    "needs-attention": (asked(state_reasons=("media-empty",)), asked(state="idle")),
+    "printer-stopped": (asked(state="stopped"), asked(state="idle")),
+    "accepts-only": (Venue(TM), Venue(replace(TM, port=631), hosts=(host(opened=(631,)),))),
+    "queue-paused": (Venue(replace(queue(), stopped=True, state_reasons=("paused",))), WELL),
+    "queue-stopped": (Venue(replace(queue(), stopped=True), hosts=()), Venue(hosts=())),
+    "queue-rejecting": (Venue(replace(queue(), is_rejecting=True)), WELL),
+    "jobs-stuck": (Venue(replace(queue(), stuck_jobs=2)), WELL),
+    "wsd-port": (Venue(replace(queue(), is_on_wsd_port=True), hosts=()), Venue(hosts=())),
+    "till-without-dhcp": (
+        Venue(hosts=(), local=(interface(address="169.254.3.4", prefix=16, gateway=None),)),
+        WELL,
+    ),
+    "gateway-outside": (Venue(hosts=(), local=(interface(gateway="192.168.2.1"),)), WELL),
+    "two-ways": (
+        Venue(hosts=(), local=(interface(), interface("wlan0", "192.168.1.3", is_wireless=True))),
+        Venue(local=(interface(), interface("wlan0", "192.168.7.3", gateway="192.168.7.1"))),
+    ),
+    "client-isolation": (only_gateway(is_wireless=True), only_gateway(is_wireless=False)),
+    "multicast-filtered": (
+        Venue(BY_NAME, (host(opened=(631,)),), (announced(),), unicast_only=("eth0",)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+    ),
+}
+
+SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
+"""What rows say that have no words of their own."""
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
+def test_a_cause_is_told_and_is_gone_after_its_cure(cause: Cause):
+    ill, cured = (each.reason() for each in ROWS[cause.code])
+    told = _told(cause)
+    assert told(ill), ill
+    assert not told(cured), cured
+
+
+def test_every_row_has_its_scene_and_a_code_of_its_own():
+    assert [each.code for each in CAUSES] == list(ROWS)
+
+
+def test_a_cause_of_the_machine_is_told_once_and_with_the_printers_that_it_explains():
+    isolated = only_gateway(is_wireless=True)
+    assert isolated.reason().count("nothing but the gateway answers") == 2
+    reached = replace(isolated, hosts=(*isolated.hosts, host()))
+    assert "gateway" not in reached.reason()
+    both = Venue(local=(interface(), interface("wlan0", "192.168.1.3")))
+    assert both.reason().startswith("Reachable on port 9100, matched by address and port; eth0 and")
+
+
+def test_a_queue_is_resumed_by_a_command_that_no_name_can_turn_into_another():
+    named = replace(queue(), id="cups:kitchen;reboot", stopped=True)
+    assert "resume it: `cupsenable 'kitchen;reboot'`" in Venue(named).reason()
+    on_windows = replace(named, id="windows:Kitchen", source="windows")
+    assert "Pause Printing" in Venue(on_windows).reason()
+
+
+def test_words_of_strangers_are_no_template():
+    evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
+    there = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
+    assert "what answers there is {s.printer.__class__} {0}" in there.reason()
+
+
+symptoms = st.builds(
+    Symptoms,
+    printer=st.just(queue()),
+    status=st.sampled_from(["reachable", "unreachable", "unknown"]),
+    seen=st.text(max_size=8),
+    looks=st.lists(st.sampled_from(["open", "refused", "no-answer"]), max_size=3).map(tuple),
+    in_vain=st.sampled_from(["", "host name", "other"]),
+    other=st.text(max_size=8),
+    own_reasons=st.lists(st.text(max_size=8), max_size=2).map(tuple),
+)
+
+
+@given(symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
+def test_any_symptoms_are_put_into_words(seen: Symptoms, machine: MachineSymptoms):
+    assert all(isinstance(each, str) for each in explain(seen, machine))
+
+
+def test_the_manual_has_the_table():
+    manual = (ROOT / "docs/troubleshooting.md").read_text()
+    table = [_manual_row(each) for each in CAUSES]
+    assert [line for line in manual.splitlines() if line.startswith("| **")] == table
+
+
+def _manual_row(cause: Cause) -> str:
+    sample = Symptoms(
+        replace(PRINTER, id="cups:QUEUE", suspended="/sys/bus/usb/devices/…"), "unknown", ""
+    )
+    remedy = cause.remedy.format(s=sample, m=MachineSymptoms())
+    return f"| **{cause.code.replace('-', ' ')}** | {cause.told_by} | {remedy} |"
+
+
+def _told(cause: Cause) -> Callable[[str], bool]:
+    """Return what tells a cause in a reason: the fixed words of its sentence, in this order."""
+    text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
+    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", SEEN_ONLY.get(cause.code, text))]
+    pattern = re.compile(".*".join(parts), re.IGNORECASE)
+    return lambda reason: pattern.search(reason) is not None

@@ -1,0 +1,184 @@
+"""Printers' error bits by SNMP: a played printer, Debian's snmpd, and bytes of anybody."""
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyasn1.codec.ber import decoder, encoder
+from pysnmp.proto import api
+
+from collectors.network.observations import KnownPrinter, SnmpTarget
+from collectors.network.questions.snmp import ask_snmp, encode_question, parse_answer
+from collectors.network.scan.printer_targets import snmp_targets
+from collectors.network.scan.scan import ScannedHost
+from tests.unit.collectors.network.mdns.test_browse import FakeRun
+
+V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
+ERRORS = (1, 3, 6, 1, 2, 1, 25, 3, 5, 1, 2, 1)
+STATUS = (1, 3, 6, 1, 2, 1, 25, 3, 5, 1, 1, 1)
+DEVICE = (1, 3, 6, 1, 2, 1, 25, 3, 2, 1, 5, 1)
+SERIAL = (1, 3, 6, 1, 2, 1, 43, 5, 1, 1, 17, 1)
+TARGET = SnmpTarget("127.0.0.1", 9100)
+TOLD = [
+    (ERRORS, V2C.OctetString(hexValue="4804")),
+    (STATUS, V2C.Integer(3)),
+    (DEVICE, V2C.Integer(2)),
+    (SERIAL, V2C.OctetString("VBF123456")),
+]
+
+
+def answer_to(question: bytes, told: object) -> bytes:
+    message, _ = decoder.decode(question, asn1Spec=V2C.Message())
+    answer = V2C.apiPDU.get_response(V2C.apiMessage.get_pdu(message))
+    V2C.apiPDU.set_varbinds(answer, told)
+    V2C.apiMessage.set_pdu(message, answer)
+    return bytes(encoder.encode(message))
+
+
+@contextmanager
+def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
+    """Answer the first question with these: values, or bytes as they are."""
+    questions: list[bytes] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:
+        printer.bind(("127.0.0.1", 0))
+        printer.settimeout(5)
+
+        def answer() -> None:
+            question, asker = printer.recvfrom(4096)
+            questions.append(question)
+            for each in replies:
+                data = each if isinstance(each, bytes) else answer_to(question, each)
+                printer.sendto(data, asker)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield printer.getsockname()[1], questions
+        thread.join()
+
+
+def test_one_question_tells_bits_state_and_serial_number():
+    with played(b"noise", TOLD) as (port, questions):
+        (told,) = ask_snmp([TARGET], "venue", time.monotonic() + 5, FakeRun(), port=port)
+    assert told.state_reasons == ("media-empty", "door-open")
+    assert (told.state, told.serial, told.port) == ("idle", "VBF123456", 9100)
+    assert len(questions) == 1
+
+
+def test_what_a_printer_lacks_and_that_it_is_down():
+    told = parse_answer(
+        TARGET,
+        7,
+        answer_to(
+            encode_question("x", 7), [(ERRORS, V2C.NoSuchInstance("")), (DEVICE, V2C.Integer(5))]
+        ),
+    )
+    assert told is not None
+    assert (told.state, told.state_reasons, told.serial) == ("stopped", (), None)
+
+
+def test_another_answer_is_nobodys():
+    question = encode_question("venue", 7)
+    assert parse_answer(TARGET, 8, answer_to(question, TOLD)) is None
+    assert parse_answer(TARGET, 7, question) is None
+
+
+def test_a_silent_printer_costs_no_more_than_its_time():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        assert ask_snmp([TARGET], "venue", time.monotonic() + 0.1, FakeRun(), port=port) == ()
+    assert ask_snmp([TARGET], "venue", time.monotonic() + 5, FakeRun(), port=port) == ()
+
+
+ANSWER = answer_to(encode_question("venue", 7), TOLD)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(ANSWER) - 1), st.integers(0, 255)), max_size=5),
+    st.integers(0, len(ANSWER)),
+)
+def test_changed_answers_are_read_or_left(changes: list[tuple[int, int]], length: int):
+    data = bytearray(ANSWER)
+    for position, value in changes:
+        data[position] = value
+    for each in (bytes(data), bytes(data[:length])):
+        told = parse_answer(TARGET, 7, each)
+        assert told is None or len(told.serial or "") <= 255
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_no_answer(data: bytes):
+    assert parse_answer(TARGET, 7, data) is None
+
+
+def test_depth_is_no_weapon():
+    assert parse_answer(TARGET, 7, b"\x30\x80" * 2000) is None
+
+
+def test_only_known_printers_that_answer_are_asked():
+    def known(address: str, port: int | None = 9100) -> KnownPrinter:
+        return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
+
+    hosts = [
+        ScannedHost("10.0.0.5", open_ports=(80, 9100)),
+        ScannedHost("10.0.0.6", open_ports=(631,)),
+        ScannedHost("10.0.0.7", open_ports=(80,)),
+        ScannedHost("10.0.0.8", open_ports=(9100,)),
+    ]
+    printers = [known(f"10.0.0.{number}") for number in (5, 6, 7, 9)]
+    assert snmp_targets(printers, hosts, ()) == (
+        SnmpTarget("10.0.0.5", 9100),
+        SnmpTarget("10.0.0.6", 631),
+    )
+    assert snmp_targets(printers, hosts, {"10.0.0.5", "10.0.0.6"}) == ()
+
+
+@pytest.mark.needs("snmpd")
+def test_snmpd_is_read(tmp_path: Path):
+    configuration = tmp_path / "snmpd.conf"
+    configuration.write_text(
+        "rocommunity venue 127.0.0.1\n"
+        'override .1.3.6.1.2.1.25.3.5.1.2.1 octet_str "0x4804"\n'
+        "override .1.3.6.1.2.1.25.3.5.1.1.1 integer 4\n"
+        'override .1.3.6.1.2.1.43.5.1.1.17.1 octet_str "VBF123456"\n'
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        "snmpd",
+        "-f",
+        "-Ln",
+        "-C",
+        "-c",
+        str(configuration),
+        "-M",
+        "",
+        "-m",
+        "",
+        "-p",
+        str(tmp_path / "pid"),
+        f"udp:127.0.0.1:{port}",
+    ]
+    environment = {"PATH": "/usr/sbin:/usr/bin", "SNMP_PERSISTENT_DIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as running:
+        try:
+            give_up_s = time.monotonic() + 20
+            told = ()
+            while not told and time.monotonic() < give_up_s and running.poll() is None:
+                told = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
+            assert ask_snmp([TARGET], "wrong", time.monotonic() + 0.3, FakeRun(), port=port) == ()
+        finally:
+            running.terminate()
+    (printer,) = told
+    assert printer.state_reasons == ("media-empty", "door-open")
+    assert (printer.state, printer.serial) == ("processing", "VBF123456")

@@ -1,0 +1,87 @@
+"""The parts of the demo: its spooler, its directory, its LAN."""
+
+import fcntl
+import ipaddress
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.readers.print_queues import parse_jobs, parse_queues
+from collectors.network.printers.cups import queue_printers
+from collectors.shared import ipp
+from controlplane.cli.errors import CommandError
+from controlplane.demo import place
+from controlplane.demo.lan.plan import LanService
+from controlplane.demo.spooler import answer
+from controlplane.demo.venue import QUEUES, UUIDS, VENUE
+
+
+def ask(operation: int) -> ipp.Response:
+    question = ipp.encode_request(operation, requested=("all",))
+    return ipp.decode_response(answer(question, QUEUES, time.time()))
+
+
+def test_the_spooler_lists_the_venues_queues() -> None:
+    response = ask(ipp.CUPS_GET_PRINTERS)
+    kitchen, bar, office = queue_printers(response)
+    assert (kitchen.name, kitchen.host, kitchen.port) == ("Kitchen", "192.168.77.50", 9100)
+    assert (bar.uuid, bar.host) == (UUIDS["Bar"], "192.168.77.51")
+    assert office.queue == "ipp/print"
+    assert [each.accepting for each in parse_queues(response)] == [True] * 3
+
+
+def test_the_bars_job_is_stuck() -> None:
+    (job,) = parse_jobs(ask(ipp.GET_JOBS), time.time())
+    assert job.queue == "bar"
+    assert job.is_stuck()
+
+
+@given(st.binary(max_size=64))
+def test_any_question_has_an_answer(question: bytes) -> None:
+    assert ipp.decode_response(answer(question, QUEUES, 0)).is_successful
+
+
+def test_nobody_has_the_bars_old_address_and_somebody_its_uuid() -> None:
+    assert "192.168.77.51" not in VENUE.macs()
+    own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
+    told = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
+    assert [address for address, attributes in told.items() if own in attributes] == [
+        "192.168.77.61"
+    ]
+    network = ipaddress.ip_network(VENUE.subnet)
+    assert all(ipaddress.ip_address(address) in network for address in VENUE.macs())
+    assert len(set(VENUE.macs().values())) == len(VENUE.hosts)
+
+
+def test_a_service_type_that_nobody_would_hear_is_refused() -> None:
+    with pytest.raises(ValueError, match="nobody asks for services"):
+        LanService("Kitchen", "_ipp._tcp.local.", 631)
+
+
+def test_a_demo_empties_what_a_demo_left(tmp_path: Path) -> None:
+    home = tmp_path / "demo"
+    with place.claimed(home):
+        (home / "state").mkdir()
+        (home / "state" / "file").touch()
+        (home / "link").symlink_to(tmp_path)
+    with place.claimed(home):
+        assert [path.name for path in home.iterdir()] == [place.LOCK]
+    assert tmp_path.exists()
+
+
+def test_what_another_uses_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "ENDS_WITHIN_S", 0.0)
+    (tmp_path / "kept").touch()
+    (tmp_path / place.LOCK).touch()
+    other = os.open(tmp_path / place.LOCK, os.O_RDWR)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(CommandError, match="another demo uses"), place.claimed(tmp_path):
+            pass
+    finally:
+        os.close(other)
+    assert (tmp_path / "kept").exists()
