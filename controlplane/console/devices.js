@@ -59,6 +59,7 @@ function showRows(data, actions) {
 }
 
 function build(view, data, actions) {
+  selected.clear();
   const field = (name, label, made) =>
     element("label", { class: `by by-${name}` }, element("span", {}, label), made);
   const search = element("input", {
@@ -92,7 +93,7 @@ function build(view, data, actions) {
     const saved = (kind) => actions.attempt(() => saveList(kind, data.filters));
     ({
       more: actions.more,
-      "ask-selected": () => openAsking([...selected.values()], {}),
+      "ask-selected": () => openAsking([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
       "ask-found": () => openAsking(null, data.filters),
       "save-csv": () => saved("csv"),
       "save-json": () => saved("json"),

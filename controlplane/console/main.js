@@ -10,13 +10,14 @@ import { fetchReport, showReport } from "./report.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
+const RELOAD_SHARE = 40;  // a large fleet always changes: of its time a console takes a fortieth
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 60000;
 const TICK_MS = 10000;
 const WATCHED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0 };
+const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0 };
 let timer = 0;
 let due = Infinity;
 let turn = 0;
@@ -84,11 +85,13 @@ async function refresh() {
   turn += 1;
   const mine = turn;
   const wanted = route();
+  const began = Date.now();
   try {
     const data = await VIEWS[wanted.view].load(wanted);
     if (mine !== turn) return;
     state.failures = 0;
     state.loadedAt = Date.now();
+    state.tookMs = state.loadedAt - began;
     render(wanted, data);
     follow(VIEWS[wanted.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
@@ -136,7 +139,7 @@ async function listen(instanceIds, signal) {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;
       if (event === "device") changed(row);
-      else later(Math.max(0, state.loadedAt + RELOAD_MIN_MS - Date.now()));
+      else later(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
     }
   } catch (error) {
     if (!signal.aborted && error.status === 401) return signedOut("The key was revoked.");
@@ -184,7 +187,7 @@ function live(text, isBad) {
 const listActions = {
   data: () => state.data,
   more: () => { state.pages += 1; refresh(); },
-  filter: (filters) => { location.hash = `#/devices?${new URLSearchParams(filters)}`; },
+  filter: (filters) => location.replace(`#/devices?${new URLSearchParams(filters)}`),
   attempt: (action) => attempt(action),
 };
 

@@ -52,18 +52,18 @@ def note_report(context: RequestContext, device: Device, report: Report) -> None
         device.network_report = report.position
     else:
         device.application_report = report.position
-    context.is_reordered |= judge(context.session, device)
+    judge(context.session, device)
+    # At least the newest reports of all are others.
+    context.is_reordered = True
 
 
-def judge(session: Session, device: Device) -> bool:
-    """Set the device's tone and priority by its newest reports. Returns whether one is another."""
-    before = device.tone, device.priority
+def judge(session: Session, device: Device) -> None:
+    """Set the device's tone and priority by its newest reports."""
     newest = (device.network_report, device.application_report)
     query = select(Report.tone).where(Report.position.in_([each for each in newest if each]))
     device.tone = worst(*session.scalars(query))
     if device.priority in HEARD:
         device.priority = priority_of(device.tone)
-    return before != (device.tone, device.priority)
 
 
 def note_return(session: Session, positions: Collection[int]) -> None:

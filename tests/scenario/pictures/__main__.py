@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
@@ -143,12 +143,12 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
                 tab.look(width, _height_of(tab), theme)
             tab.shoot(file_of(folder, f"page-{kind}", theme, "png"), whole=not is_document)
     tab.look(WIDE, 900, "light")
-    tab.open(link, "document.querySelector('#device-list a')")
-    device, report = _places(tab)
+    tab.open(link, "document.querySelector('#home a.name')")
+    report = _place_of_report(tab)
     for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
         tab.look(width, 900, theme)
         for name, place, ready in (
-            ("console", device, "document.querySelector('#detail table, #detail .sheet h2')"),
+            ("console", "#/", "document.querySelector('#home a.name')"),
             ("console-report", report, "document.querySelector('iframe')"),
         ):
             tab.call("Runtime.evaluate", expression=f"location.hash = '{place}'")
@@ -164,15 +164,12 @@ def _height_of(tab: Browser) -> int:
     return int(tab.value(bottom)) + 24
 
 
-def _places(tab: Browser) -> tuple[str, str]:
-    """Return the console's places of the device and of its network report."""
-    device: str = tab.value("document.querySelector('#device-list a').getAttribute('href')")
-    tab.call("Runtime.evaluate", expression=f"location.hash = '{device}'")
-    tab.wait("document.querySelector('#detail a[href^=\"#/report/\"]')")
-    rows = "[...document.querySelectorAll('#detail a[href^=\"#/report/\"]')]"
-    found = f"{rows}.find((a) => a.closest('tr, li, div').textContent.includes('network'))"
-    report: Any = tab.value(f"({found} || {rows}[0]).getAttribute('href')")
-    return device, str(report)
+def _place_of_report(tab: Browser) -> str:
+    """Return the console's place of the newest network report."""
+    rows = "[...document.querySelectorAll('#home a[href^=\"#/report/\"]')]"
+    report = f"{rows}.find((a) => a.textContent.includes('· network ·'))"
+    tab.wait(report)
+    return str(tab.value(f"{report}.getAttribute('href')"))
 
 
 def keep_recorded(told: ApplicationPayload, home: Path) -> None:
