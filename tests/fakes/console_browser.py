@@ -7,7 +7,6 @@ on each view, and what its `axe.run()` finds is printed too.
 """
 
 import asyncio
-import base64
 import json
 import sys
 import tempfile
@@ -17,20 +16,16 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire.codec import encode
-from collectors.application.deadline import Deadline
-from collectors.application.kiosk.address import parse_debug_url
-from collectors.application.kiosk.session import PageSession
-from collectors.application.kiosk.targets import read_page_ids
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service
-from tests.fakes.devtools_browser import chromium
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
+from tests.scenario.pictures.browser import Browser
+from tests.scenario.pictures.browser import browser as chromium
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 WITHIN_S: Final = 15
-SESSION_S: Final = 90
 HOSTILE: Final = '<img src=x onerror="document.title=1">'
 WATCH: Final = """
 window.wrong = [];
@@ -39,28 +34,24 @@ addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason
 addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
 """
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *")].filter((each) =>
-  !each.closest("iframe") && each.getBoundingClientRect().right > innerWidth + 1)
+  each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((each) => each.tagName + "." + each.className).slice(0, 5)"""
 NAMES: Final = "[...document.querySelectorAll('td.who .name')].map((each) => each.textContent)"
 VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
 
 
-class Browser:
-    """One page. Each method waits for what it names, or raises."""
+class Console:
+    """The page. Each method waits for what it names, or raises."""
 
-    def __init__(self, session: PageSession, pictures: Path | None, script: str) -> None:
-        self._session = session
-        self._pictures = pictures
+    def __init__(self, tab: Browser, pictures: Path | None, script: str) -> None:
+        self._tab = tab
         self._script = script
+        self.pictures = pictures
         self.layouts: dict[str, Any] = {}
 
     async def run(self, expression: str) -> Any:
-        found = await asyncio.to_thread(
-            self._session.command,
-            "Runtime.evaluate",
-            expression=expression,
-            awaitPromise=True,
-            returnByValue=True,
+        found = await self.tell(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {json.dumps(found)[:600]}")
@@ -77,7 +68,7 @@ class Browser:
         )
 
     async def tell(self, method: str, **params: Any) -> dict[str, Any]:
-        return await asyncio.to_thread(self._session.command, method, **params)
+        return await asyncio.to_thread(self._tab.call, method, **params)
 
     async def click(self, selector: str) -> None:
         await self.until(
@@ -101,28 +92,18 @@ class Browser:
 
     async def look(self, name: str) -> None:
         """Note what does not fit into either width, and take pictures."""
-        for width in VIEWPORTS:
-            await self._view(width, "light")
+        for width, (across, down) in VIEWPORTS.items():
+            await asyncio.to_thread(self._tab.look, across, down, "light")
             self.layouts[f"{name} {width}"] = await self.until(f"({OVERFLOWS}).join() || 'fits'")
-            for scheme in ("light", "dark") if self._pictures else ():
-                await self._view(width, scheme)
-                shot = await self.tell("Page.captureScreenshot", format="png")
-                assert self._pictures is not None
-                file = self._pictures / f"{name}-{width}-{scheme}.png"
-                file.write_bytes(base64.b64decode(shot["data"]))
+            for scheme in ("light", "dark") if self.pictures else ():
+                assert self.pictures is not None
+                await asyncio.to_thread(self._tab.look, across, down, scheme)
+                file = self.pictures / f"{name}-{width}-{scheme}.png"
+                await asyncio.to_thread(self._tab.shoot, file)
                 if self._script:
                     await self.run(self._script)
                     self.layouts[f"axe {name} {width} {scheme}"] = await self.run(AXE)
-        await self._view("wide", "light")
-
-    async def _view(self, width: str, scheme: str) -> None:
-        across, down = VIEWPORTS[width]
-        await self.tell(
-            "Emulation.setDeviceMetricsOverride",
-            width=across, height=down, deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        await self.tell("Emulation.setEmulatedMedia", features=features)
+        await asyncio.to_thread(self._tab.look, *VIEWPORTS["wide"], "light")
 
 
 AXE: Final = """axe.run(document, { iframes: false }).then((found) => found.violations.map((each) =>
@@ -140,15 +121,14 @@ async def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         database = str(Path(home) / "service.db")
         keys = make_keys(database)
-        with service(database) as served, chromium(sys.argv[1], served.port) as debug_port:
+        with (
+            service(database) as served,
+            chromium(sys.argv[1], Path(home) / "profile") as tab,
+        ):
             url = f"http://127.0.0.1:{served.port}"
-            deadline = Deadline.after(SESSION_S)
-            address = parse_debug_url(f"http://127.0.0.1:{debug_port}")
-            page = (await asyncio.to_thread(read_page_ids, address, deadline))[0]
+            browser = Console(tab, pictures, script)
             async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
-                with PageSession(address, page, deadline) as session:
-                    browser = Browser(session, pictures, script)
-                    told = await play(browser, http, url, *keys)
+                told = await play(browser, http, url, *keys)
     sys.stdout.write(json.dumps({**told, "layouts": browser.layouts}))
     return 0
 
@@ -177,7 +157,7 @@ async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) ->
 
 
 async def play(
-    browser: Browser, http: httpx2.AsyncClient, url: str, key: str, reader: str
+    browser: Console, http: httpx2.AsyncClient, url: str, key: str, reader: str
 ) -> dict[str, Any]:
     told: dict[str, Any] = {}
     bar = await enrolled(http, key, "till-bar", "harbour-street")
@@ -195,12 +175,12 @@ async def play(
     return told
 
 
-async def sign_in(browser: Browser, told: dict[str, Any], url: str, key: str) -> None:
+async def sign_in(browser: Console, told: dict[str, Any], url: str, key: str) -> None:
     await browser.tell("Page.enable")
     await browser.tell("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
     await browser.tell("Page.navigate", url=url)
     await browser.until("document.activeElement.id === 'key'")
-    if browser._pictures:
+    if browser.pictures:
         await browser.look("sign-in")
     await browser.type(key, "Enter")
     told["tiles"] = await browser.until(
@@ -211,7 +191,7 @@ async def sign_in(browser: Browser, told: dict[str, Any], url: str, key: str) ->
     await browser.look("home")
 
 
-async def find(browser: Browser, told: dict[str, Any]) -> None:
+async def find(browser: Console, told: dict[str, Any]) -> None:
     await browser.go("#/devices")
     told["names"] = await browser.until(f"({NAMES}).length === 3 && {NAMES}")
     await browser.look("devices")
@@ -221,7 +201,7 @@ async def find(browser: Browser, told: dict[str, Any]) -> None:
     told["address"] = await browser.until("location.hash.includes('search') && location.hash")
 
 
-async def ask_one(browser: Browser, told: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def ask_one(browser: Console, told: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await browser.click("td.who .name")
     await browser.until("document.querySelector('#ask-network')")
     told["device title"] = await browser.until(
@@ -252,7 +232,7 @@ async def ask_one(browser: Browser, told: dict[str, Any], kitchen: SimulatedDevi
     await browser.look("report")
 
 
-async def ask_many(browser: Browser, told: dict[str, Any]) -> None:
+async def ask_many(browser: Console, told: dict[str, Any]) -> None:
     await browser.go("#/devices")
     await browser.until(f"({NAMES}).length === 3")
     await browser.click("#choose-all")
@@ -262,12 +242,12 @@ async def ask_many(browser: Browser, told: dict[str, Any]) -> None:
         "document.getElementById('ask-start').hidden && "
         "document.getElementById('ask-result').textContent"
     )
-    if browser._pictures:
+    if browser.pictures:
         await browser.look("asking")
     await browser.click("#ask-close")
 
 
-async def revoke(browser: Browser, told: dict[str, Any], bar: SimulatedDevice) -> None:
+async def revoke(browser: Console, told: dict[str, Any], bar: SimulatedDevice) -> None:
     await browser.go(f"#/device/{bar.instance_id}")
     await browser.click("#revoke")
     told["revoke"] = await browser.until("document.getElementById('confirm-title').textContent")
@@ -279,7 +259,7 @@ async def revoke(browser: Browser, told: dict[str, Any], bar: SimulatedDevice) -
 
 
 async def read_only(
-    browser: Browser, told: dict[str, Any], reader: str, kitchen: SimulatedDevice
+    browser: Console, told: dict[str, Any], reader: str, kitchen: SimulatedDevice
 ) -> None:
     await browser.click("#sign-out")
     await browser.type(reader, "Enter")
