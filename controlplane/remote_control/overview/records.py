@@ -1,9 +1,11 @@
 """What the console's own calls take and answer, beside the contract's."""
 
+import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
@@ -11,6 +13,17 @@ from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
 
 State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
+NOT_STORED = frozenset({"Cc", "Cs"})
+"""Controls and halves of surrogate pairs: no database holds them, and some refuse to look."""
+
+
+def _storable(text: str) -> str:
+    if any(unicodedata.category(character) in NOT_STORED for character in text):
+        raise PydanticCustomError("controls", "must not hold control characters")
+    return text
+
+
+FilterText = Annotated[PayloadText, AfterValidator(_storable)]
 PAGE_MAX = 200
 PAGE_DEFAULT = 50
 
@@ -19,10 +32,10 @@ class Filters(Exact):
     """``search`` holds words that all have to be found; ``version`` "" is one that told none."""
 
     state: Absent[State] = None
-    location: Absent[PayloadText] = None
+    location: Absent[FilterText] = None
     platform: Absent[Platform] = None
-    version: Absent[PayloadText] = None
-    search: Absent[PayloadText] = None
+    version: Absent[FilterText] = None
+    search: Absent[FilterText] = None
 
 
 class OverviewRequest(Filters):

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select
 
 from agent.wire import routes
@@ -14,7 +18,13 @@ from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
 from controlplane.background import note_silent
 from controlplane.http import console_api
+from controlplane.http.bodies import parse_body
 from controlplane.http.console_api import ChangesEndpoint
+from controlplane.http.errors import Refusal
+from controlplane.remote_control.overview import summaries
+from controlplane.remote_control.overview.listing import WORDS_MAX, conditions
+from controlplane.remote_control.overview.records import OverviewRequest
+from controlplane.remote_control.overview.summaries import Summary, summary_of
 from controlplane.storage.tables import Device
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
@@ -183,12 +193,38 @@ async def test_each_call_wants_a_key(service: RunningService, call: str) -> None
 
 @pytest.mark.parametrize(
     "body",
-    [{"size": 0}, {"size": 201}, {"state": "x"}, {"cursor": "x"}, {"search": "x" * 1025}, {"x": 1}],
+    [
+        {"search": "\0"},
+        {"location": "\ud800"},
+        {"size": 0},
+        {"size": 201},
+        {"state": "x"},
+        {"cursor": "x"},
+        {"search": "x" * 1025},
+        {"x": 1},
+    ],
     ids=str,
 )
 async def test_what_is_no_filter_is_refused(service: RunningService, body: Any) -> None:
     reply = await service.post("/console/api/overview", json.dumps(body))
     assert reply.status_code == 400
+
+
+@given(st.text(max_size=300))
+def test_any_words_are_a_search_or_refused(words: str) -> None:
+    body = json.dumps({"search": words}).encode()
+    if any(unicodedata.category(each) in {"Cc", "Cs"} for each in words):
+        with pytest.raises(Refusal):
+            parse_body(OverviewRequest, body)
+        return
+    filters = parse_body(OverviewRequest, body)
+    text = str(select(Device.position).where(*conditions(filters, datetime.now(UTC))))
+    assert text.count("LIKE") == min(len(words.split()), WORDS_MAX)
+
+
+def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "headline_of", lambda _: 1 / 0)
+    assert summary_of(bare_report()) == Summary("This report cannot be summed up.", "muted")
 
 
 async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
@@ -277,6 +313,17 @@ async def test_a_new_device_is_told_of(
     stream, _ = console
     await enrolled(service, "another")
     assert await stream.next() == ("reload", {})
+
+
+async def test_silence_is_told(
+    service: RunningService, console: tuple[Console, SimulatedDevice]
+) -> None:
+    stream, _ = console
+    service.clock.advance(service.core.settings.online_window_s + 1)
+    await note_silent(service.core)
+    row = await stream.row_where(legacyInstallId="till")
+    assert row["state"] == "never-seen"
+    assert await listed(service, state="never-seen") == ["till"]
 
 
 async def test_what_another_process_did_is_found(
