@@ -133,6 +133,10 @@ screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS=
 bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that are played (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
+.PHONY: bench-console
+bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
+	@$(BIN)/python -m tests.bench.console_list
+
 .PHONY: bench-bodies bench-fleet test-postgresql
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
