@@ -34,7 +34,7 @@ async def background(core: Core) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
-            _start("silence", core.settings.sweep_interval_s, lambda: note_silent(core)),
+            asyncio.create_task(_watch_silence(core), name="silence"),
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
@@ -102,6 +102,12 @@ async def _sweep(core: Core) -> None:
     expired, deleted = await core.write(lambda session: sweep(session, now))
     if expired or deleted:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+
+
+async def _watch_silence(core: Core) -> None:
+    # While the service was down nobody could be heard: all get the time to return.
+    await asyncio.sleep(core.settings.online_window_s)
+    await _repeat("silence", core.settings.sweep_interval_s, lambda: note_silent(core))
 
 
 async def note_silent(core: Core) -> None:

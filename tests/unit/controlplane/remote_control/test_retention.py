@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.wire.codec import encode
+from controlplane.remote_control import retention
 from controlplane.remote_control.retention import delete_old
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
@@ -80,7 +81,7 @@ async def test_a_request_stays_as_long_as_its_report(service: RunningService) ->
 async def test_it_goes_in_small_steps(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controlplane.remote_control.retention.ROWS_A_STEP", 2)
+    monkeypatch.setattr(retention, "ROWS_A_STEP", 2)
     device = await service.device().enrolled()
     for _ in range(6):
         newest = await report(device)
