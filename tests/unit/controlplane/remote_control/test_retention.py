@@ -7,7 +7,6 @@ import pytest
 
 from agent.wire.codec import encode
 from controlplane.remote_control import retention
-from controlplane.remote_control.retention import delete_old
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -21,7 +20,7 @@ def delete(service: RunningService) -> int:
     """Delete until nothing is left to be; return how many rows."""
     deleted = 0
     while rows := service.database.write(
-        lambda session: delete_old(session, service.clock(), KEEP)
+        lambda session: retention.delete_old(session, service.clock(), KEEP)
     ):
         deleted += rows
     return deleted
@@ -88,7 +87,7 @@ async def test_it_goes_in_small_steps(
     service.clock.advance(KEEP.total_seconds() + 1)
     steps = []
     while rows := service.database.write(
-        lambda session: delete_old(session, service.clock(), KEEP)
+        lambda session: retention.delete_old(session, service.clock(), KEEP)
     ):
         steps.append(rows)
     assert steps == [2, 2, 1]
