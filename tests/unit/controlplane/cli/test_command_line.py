@@ -1,7 +1,6 @@
 """What `venue-control` says when it is called wrongly, and how it reads foreign replies."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from controlplane.client.operations import (
     read_key,
     refusal,
 )
+from tests.unit.controlplane.cli.without_library import run_without
 
 INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
@@ -51,15 +51,10 @@ def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
     assert left.value.code == 2
 
 
-def test_without_the_services_libraries_the_way_to_them_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in [name for name in sys.modules if name.startswith("controlplane.cli")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    monkeypatch.setitem(sys.modules, "sqlalchemy.exc", None)
-    assert main(["serve"]) == 1
-    said, advice = capsys.readouterr().err.splitlines()
+def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
+    done = run_without("sqlalchemy", "serve")
+    assert done.returncode == 1
+    said, advice = done.stderr.splitlines()
     assert said.startswith("venue-control: this needs the service's own libraries, and sqlalchemy")
     assert advice == "install them: pip install 'venue-agent[controlplane]'"
 

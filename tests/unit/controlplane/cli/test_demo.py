@@ -1,26 +1,21 @@
 """`venue-control demo` where it cannot be played; `make demo` plays it."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from controlplane.cli.main import main
+from tests.unit.controlplane.cli.without_library import run_without
 
 
 @pytest.mark.parametrize("library", ["sqlalchemy.exc", "starlette.applications", "uvicorn"])
 def test_without_the_service_it_says_what_to_install_and_writes_nothing(
-    library: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    library: str, tmp_path: Path
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("controlplane.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, library, None)
     home = tmp_path / "demo"
-    assert main(["demo", "--dir", str(home)]) == 1
-    assert "pip install 'venue-agent[controlplane]'" in capsys.readouterr().err
+    done = run_without(library, "demo", "--dir", str(home))
+    assert done.returncode == 1
+    assert "pip install 'venue-agent[controlplane]'" in done.stderr
     assert not home.exists()
 
 

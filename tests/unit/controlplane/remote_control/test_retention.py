@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.wire.codec import encode
-from controlplane.remote_control.retention import delete_old
+from controlplane.remote_control import retention
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -20,7 +20,7 @@ def delete(service: RunningService) -> int:
     """Delete until nothing is left to be; return how many rows."""
     deleted = 0
     while rows := service.database.write(
-        lambda session: delete_old(session, service.clock(), KEEP)
+        lambda session: retention.delete_old(session, service.clock(), KEEP)
     ):
         deleted += rows
     return deleted
@@ -80,14 +80,14 @@ async def test_a_request_stays_as_long_as_its_report(service: RunningService) ->
 async def test_it_goes_in_small_steps(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controlplane.remote_control.retention.ROWS_A_STEP", 2)
+    monkeypatch.setattr(retention, "ROWS_A_STEP", 2)
     device = await service.device().enrolled()
     for _ in range(6):
         newest = await report(device)
     service.clock.advance(KEEP.total_seconds() + 1)
     steps = []
     while rows := service.database.write(
-        lambda session: delete_old(session, service.clock(), KEEP)
+        lambda session: retention.delete_old(session, service.clock(), KEEP)
     ):
         steps.append(rows)
     assert steps == [2, 2, 1]
