@@ -24,6 +24,7 @@ from controlplane.client.operations import (
     read_key,
     refusal,
 )
+from tests.unit.controlplane.cli.without_library import run_without
 
 INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
