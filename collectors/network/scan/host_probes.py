@@ -223,6 +223,15 @@ class HostProbes:
         self._abandon_if_nobody()
         return Step(probe.port, "drop")
 
+    def leave_second_tries_at_print_ports(self) -> bool:
+        """Do without them where nothing else is left to do; True if there were any. They have to
+        wait a second, and the scan should not."""
+        if self._flying or self._ordinary or not all(map(self._tries.get, self._printing)):
+            return False
+        was_waiting = bool(self._printing)
+        self._leave_second_tries()
+        return was_waiting
+
     def _leave_second_tries(self) -> None:
         tried = [port for port in self._printing if self._tries.get(port)]
         for port in tried:

@@ -99,6 +99,7 @@ class Sweep:
         self._sockets_max = sockets_max
         self._tries = tries
         self._window = ArpWindow([target for target in targets if target.way == "arp"])
+        self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
         self._total = len(targets)
@@ -130,6 +131,7 @@ class Sweep:
                 break
             self._ask(now)
             self._look_last(now)
+            self._leave_what_waits(now)
             self._connect(now)
             self._time_out(now)
             if now - told >= _TICK_S:
@@ -222,6 +224,13 @@ class Sweep:
             self._sightings.port(host.target.address, port, contacted_s)
         if (pause_s := host.probes.last_look_in_s(settles_in_s)) is not None:
             self._resting.append((now + pause_s, host))
+
+    def _leave_what_waits(self, now: float) -> None:
+        """Do not wait for print ports alone, once everybody had the time to answer."""
+        if self._has_window and self._window.is_settled(now):
+            for host in tuple(self._active):
+                if host.probes.leave_second_tries_at_print_ports():
+                    self._finish(host, now)
 
     def _look_last(self, now: float) -> None:
         for due in [each for each in self._resting if each[0] <= now]:

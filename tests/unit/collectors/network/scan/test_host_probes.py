@@ -60,6 +60,21 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
     assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
 
 
+def test_second_tries_at_print_ports_may_be_left() -> None:
+    probes = HostProbes((80, 9100))
+    probes.connects(0.0, 100)
+    assert not probes.leave_second_tries_at_print_ports()  # others are still waited for
+    probes.answered(80, "open", 0.01)
+    assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
+    assert probes.leave_second_tries_at_print_ports()
+    assert probes.is_done
+    assert probes.silent == [9100]
+    never_tried = HostProbes((9100, 9101))
+    never_tried.connects(0.0, 100)
+    never_tried.timeouts(WAIT_S)
+    assert not never_tried.leave_second_tries_at_print_ports()
+
+
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
     probes = HostProbes((80,))
     probes.connects(0.0, 100)

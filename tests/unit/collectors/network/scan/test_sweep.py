@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import UNRESOLVED_MAX
+from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_MAX
 from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import Sweep, SweepResult
@@ -123,6 +123,22 @@ def test_hosts_and_ports_are_told_as_they_are_found() -> None:
     assert then_s < 0.1
     assert PRINT_GAP_S < said_s < PRINT_GAP_S + 1.0
     assert lan.last_connect["10.0.0.5", 9100] - began < said_s
+
+
+def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
+    """Between two connections to one of them a second has to pass: who came last is tried once."""
+    lan = SimulatedLan(
+        {
+            "10.0.0.5": SimulatedHost(mac(5), frozenset({80}), filtered=frozenset({9100})),
+            "10.0.0.7": SimulatedHost(
+                mac(7), frozenset({80}), filtered=frozenset({9100}), lost_arp=2
+            ),
+        }
+    )
+    findings, took_s = sweep(lan, subnet(10), ports=(80, 9100))
+    silent = {h.address: h.silent_ports for h in found(findings, 10).hosts}
+    assert silent == {"10.0.0.5": (9100,), "10.0.0.7": (9100,)}
+    assert took_s < SETTLE_S + 0.8
 
 
 def test_a_lost_syn_is_tried_again() -> None:
