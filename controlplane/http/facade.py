@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import nullcontext
+from typing import Any
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -42,15 +43,19 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now, loop = core.clock(), asyncio.get_running_loop()
 
-    def job(database: Database) -> tuple[Message | None, RequestContext]:
+    is_large = len(body) > LARGE_BYTES
+
+    def parse() -> Any:
         began_s = time.thread_time()
         try:
-            return run(database)
+            return operation.parse(body)
         finally:
-            loop.call_soon_threadsafe(core.fairness.charge, caller, time.thread_time() - began_s)
+            if is_large:
+                took_s = time.thread_time() - began_s
+                loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
 
-    def run(database: Database) -> tuple[Message | None, RequestContext]:
-        parsed = operation.parse(body)
+    def job(database: Database) -> tuple[Message | None, RequestContext]:
+        parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
             context = RequestContext(session, caller, now, core.settings)
@@ -61,7 +66,7 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
         return database.write(work) if operation.writes else database.read(work)
 
     # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
-    async with core.large_bodies if len(body) > LARGE_BYTES else nullcontext():
+    async with core.large_bodies if is_large else nullcontext():
         reply, context = await core.run(job)
     core.feeds.notify(context.woken)
     core.console_feeds.notify(

@@ -80,7 +80,7 @@ class Fairness:
                     del self._streams[each]
 
     def charge(self, caller: Caller, processor_s: float) -> None:
-        """Note what a call cost beyond what any call does."""
+        """Note what it took to read a large body: seconds of a processor."""
         self._processing.charge(caller.key_id, processor_s)
 
 

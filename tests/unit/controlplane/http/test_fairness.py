@@ -5,11 +5,14 @@ from contextlib import ExitStack
 
 import pytest
 
+from agent.wire import routes
 from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import Refusal
+from controlplane.http.facade import LARGE_BYTES
 from controlplane.http.fairness import Fairness, spread
 from controlplane.settings import Settings
 from tests.unit.controlplane.http.test_rate_limit import Monotonic
+from tests.unit.controlplane.running_service import RunningService
 
 
 def caller(organization_id: str = "org-0001") -> Caller:
@@ -85,3 +88,21 @@ def test_streams_are_bounded_by_key_by_organization_and_in_all() -> None:
 def test_those_who_are_refused_together_do_not_come_back_together() -> None:
     assert len({spread(30) for _ in range(200)}) > 20
     assert {spread(30) for _ in range(200)} <= set(range(30, 61))
+
+
+class TestLargeBodies:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(
+            rate_per_s=0, processing_share=1e-6, processing_burst_s=1e-6, refusal_delay_s=0
+        )
+
+    async def test_only_reading_a_large_body_is_charged(self, service: RunningService) -> None:
+        for _ in range(5):
+            small = await service.post(routes.LIST_DEVICES)
+            assert small.status_code == 200
+        large = b'{"padding":"' + b"x" * LARGE_BYTES + b'"}'
+        assert (await service.post(routes.SUBMIT_RESULT, large)).status_code == 400
+        assert (await service.post(routes.LIST_DEVICES)).status_code == 429
+        other = await service.post(routes.LIST_DEVICES, api_key=service.make_key())
+        assert other.status_code == 200
