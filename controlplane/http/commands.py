@@ -7,7 +7,6 @@ earlier stream carried it, and brings each request once.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +18,8 @@ from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
-from controlplane.remote_control.requests.command_feeds import Stream
+from controlplane.remote_control.event_stream import EventStream
+from controlplane.remote_control.requests.command_feeds import CommandStream
 from controlplane.remote_control.requests.delivery import waiting_commands
 
 RECONNECT_MS = 3000
@@ -61,7 +61,7 @@ class CommandsEndpoint:
         await response(scope, receive, send)
 
 
-async def command_stream(core: Core, stream: Stream) -> AsyncGenerator[bytes]:
+async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[bytes]:
     """Yield the bytes of the event stream until it is ended."""
     yield OPENING
     while not stream.is_ended:
@@ -72,12 +72,8 @@ async def command_stream(core: Core, stream: Stream) -> AsyncGenerator[bytes]:
             yield KEEP_ALIVE
 
 
-class Endable(Protocol):
-    def end(self) -> None: ...
-
-
 async def send_events(
-    stream: Endable, events: AsyncGenerator[bytes], receive: Receive, send: Send
+    stream: EventStream, events: AsyncGenerator[bytes], receive: Receive, send: Send
 ) -> None:
     """Send until there are no more ``events``. ``stream`` is ended when the client has gone.
 
@@ -95,7 +91,7 @@ async def send_events(
         watch.cancel()
 
 
-async def _end_when_gone(receive: Receive, stream: Endable) -> None:
+async def _end_when_gone(receive: Receive, stream: EventStream) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.end()

@@ -4,33 +4,28 @@ Only what this process changed is told here. What another process did each strea
 because it looks at the devices that it shows every few seconds anyway.
 """
 
-import asyncio
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from controlplane.remote_control.event_stream import EventStream
 
-class ConsoleStream:
+
+class ConsoleStream(EventStream):
     """One open stream. ``shown`` are the positions of the devices that its console shows."""
 
     def __init__(self, shown: Collection[int]) -> None:
+        super().__init__()
         self.shown = frozenset(shown)
         self._changed: set[int] = set(shown)
-        self._woken = asyncio.Event()
         self._is_reordered = False
-        self._woken.set()
-        self.is_ended = False
+        self.wake()
 
     async def next(self, within_s: float) -> tuple[frozenset[int], bool]:
         """Wait for a change. Return which devices it is about, and whether the order is another.
 
         All that are shown after ``within_s`` without any.
         """
-        timer = asyncio.get_running_loop().call_later(within_s, self._woken.set)
-        try:
-            await self._woken.wait()
-        finally:
-            timer.cancel()
-        self._woken.clear()
+        await self.wait(within_s)
         changed, self._changed = frozenset(self._changed), set()
         is_reordered, self._is_reordered = self._is_reordered, False
         return changed if changed or is_reordered else self.shown, is_reordered
@@ -40,11 +35,7 @@ class ConsoleStream:
         self._changed |= self.shown.intersection(positions)
         self._is_reordered |= is_reordered
         if self._changed or self._is_reordered:
-            self._woken.set()
-
-    def end(self) -> None:
-        self.is_ended = True
-        self._woken.set()
+            self.wake()
 
 
 class ConsoleFeeds:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from agent.wire.device_operations import Command
+from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.delivery import COMMANDS_MAX
 
 log = logging.getLogger("controlplane.remote_control.requests.command_feeds")
@@ -22,25 +23,17 @@ Look = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
 """Returns what waits for each key; a key that is not in the answer may no longer ask."""
 
 
-class Stream:
+class CommandStream(EventStream):
     """One open command stream. Brings each request once while it waits."""
 
-    __slots__ = ("_fresh", "_sent", "_woken", "is_ended")
-
     def __init__(self) -> None:
+        super().__init__()
         self._sent: frozenset[UUID] = frozenset()
         self._fresh: list[Command] = []
-        self._woken = asyncio.Event()
-        self.is_ended = False
 
     async def next(self, within_s: float) -> Sequence[Command]:
         """Wait for what is new and return it: nothing after ``within_s``, or when it ended."""
-        timer = asyncio.get_running_loop().call_later(within_s, self._woken.set)
-        try:
-            await self._woken.wait()
-        finally:
-            timer.cancel()
-        self._woken.clear()
+        await self.wait(within_s)
         fresh, self._fresh = self._fresh, []
         return fresh
 
@@ -51,11 +44,7 @@ class Stream:
         self._sent = frozenset(command.request_id for command in waiting)
         if fresh:
             self._fresh += fresh
-            self._woken.set()
-
-    def end(self) -> None:
-        self.is_ended = True
-        self._woken.set()
+            self.wake()
 
 
 class CommandFeeds:
@@ -63,7 +52,7 @@ class CommandFeeds:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._streams: dict[UUID, set[Stream]] = {}
+        self._streams: dict[UUID, set[CommandStream]] = {}
         self._stale: dict[UUID, None] = {}
         self._cut: set[UUID] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -71,9 +60,11 @@ class CommandFeeds:
         self.count = 0
 
     @contextmanager
-    def open(self, key_id: UUID) -> Iterator[Stream]:
+    def open(self, key_id: UUID) -> Iterator[CommandStream]:
         """Give a stream for this key, which begins with all that waits."""
-        stream = Stream()
+        stream = CommandStream()
+        if self.is_closed:
+            stream.end()
         streams = self._streams.setdefault(key_id, set())
         streams.add(stream)
         self.count += 1
@@ -85,11 +76,6 @@ class CommandFeeds:
             streams.discard(stream)
             if not streams:
                 del self._streams[key_id]
-
-    @property
-    def keys(self) -> tuple[UUID, ...]:
-        """The keys that have a stream open."""
-        return tuple(self._streams)
 
     @property
     def cut(self) -> tuple[UUID, ...]:

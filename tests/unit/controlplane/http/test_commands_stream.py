@@ -117,6 +117,14 @@ async def test_a_stream_ends_with_the_service(service: RunningService) -> None:
         assert await ended
 
 
+async def test_a_stream_that_opens_while_the_service_stops_ends_at_once(
+    service: RunningService,
+) -> None:
+    service.core.feeds.close()
+    async with opened(service, service.write_key) as stream:
+        assert await stream.has_ended()
+
+
 def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
     """Make a request in the database without this process being told of it."""
     caller = service.caller(device.api_key)
