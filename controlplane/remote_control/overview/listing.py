@@ -91,7 +91,7 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
     """A broken device may be offline: then it is both."""
-    works = select(Request.instance_id).where(
+    works = select(Request.binding_id).where(
         Request.status.in_(lifecycle.OPEN), Request.expires_at > now
     )
     is_bound = Device.priority != Priority.REVOKED
@@ -101,7 +101,7 @@ def state_is(state: str, now: datetime) -> ColumnElement[bool]:
         "broken": and_(is_bound, Device.tone == "bad"),
         "warned": and_(is_bound, Device.tone == "warn"),
         "online": Device.priority.in_(HEARD),
-        "working": Device.instance_id.in_(works),
+        "working": Device.binding_id.in_(works),
         "revoked": Device.priority == Priority.REVOKED,
         "all": true(),
     }[state]

@@ -119,6 +119,18 @@ async def test_a_device_is_found_by_the_beginning_of_its_id(service: RunningServ
         assert await listed(service, search=word) == ["well"]
 
 
+async def test_what_another_organization_asks_of_its_own_device_does_not_show(
+    service: RunningService,
+) -> None:
+    own = await enrolled(service, "till")
+    other = service.device(service.make_key(organization_id="org-0002"))
+    other.instance_id = own.instance_id
+    await (await other.enrolled()).asked_for()
+    assert await listed(service, state="working") == []
+    await own.asked_for()
+    assert await listed(service, state="working") == ["till"]
+
+
 async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
     made = await venue(service)
     await made["well"].asked_for()
