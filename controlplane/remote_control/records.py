@@ -113,13 +113,13 @@ def report_detail(report: tables.Report) -> ReportDetail:
         instance_id=report.instance_id,
         binding_id=report.binding_id,
         user_id=report.user_id,
-        payload=_payload(report),
+        payload=payload_of(report),
         payload_hash=report.payload_hash,
         tracker_attempts=report.tracker_attempts,
         updated_at=report.updated_at,
     )
 
 
-def _payload(report: tables.Report) -> ReportPayload | None:
+def payload_of(report: tables.Report) -> ReportPayload | None:
     value = json.loads(report.payload)
     return None if value is None else validate(value, PAYLOADS[report.kind])

@@ -1,8 +1,9 @@
 """A report in a line: made once, when it arrives, and kept beside it."""
 
-import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from sqlalchemy import select
@@ -10,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.headline import headline_of
 from agent.presentation.tone import Tone
-from agent.wire.codec import validate
-from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
+from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.remote_control.overview.priority import judge
+from controlplane.remote_control.records import payload_of
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.remote_control.overview.summaries")
@@ -28,9 +29,14 @@ class Summary:
 
 def summary_of(report: ReportPayload | None) -> Summary:
     """Return what a report says first. It never fails: a report must not be lost for its line."""
-    if report is None:
-        return Summary("The device could report nothing.", "bad")
+    return _summary(lambda: report)
+
+
+def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
     try:
+        report = read()
+        if report is None:
+            return Summary("The device could report nothing.", "bad")
         headline = headline_of(report)
     except Exception:
         # The boundary: rules of many subjects judge what a stranger wrote.
@@ -50,7 +56,7 @@ def sum_up_old(session: Session) -> int:
     )
     reports = session.scalars(query).all()
     for report in reports:
-        summary = _summary_of_stored(report)
+        summary = _summary(partial(payload_of, report))
         report.headline, report.tone = summary.headline, summary.tone
     session.flush()
     positions = [report.position for report in reports]
@@ -61,8 +67,3 @@ def sum_up_old(session: Session) -> int:
     ):
         judge(session, device)
     return len(reports)
-
-
-def _summary_of_stored(report: Report) -> Summary:
-    value = json.loads(report.payload)
-    return summary_of(None if value is None else validate(value, PAYLOADS[report.kind]))

@@ -143,6 +143,24 @@ def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> 
     database.close()
 
 
+def test_an_old_report_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path) -> None:
+    file = tmp_path / "service.db"
+    with sqlite3.connect(file) as connection:
+        connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
+        connection.execute("UPDATE reports SET payload = '{}' WHERE position = 1")
+    connection.close()
+    database = Database(str(file))
+    assert database.write(sum_up_old) == 9
+    with database.read(lambda session: session) as session:
+        unreadable = session.get(Report, 1)
+        assert unreadable is not None
+        assert (unreadable.headline, unreadable.tone) == (
+            "This report cannot be summed up.",
+            "muted",
+        )
+    database.close()
+
+
 def test_a_layout_that_was_never_released_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
