@@ -6,6 +6,7 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FrameType
 
 import uvicorn
@@ -15,12 +16,14 @@ from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
-from controlplane.http.protocol import bounded_protocol
+from controlplane.http.protocol import AWAITED_MAX, bounded_protocol
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
+FILES_BESIDE = AWAITED_MAX + 512
+"""Connections that owe a request, those with one under way, and the database's."""
 BACKLOG = 512
 COLLECT_AFTER = 50_000
 """Objects made between two looks for garbage. By Python's 700, a large body is looked through
@@ -73,13 +76,26 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def allow_many_connections() -> None:
-    """Raise the bound of open files to what the system permits: each stream is one."""
-    if sys.platform != "win32":
-        import resource
+def with_room_for_streams(settings: Settings) -> Settings:
+    """Raise the bound of open files to what the system permits, each stream is one, and return
+    settings with no more streams than it has room for."""
+    if sys.platform == "win32":
+        return settings
+    import resource
 
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return bounded_streams(settings, hard)
+
+
+def bounded_streams(settings: Settings, files: int) -> Settings:
+    """Leave some of the files that may be open to everything else, and some of the streams to other
+    organizations."""
+    room = max(files - FILES_BESIDE, files // 2)
+    if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
+        return settings
+    share = settings.organization_streams_max / settings.streams_max
+    return replace(settings, streams_max=room, organization_streams_max=int(room * share))
 
 
 def url_of(listener: socket.socket) -> str:
@@ -111,7 +127,7 @@ def serve(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    allow_many_connections()
+    settings = with_room_for_streams(settings)
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)

@@ -29,9 +29,12 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
     return caller
 
 
-async def read_body(core: Core, request: Request) -> bytes:
-    """Return the body, if it is not too large and does not come too slowly."""
-    limit = core.settings.body_limit_bytes
+async def read_body(core: Core, request: Request, limit_bytes: int | None = None) -> bytes:
+    """Return the body, if it is not too large and does not come too slowly.
+
+    ``limit_bytes`` is less than for who has a key, where nobody has shown one.
+    """
+    limit = limit_bytes or core.settings.body_limit_bytes
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > limit:
         raise body_too_large(limit)

@@ -108,6 +108,10 @@ class ReportPageEndpoint:
         await response(scope, receive, send)
 
 
+SIGN_IN_MAX_BYTES = 1024
+"""It holds one code, and comes from anybody."""
+
+
 class SignInRequest(Exact):
     code: Annotated[str, StringConstraints(max_length=64)]
 
@@ -122,7 +126,7 @@ class SignInEndpoint:
         request = Request(scope, receive)
         require_method(request, "POST")
         require_json(request.headers)
-        body = parse_body(SignInRequest, await read_body(self._core, request))
+        body = parse_body(SignInRequest, await read_body(self._core, request, SIGN_IN_MAX_BYTES))
         key = self._core.sign_in_links.take(body.code)
         if key is None:
             reason = "the link was used already, or is none of this service"

@@ -7,7 +7,7 @@ import pytest
 
 from agent.presentation.machine_name import machine_name
 from agent.wire.codec import encode
-from controlplane.http.console import PAGES
+from controlplane.http.console import PAGES, SIGN_IN_MAX_BYTES
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
@@ -123,3 +123,9 @@ async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
     for name in (number, f"install-{number}", f"Install-{number.upper()}", "till-3", "install-3"):
         is_number = re.search(pattern[1], name, re.IGNORECASE) is not None
         assert is_number is (machine_name(name) is None)
+
+
+async def test_who_has_no_key_can_send_little_to_the_sign_in(service: RunningService) -> None:
+    body = json.dumps({"code": "x" * SIGN_IN_MAX_BYTES})
+    reply = await service.post("/console/sign-in", body, authorization="")
+    assert (reply.status_code, reply.json()["code"]) == (413, "body_too_large")
