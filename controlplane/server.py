@@ -17,6 +17,7 @@ from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.http.protocol import AWAITED_MAX, bounded_protocol
+from controlplane.service.notify import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
@@ -104,9 +105,10 @@ def url_of(listener: socket.socket) -> str:
 
 
 def announce(listener: socket.socket) -> None:
-    """Print where the service listens: who started it waits for this line."""
+    """Print where the service listens: who started it waits for this line, or for systemd's."""
     sys.stdout.write(f"listening on {url_of(listener)}\n")
     sys.stdout.flush()
+    Notifier().ready(f"listening on {url_of(listener)}")
 
 
 def serve(

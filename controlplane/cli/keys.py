@@ -1,9 +1,9 @@
 """``venue-control keys``: API keys, made and revoked directly in the database."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from typing import TypeVar
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
+from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.serve import database_error
 from controlplane.clock import system_clock
@@ -22,7 +23,6 @@ from controlplane.storage.database import (
     DatabaseVersionError,
     sqlite_file,
 )
-from controlplane.storage.location import default_database
 
 Result = TypeVar("Result")
 
@@ -81,7 +81,7 @@ def _require_database(options: argparse.Namespace) -> None:
     Raises CommandError.
     """
     try:
-        file = sqlite_file(options.database or default_database(os.environ))
+        file = sqlite_file(chosen_database(options.database).url)
         is_missing = file is not None and not file.exists()
     except (SQLAlchemyError, OSError) as error:
         raise database_error(error) from error
@@ -95,11 +95,9 @@ def _require_database(options: argparse.Namespace) -> None:
 def in_database(url: str | None, work: Callable[[Session], Result]) -> Result:
     """Return what ``work`` does in one transaction. Raises CommandError."""
     try:
-        database = Database(url or default_database(os.environ), connections=1)
-        try:
+        chosen = chosen_database(url)
+        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
             return database.write(work)
-        finally:
-            database.close()
     except (
         SQLAlchemyError,
         DatabaseBusyError,

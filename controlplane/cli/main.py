@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from agent import __version__
 from controlplane.cli.errors import CommandError
+from controlplane.cli.service_words import add_database_verbs, add_service, words_of_line
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_keys(verbs)
     _add_facade_verbs(verbs)
     _add_demo(verbs)
+    add_service(verbs, _verb)
+    add_database_verbs(verbs, _verb, _add_database)
     return parser
 
 
@@ -78,6 +81,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options, unknown
+
+    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
+        return words_of_line(arg_line)
 
     def error(self, message: str) -> NoReturn:
         from agent.presentation.command_line import did_you_mean  # where there is a mistake only
@@ -106,7 +112,8 @@ def _verb(verbs: "Subparsers", name: str, path: str, text: str) -> argparse.Argu
 
 
 def _add_serve(verbs: "Subparsers") -> None:
-    parser = _verb(verbs, "serve", "serve:run", "run the service until SIGTERM")
+    parser = _verb(verbs, "serve", "serve:run", "run the service until SIGTERM; @FILE has options")
+    parser.fromfile_prefix_chars = "@"
     defaults = Settings()
     add = parser.add_argument
     _add_database(parser)
