@@ -125,7 +125,7 @@ test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL 
 	@$(BIN)/python -m tests.packaging.prove_service $(ARGS)
 
 test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
-	@$(BIN)/python -m pytest -n0 tests/scenario/proxy $(ARGS)
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/prove_proxy.py $(ARGS)
 
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
