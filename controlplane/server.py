@@ -23,6 +23,8 @@ from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
+IDLE_S = 5
+"""After it a connection without a call is closed: a proxy must forget it before."""
 FILES_BESIDE = AWAITED_MAX + 512
 """Connections that owe a request, those with one under way, and the database's."""
 BACKLOG = 512
@@ -139,9 +141,11 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # whoever is on this machine could write them
             date_header=False,  # the guard sends it, with the service's own clock
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=IDLE_S,
             lifespan="on",
             http=bounded_protocol(),
             ws="none",

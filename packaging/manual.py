@@ -121,8 +121,8 @@ _SERVICE_EXAMPLES = (
      "venue-control service status; journalctl -u venue-control -n 50"),
     ("Copy the database while the service runs.", "sudo venue-control backup /root/venue.db"),
     ("From SQLite to PostgreSQL, while the service stands.",
-     "sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"
-     " 'postgresql+psycopg:///venue?host=/var/run/postgresql'"),
+     ("sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"
+      " 'postgresql+psycopg:///venue?host=/var/run/postgresql'")),
 )  # fmt: skip
 
 _SERVICE_ENVIRONMENT = (

@@ -22,6 +22,8 @@ _PACKAGED: Final = ("usr/lib/systemd/system", "lib/systemd/system")
 _OWN_UNIT: Final = f"etc/systemd/system/{UNIT}"
 _OWN_SYSUSERS: Final = "etc/sysusers.d/venue-control.conf"
 _PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
+_OPTIONS_MODE: Final = 0o640
+"""The options may hold a database's password."""
 _ACTIVITIES: Final = {
     "active": "running",
     "reloading": "running",
@@ -92,10 +94,10 @@ class SystemdService:
         taken = not self.options.exists()
         if taken:
             self.options.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            _write_if_other(self.options, options)
-        # It may hold a database's password. root writes it, the service reads it.
+            _write_if_other(self.options, options, _OPTIONS_MODE)
+        # root writes it, the service reads it.
         self._checked("chgrp", USER, str(self.options))
-        self.options.chmod(0o640)
+        self.options.chmod(_OPTIONS_MODE)
         self._checked("systemctl", "--quiet", "enable", UNIT)
         return taken
 
@@ -238,12 +240,13 @@ def _first_line() -> str:
     return (RESOURCES / UNIT).read_text().partition("\n")[0]
 
 
-def _write_if_other(path: Path, text: str) -> bool:
+def _write_if_other(path: Path, text: str, mode: int = 0o644) -> bool:
     if path.is_file() and path.read_text() == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
+    new.touch(mode=0o600)
     new.write_text(text)
-    new.chmod(0o644)
+    new.chmod(mode)
     new.replace(path)
     return True

@@ -26,7 +26,6 @@ _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
 
-
 @dataclass(frozen=True, slots=True)
 class Program:
     """What the two packages differ in. ``resources`` has the units and the sysusers file; paths are
@@ -102,7 +101,9 @@ def source_version() -> str:
     return found[1]
 
 
-def stage(tree: Path, onedir: Path, manual: Path, program: Program = PROGRAMS["venue-agent"]) -> None:
+def stage(
+    tree: Path, onedir: Path, manual: Path, program: Program = PROGRAMS["venue-agent"]
+) -> None:
     """Lay out the package's files under ``tree``."""
     name, resources = program.name, ROOT / program.resources
     shutil.copytree(onedir, tree / "usr/lib" / name, symlinks=True)

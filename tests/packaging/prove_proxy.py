@@ -82,14 +82,14 @@ def seconds(moment: str) -> float:
 
 async def enrolled(front: Front, http: httpx2.AsyncClient) -> str:
     async with asyncio.timeout(30):
-        while not (devices := (await call(front, http, "listDevices"))["devices"]):
+        while True:
+            devices = (await call(front, http, "listDevices"))["devices"]
+            if devices:
+                return str(devices[0]["instanceId"])
             await asyncio.sleep(0.1)
-    return str(devices[0]["instanceId"])
 
 
-async def test_the_agent_works_and_comes_back_after_a_restart(
-    front: Front, tmp_path: Path
-) -> None:
+async def test_the_agent_works_and_comes_back_after_a_restart(front: Front, tmp_path: Path) -> None:
     home = tmp_path / "agent"
     home.mkdir()
     (home / "api-key").write_text(front.service.api_key + "\n")
@@ -159,7 +159,8 @@ async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
     curl = shutil.which("curl")
     assert curl is not None, "install curl"
     words = (
-        curl, "--silent", "--cacert", str(front.proxy.authority), "--http2", "--output", "/dev/null",
+        curl, "--silent", "--cacert", str(front.proxy.authority), "--http2",
+        "--output", "/dev/null",
         "--write-out", "%{http_version} %{response_code}",
     )  # fmt: skip
     for path, expected in (("/", "2 200"), ("/healthz", "2 200"), ("/metrics", "2 404")):
@@ -172,9 +173,10 @@ async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
 
 async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front) -> None:
     if front.kind == "caddy":
-        assert "no limits for callers without a key" in (
-            Path(__file__).parents[2] / "packaging/proxy/Caddyfile"
-        ).read_text()
+        assert (
+            "no limits for callers without a key"
+            in (Path(__file__).parents[2] / "packaging/proxy/Caddyfile").read_text()
+        )
         return
     async with front.client() as http:
         replies = await asyncio.gather(*(http.get("/healthz") for _ in range(120)))

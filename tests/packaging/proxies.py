@@ -1,4 +1,4 @@
-"""A real nginx or Caddy on loopback, with the configuration that we hand out and an own authority."""
+"""A real nginx or Caddy on loopback, with our examples and an authority of its own."""
 
 import contextlib
 import shutil
