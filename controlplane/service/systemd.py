@@ -3,6 +3,7 @@
 Source: systemctl(1) `show`, systemd.service(5), sysusers.d(5).
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -124,6 +125,9 @@ class SystemdService:
         present = [path for path in own if path.is_file()]
         for path in present:
             path.unlink()
+            if path.name == Path(_OWN_SYSUSERS).name:
+                with contextlib.suppress(OSError):  # there may be things of others in it
+                    path.parent.rmdir()
         if present:
             self._checked("systemctl", "daemon-reload")
 
