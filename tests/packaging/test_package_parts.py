@@ -15,7 +15,7 @@ import pytest
 from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import prove_bare
-from tests.packaging.commands_of_doc import proven_commands
+from tests.packaging.service.commands_of_doc import proven_commands
 from tests.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
