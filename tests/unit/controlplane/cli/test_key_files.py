@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.accounts import key_store
+from controlplane.accounts.api_keys import hash_key
 from controlplane.cli import key_files, keys
 from controlplane.cli.errors import CommandError
 from controlplane.cli.main import main
@@ -53,7 +54,7 @@ def test_a_rollout_has_a_file_for_each_key(
     for row in rows:
         secret = (out / row["file"]).read_text("ascii").strip()
         key = made[row["keyId"]]
-        assert key.secret_hash == key_store.hash_key(secret)
+        assert key.secret_hash == hash_key(secret)
         assert (key.can_write, key.locations) == (True, [row["locationId"]])
         assert secret.endswith(row["hint"])
         assert key.name == row["name"]
@@ -105,7 +106,7 @@ def test_on_a_full_disk_there_is_no_key_at_all(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         synced.append(handle)
 
-    monkeypatch.setattr(key_files.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     out = tmp_path / "place" / "keys"
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     assert "no key was made: cannot write to" in capsys.readouterr().err
