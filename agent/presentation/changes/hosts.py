@@ -69,7 +69,9 @@ def host_changes(
 def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
     # The rows of what only endpoints tell of follow those of the map.
-    return [_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)]
+    known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
+    # One on two interfaces is one host.
+    return list({_all_of_it(each): each for each in known}.values())
 
 
 # ---------------------------------------------------------------------------- which are the same
@@ -112,7 +114,7 @@ def _alike(
 
 
 def _all_of_it(host: _Host) -> Hashable:
-    return host.mac, host.host.address, host.host.interface_name
+    return host.mac, host.host.address
 
 
 def _mac(host: _Host) -> Hashable:
