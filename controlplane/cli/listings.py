@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
-from controlplane.cli.device_filters import State, place_of, state_of
+from controlplane.cli.devices.filters import State, place_of, state_of
 from controlplane.cli.tables import (
     age,
     console,

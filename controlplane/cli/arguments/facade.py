@@ -26,7 +26,7 @@ def add_facade_verbs(verbs: "Subparsers") -> None:
 
 def _add_devices(verbs: "Subparsers") -> None:
     devices = add_verb(
-        verbs, "devices", "devices:list_all", "list the enrolled devices, and count them",
+        verbs, "devices", "devices.verbs:list_all", "list the enrolled devices, and count them",
         "venue-control devices --offline",
         "venue-control devices --location loc-0001 --csv > devices.csv",
         "venue-control devices --app-version-not 0.2.0     # who is not there yet",
@@ -40,7 +40,9 @@ def _add_devices(verbs: "Subparsers") -> None:
     form.add_argument("--json", action="store_true", help="print the records as a JSON array")
     form.add_argument("--ndjson", action="store_true", help="print the records, one on each line")
     form.add_argument("--csv", action="store_true", help="print them as CSV, with headings")
-    device = add_verb(verbs, "device", "devices:show", "show a device, its requests and reports")
+    device = add_verb(
+        verbs, "device", "devices.verbs:show", "show a device, its requests and reports"
+    )
     device.add_argument("instance", help=_DEVICE)
     device.add_argument("--json", action="store_true", help="print the record as JSON")
     for parser in (devices, device):
@@ -75,7 +77,7 @@ def _add_request(verbs: "Subparsers") -> None:
 
 def _add_reports(verbs: "Subparsers") -> None:
     reports = add_verb(
-        verbs, "reports", "reports:list_all", "list reports, the newest first",
+        verbs, "reports", "reports.verbs:list_all", "list reports, the newest first",
         "venue-control reports --since 12h",
         "venue-control reports --device bar-till --kind network",
     )  # fmt: skip
@@ -86,7 +88,7 @@ def _add_reports(verbs: "Subparsers") -> None:
     add("--json", action="store_true", help="print the records as a JSON array")
     _add_filters(reports)
     report = add_verb(
-        verbs, "report", "reports:show", "show a report",
+        verbs, "report", "reports.verbs:show", "show a report",
         "venue-control report 3f2a91c0",
         "venue-control report --latest bar-till network --html bar.html",
         "venue-control report --latest bar-till network --csv printers",
@@ -94,6 +96,9 @@ def _add_reports(verbs: "Subparsers") -> None:
     report.add_argument("id", nargs="?", help="the reportId or its first characters")
     report.add_argument(
         "--latest", nargs=2, metavar=("DEVICE", "KIND"), help="the newest one of a device"
+    )
+    report.add_argument(
+        "--against", metavar="OTHER", help="say only what changed between it and this other one"
     )
     form = report.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the whole record as JSON")
@@ -104,12 +109,19 @@ def _add_reports(verbs: "Subparsers") -> None:
         metavar="LIST",
         help=f"print one of its lists as CSV: {', '.join(CSV_TABLES)}",
     )
-    for parser in (reports, report):
+    changes = add_verb(
+        verbs, "changes", "reports.changes:latest", "say what changed since the report before",
+        "venue-control changes bar-till network",
+    )  # fmt: skip
+    changes.add_argument("instance", metavar="DEVICE", help=_DEVICE)
+    changes.add_argument("kind", choices=KINDS)
+    changes.add_argument("--json", action="store_true", help="print them as JSON")
+    for parser in (reports, report, changes):
         _add_connection(parser)
 
 
 def _add_revoke(verbs: "Subparsers") -> None:
-    revoke = add_verb(verbs, "revoke", "devices:revoke", "end a device's binding")
+    revoke = add_verb(verbs, "revoke", "devices.verbs:revoke", "end a device's binding")
     revoke.add_argument("instance", metavar="DEVICE", help=_DEVICE)
     revoke.add_argument("--yes", action="store_true", help="do not ask")
     _add_connection(revoke)

@@ -15,7 +15,7 @@ from agent.wire.operator_operations import (
     RemoteRequest,
 )
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.device_filters import state_of
+from controlplane.cli.devices.filters import state_of
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.progress import Progress
 from controlplane.cli.requests.selection import Selection, is_for_one, select

@@ -11,7 +11,7 @@ from agent.presentation.terminal.blocks import STYLES
 from agent.presentation.tone import Tone
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.cli.device_filters import place_of
+from controlplane.cli.devices.filters import place_of
 from controlplane.cli.errors import CommandError
 from controlplane.cli.requests.waiting import Asked
 from controlplane.cli.tables import (

@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
 from controlplane.cli.connection import record_named
-from controlplane.cli.device_filters import Filters, filters_of, state_of
+from controlplane.cli.devices.filters import Filters, filters_of, state_of
 from controlplane.cli.errors import CommandError, UsageError
 
 Reason = Literal["offline", "revoked", "unsupported", "already asked"]

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from agent.wire.operator_operations import Device
-from controlplane.cli.device_filters import filters_of
+from controlplane.cli.devices.filters import filters_of
 from controlplane.cli.main import build_parser
 from tests.unit.controlplane.cli.test_tables import DEVICE
 

@@ -37,8 +37,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
 async def filled(service: ServiceProcess) -> None:
     async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
         bar, *_ = [await enroll(http, service.api_key, name) for name in NAMES]
-        for kind in ("network", "application", "network"):
-            done = await bar.submit(REPORTS[kind], kind=kind)
+        moved = json.loads(json.dumps(REPORTS["network"]))
+        (bar_printer,) = (each for each in moved["printers"] if each["name"] == "Bar receipts")
+        bar_printer |= {"status": "unreachable", "matchedEndpoint": None, "reason": "no answer"}
+        for kind, report in (
+            ("network", REPORTS["network"]),
+            ("application", REPORTS["application"]),
+            ("network", moved),
+        ):
+            done = await bar.submit(report, kind=kind)
             assert done.status_code == 200, done.text
 
 
@@ -123,9 +130,33 @@ def test_a_list_that_a_report_has_not_is_said(capsys: pytest.CaptureFixture[str]
     assert "has no facts: it has hosts, endpoints, printers" in capsys.readouterr().err
 
 
+def test_what_changed_since_the_report_before(capsys: pytest.CaptureFixture[str]) -> None:
+    newest, snapshot, oldest = (
+        record["reportId"] for record in json.loads(said(capsys, "reports", "--json"))
+    )
+    shown = said(capsys, "changes", "bar-till", "network")
+    assert "Bar receipts" in shown
+    found = json.loads(said(capsys, "changes", "bar-till", "network", "--json"))
+    assert (found["before"], found["after"]) == (oldest, newest)
+    assert found["changes"][0]["tone"] == "bad"
+    for one, other in ((oldest, newest), (newest, oldest)):
+        assert said(capsys, "report", one[:8], "--against", other[:8]) == shown
+    assert main(["report", newest, "--against", snapshot]) == 2
+    assert "cannot be compared" in capsys.readouterr().err
+    assert main(["changes", "bar-till", "application"]) == 1
+    assert "has only one report of kind application" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("columns", [50, 80, 140])
 @pytest.mark.parametrize(
-    "words", ["devices", "reports", "device bar-till", "report --latest bar-till network"]
+    "words",
+    [
+        "devices",
+        "reports",
+        "device bar-till",
+        "report --latest bar-till network",
+        "changes bar-till network",
+    ],
 )
 def test_every_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
@@ -140,7 +171,17 @@ def test_no_help_is_wider_than_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for words in ("", "devices", "device", "request", "reports", "report", "revoke", "keys create"):
+    for words in (
+        "",
+        "devices",
+        "device",
+        "request",
+        "reports",
+        "report",
+        "changes",
+        "revoke",
+        "keys create",
+    ):
         with pytest.raises(SystemExit):
             main([*words.split(), "--help"])
         shown = capsys.readouterr().out

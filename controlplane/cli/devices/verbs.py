@@ -11,7 +11,7 @@ from agent.presentation.report_csv import csv_of
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.device_filters import filters_of, place_of, state_of
+from controlplane.cli.devices.filters import filters_of, place_of, state_of
 from controlplane.cli.terminal import confirm, write_exactly
 from controlplane.client.operations import OperationsClient
 

@@ -15,9 +15,10 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.facade import KINDS
 from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
-from controlplane.cli.device_filters import filters_of
+from controlplane.cli.devices.filters import filters_of
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.progress import Progress
+from controlplane.cli.reports.changes import against
 from controlplane.cli.terminal import write_exactly
 from controlplane.client.operations import OperationsClient
 
@@ -47,9 +48,13 @@ def list_all(options: argparse.Namespace) -> int:
 def show(options: argparse.Namespace) -> int:
     if (options.id is None) == (options.latest is None):
         raise UsageError("which report? Give its id, or --latest DEVICE KIND")
+    if options.against is not None and (options.html is not None or options.csv is not None):
+        raise UsageError("what changed is shown as text or --json, not as a page or CSV")
     with client_of(options) as client:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)
+        if options.against is not None:
+            return against(client, report_id, options)
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         sys.stdout.write(encode_indented(report) + "\n")
