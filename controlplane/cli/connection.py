@@ -9,7 +9,7 @@ from uuid import UUID
 
 from agent.wire.operator_operations import Device, DeviceDetailRequest, ReportSummary
 from controlplane.cli.errors import CommandError, UsageError
-from controlplane.cli.progress import Progress
+from controlplane.cli.screen.progress import Progress
 from controlplane.client.connection import connect
 from controlplane.client.operations import OperationsClient
 from controlplane.client.waiting import Patience

@@ -54,7 +54,7 @@ def create(options: argparse.Namespace) -> int:
 def list_all(options: argparse.Namespace) -> int:
     _require_database(options)
     keys = in_database(options.database, key_store.list_keys)
-    from controlplane.cli.listings import print_keys  # rich only where shown
+    from controlplane.cli.screen.listings import print_keys  # rich only where shown
 
     print_keys(keys)
     return 0

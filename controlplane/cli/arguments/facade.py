@@ -40,9 +40,8 @@ def _add_devices(verbs: "Subparsers") -> None:
     form.add_argument("--json", action="store_true", help="print the records as a JSON array")
     form.add_argument("--ndjson", action="store_true", help="print the records, one on each line")
     form.add_argument("--csv", action="store_true", help="print them as CSV, with headings")
-    device = add_verb(
-        verbs, "device", "devices.verbs:show", "show a device, its requests and reports"
-    )
+    text = "show a device, its requests and reports"
+    device = add_verb(verbs, "device", "devices.verbs:show", text)
     device.add_argument("instance", help=_DEVICE)
     device.add_argument("--json", action="store_true", help="print the record as JSON")
     for parser in (devices, device):

@@ -12,7 +12,7 @@ from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import filters_of, place_of, state_of
-from controlplane.cli.terminal import confirm, write_exactly
+from controlplane.cli.screen.terminal import confirm, write_exactly
 from controlplane.client.operations import OperationsClient
 
 CSV_COLUMNS = (
@@ -34,7 +34,7 @@ def list_all(options: argparse.Namespace) -> int:
         for device in devices:
             sys.stdout.write(json.dumps(to_plain(device)) + "\n")
     else:
-        from controlplane.cli.listings import print_devices  # rich only where shown
+        from controlplane.cli.screen.listings import print_devices  # rich only where shown
 
         print_devices(devices, is_cut=is_cut, of=len(every))
         return 0
@@ -51,7 +51,8 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(encode_indented(detail) + "\n")
         return 0
-    from controlplane.cli import listings, tables  # rich only where shown
+    from controlplane.cli import tables  # rich only where shown
+    from controlplane.cli.screen import listings
 
     listings.print_device(detail.device)
     tables.console().print()

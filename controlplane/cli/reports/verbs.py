@@ -17,9 +17,9 @@ from controlplane.cli.arguments.facade import KINDS
 from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
 from controlplane.cli.devices.filters import filters_of
 from controlplane.cli.errors import CommandError, UsageError
-from controlplane.cli.progress import Progress
 from controlplane.cli.reports.changes import against
-from controlplane.cli.terminal import write_exactly
+from controlplane.cli.screen.progress import Progress
+from controlplane.cli.screen.terminal import write_exactly
 from controlplane.client.operations import OperationsClient
 
 Found = list[tuple[Device, ReportSummary]]
@@ -39,7 +39,7 @@ def list_all(options: argparse.Namespace) -> int:
         ]
         sys.stdout.write(json.dumps(records, indent=2) + "\n")
         return 0
-    from controlplane.cli.listings import print_reports_of  # rich only where shown
+    from controlplane.cli.screen.listings import print_reports_of  # rich only where shown
 
     print_reports_of(found, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
     return 0
