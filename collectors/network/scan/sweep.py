@@ -5,6 +5,7 @@ others are connected to as they are, paced alike. The sweep sees the network onl
 `ScanNetwork`, so it runs against a simulated one as well.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from collectors.shared.addresses import PRINT_PORTS
 
 DATAGRAMS_PER_S = 2000.0
 CONNECTIONS_PER_S = 3000.0
+PRINT_PORTS_WAIT_S = 0.3
+"""How long after all else print ports that did not answer are waited for, to be tried again: a host
+that lost an ARP request is found after a second, and its print ports are tried one by one."""
 _TICK_S = 0.05
 _BURST = 32.0
 _ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
@@ -110,6 +114,7 @@ class Sweep:
         self._census = MacCensus()
         self._paces = _Paces()
         self._sockets = 0
+        self._settled_s = math.inf
 
     def run(
         self,
@@ -226,11 +231,13 @@ class Sweep:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
-        """Do not wait for print ports alone, once everybody had the time to answer."""
-        if self._has_window and self._window.is_settled(now):
-            for host in tuple(self._active):
-                if host.probes.leave_second_tries_at_print_ports():
-                    self._finish(host, now)
+        """Wait for print ports alone only a little, once everybody had the time to answer."""
+        if not self._has_window or not self._window.is_settled(now):
+            return
+        self._settled_s = min(now, self._settled_s)
+        for host in tuple(self._active):
+            if host.probes.leave_second_tries_at_print_ports(self._settled_s + PRINT_PORTS_WAIT_S):
+                self._finish(host, now)
 
     def _look_last(self, now: float) -> None:
         for due in [each for each in self._resting if each[0] <= now]:
