@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import ArpWindow
+from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
@@ -96,13 +96,14 @@ class Sweep:
         sightings: Sightings,
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
+        room: TableRoom = ROOM_UNKNOWN,
     ) -> None:
         self._network = network
         self._sightings = sightings
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
-        self._window = ArpWindow([target for target in targets if target.way == "arp"])
+        self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
         self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
