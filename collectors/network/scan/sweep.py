@@ -13,20 +13,17 @@ from dataclasses import dataclass, field
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
+from collectors.network.scan.pace import Paces
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.network.sightings import Sightings
 from collectors.shared.addresses import PRINT_PORTS
 
-DATAGRAMS_PER_S = 2000.0
-CONNECTIONS_PER_S = 3000.0
 PRINT_PORTS_WAIT_S = 0.3
 """How long after all else print ports that did not answer are waited for, to be tried again: a host
 that lost an ARP request is found after a second, and its print ports are tried one by one."""
 _TICK_S = 0.05
-_BURST = 32.0
-_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
 
 
 @dataclass(slots=True)
@@ -51,33 +48,6 @@ class SweepResult:
     proxies: dict[str, int]
     unasked: int
     ended_early: bool
-
-
-@dataclass(slots=True)
-class _Pace:
-    """A token bucket: ``rate_per_s`` with small bursts."""
-
-    rate_per_s: float
-    tokens: float = _BURST
-    then: float | None = None
-
-    def room(self, now: float) -> int:
-        if self.then is not None:
-            self.tokens = min(_BURST, self.tokens + (now - self.then) * self.rate_per_s)
-        self.then = now
-        return int(self.tokens + _ROUNDING)
-
-    def spend(self, count: int) -> None:
-        self.tokens -= count
-
-    def next_s(self) -> float:
-        return max(0.0, 1.0 - self.tokens) / self.rate_per_s
-
-
-@dataclass(slots=True)
-class _Paces:
-    datagrams: _Pace = field(default_factory=lambda: _Pace(DATAGRAMS_PER_S))
-    connections: _Pace = field(default_factory=lambda: _Pace(CONNECTIONS_PER_S))
 
 
 class Sweep:
@@ -113,7 +83,7 @@ class Sweep:
         self._resting: list[tuple[float, SweptHost]] = []
         """Hosts with silent ports, and when these get their last look."""
         self._census = MacCensus()
-        self._paces = _Paces()
+        self._paces = Paces()
         self._sockets = 0
         self._settled_s = math.inf
 
