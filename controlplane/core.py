@@ -17,6 +17,7 @@ from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
 from controlplane.remote_control.overview.console_feeds import ConsoleFeeds
+from controlplane.remote_control.overview.since import RememberedChanges
 from controlplane.remote_control.requests.command_feeds import CommandFeeds
 from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
@@ -33,6 +34,7 @@ class Core:
         self.clock = clock
         self.feeds = CommandFeeds(self._waiting)
         self.console_feeds = ConsoleFeeds()
+        self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
         self.fairness = Fairness(settings, time.monotonic)

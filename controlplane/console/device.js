@@ -2,6 +2,7 @@
 
 import { ask } from "./facade.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
+import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt, working } from "./devices.js";
 
 const PAGES_MAX = 100;
@@ -42,6 +43,7 @@ export function showDevice(data, view, problem, actions) {
       askButton("network", row, true), askButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
     element("p", { class: "problem", role: "alert" }, problem),
+    changesSection(data.changes),
     element("section", {},
       element("h2", {}, "Requests and reports"), historyTable(data),
       data.hasOlder

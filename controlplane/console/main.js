@@ -41,7 +41,7 @@ const VIEWS = {
   report: {
     // A report never changes: it is fetched once.
     load: (route) => (state.at === location.hash && state.data ? state.data : fetchReport(route.id)),
-    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view")); },
+    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view"), attemptSaving); },
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
     rows: () => null,
   },
@@ -212,6 +212,16 @@ async function attempt(action) {
     if (at("list-problem")) at("list-problem").textContent = error.message;
   }
   refresh();
+}
+
+async function attemptSaving(action) {
+  try {
+    await action();
+    at("report-problem").textContent = "";
+  } catch (error) {
+    if (error.status === 401) return signedOut("The key was revoked.");
+    at("report-problem").textContent = error.message;
+  }
 }
 
 function confirmRevoke(device) {

@@ -44,7 +44,11 @@ def console_api_routes(core: Core) -> list[Route]:
     operations = {
         "overview": Operation(partial(parse_body, OverviewRequest), overview, writes=False),
         "summary": Operation(partial(parse_body, SummaryRequest), summary, writes=False),
-        "device": Operation(partial(parse_body, DeviceDetailRequest), device, writes=False),
+        "device": Operation(
+            partial(parse_body, DeviceDetailRequest),
+            partial(device, core.changes),
+            writes=False,
+        ),
     }
     return [
         *(Route(PREFIX + name, OperationEndpoint(core, each)) for name, each in operations.items()),
