@@ -4,6 +4,7 @@
 import { call, changes, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
+import { focusOn, openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
 import { fetchHome, showHome } from "./home.js";
 import { fetchReport, showReport } from "./report.js";
@@ -17,7 +18,7 @@ const TICK_MS = 10000;
 const WATCHED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0 };
+const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0, isEntered: false };
 let timer = 0;
 let due = Infinity;
 let turn = 0;
@@ -116,6 +117,8 @@ function render(wanted, data) {
     at("view").scrollTop = 0;
   }
   view.show(data);
+  if (state.isEntered) at("view").focus({ preventScroll: true });
+  state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
   at("nav-home").ariaCurrent = wanted.view === "home" ? "page" : null;
   at("nav-devices").ariaCurrent = wanted.view === "home" ? null : "page";
@@ -175,7 +178,9 @@ function explain(error) {
   live(error.message || String(error), true);
   if (error.status === 404 || error.status === 403) {
     at("view").replaceChildren(
-      element("div", { class: "sheet" }, element("p", { class: "problem" }, error.message)));
+      element("div", { class: "sheet" },
+        element("h1", {}, error.status === 404 ? "There is no such thing here" : "This key may not see this"),
+        element("p", { class: "problem" }, error.message)));
   }
 }
 
@@ -227,22 +232,27 @@ async function attemptSaving(action) {
 function confirmRevoke(device) {
   const dialog = at("confirm");
   at("confirm-title").textContent = `Revoke ${nameOf(device)}?`;
-  dialog.onclose = () => {
+  openDialog(dialog, () => {
     if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId: device.instanceId }));
-  };
-  dialog.returnValue = "";
-  dialog.showModal();
+  });
 }
 
 at("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
   keepKey(at("key").value.trim());
   at("key").value = "";
+  state.isEntered = true;
   refresh();
 });
 at("sign-out").addEventListener("click", () => signedOut());
-addEventListener("hashchange", () => {
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault();  // the address names the view already
+  focusOn("view");
+});
+addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/")) return start();
+  // Who goes to another view is there; who filters a list stays at the filter.
+  state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
   refresh();

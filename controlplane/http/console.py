@@ -43,6 +43,8 @@ PAGES = {
     "/console/saving.js": "saving.js",
     "/console/report.js": "report.js",
     "/console/changes.js": "changes.js",
+    "/console/announcing.js": "announcing.js",
+    "/console/dialogs.js": "dialogs.js",
 }
 FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors 'none'"
 
