@@ -20,4 +20,4 @@ const since = (each) => element("div", { class: "change" },
         element("li", { class: "line" }, dot(tone), element("span", {}, sentence))),
       each.more ? element("li", { class: "sub" }, `and ${each.more} more`) : null)
     : element("p", { class: "sub" }, each.verdict),
-  ...each.notCompared.map((line) => element("p", { class: "sub" }, line)));
+  each.notCompared.length ? element("p", { class: "sub" }, each.notCompared.join(" ")) : null);

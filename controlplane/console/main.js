@@ -175,8 +175,9 @@ function again(error) {
 
 function explain(error) {
   if (at("view").hidden) return signedOut(error.message || String(error));
-  live(error.message || String(error), true);
-  if (error.status === 404 || error.status === 403) {
+  const isAnswer = error.status === 404 || error.status === 403;
+  live(isAnswer ? "" : error.message || String(error), !isAnswer);
+  if (isAnswer) {
     at("view").replaceChildren(
       element("div", { class: "sheet" },
         element("h1", {}, error.status === 404 ? "There is no such thing here" : "This key may not see this"),
