@@ -87,9 +87,11 @@ async function refresh() {
   const mine = turn;
   const wanted = route();
   const began = Date.now();
+  const address = location.hash;
   try {
     const data = await VIEWS[wanted.view].load(wanted);
-    if (mine !== turn) return;
+    // The address may be another already, before anybody is told of it.
+    if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
     state.tookMs = state.loadedAt - began;

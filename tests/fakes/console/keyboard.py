@@ -24,7 +24,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await _device(page, told, till)
     await _report(page, told)
     await _revoke(page, told)
-    await page.tab_to("#sign-out", within=400)
+    await page.tab_to("#sign-out")
     await page.press("Enter")
     told["signed out"] = await page.until("document.activeElement.id === 'key'")
     return told
@@ -61,8 +61,7 @@ async def _ask(page: Page, told: dict[str, Any]) -> None:
     await page.tab_to("td.choose input")
     await page.press(" ")
     await page.until("!document.querySelector('#ask-selected').disabled")
-    while not await page.has_focus("#ask-selected"):
-        await page.press("Tab", shift=True)
+    await page.tab_to("#ask-selected", back=True)
     await page.press("Enter")
     await page.until("document.getElementById('ask').open")
     await page.press("Escape")
@@ -125,7 +124,8 @@ async def _report(page: Page, told: dict[str, Any]) -> None:
     told["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
-    await page.tab_to(".report .bar a", within=400)
+    # Backwards: forwards lies the report itself, with what can be opened in it.
+    await page.tab_to(".report .bar a", back=True)
     await page.press("Enter")
     await page.until("document.querySelector('#revoke')")
 

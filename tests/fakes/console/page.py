@@ -31,6 +31,8 @@ KEYS: Final = {
     "Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowDown": 40, "ArrowUp": 38,
 }  # fmt: skip
 SHIFT: Final = 8
+TABS_MAX: Final = 60
+"""Once round a page, and some more."""
 
 
 class Page:
@@ -98,10 +100,10 @@ class Page:
                 **({"text": text} if text and kind == "keyDown" else {}),
             )  # fmt: skip
 
-    async def tab_to(self, selector: str, within: int = 60) -> None:
+    async def tab_to(self, selector: str, *, back: bool = False) -> None:
         """Press Tab until the focus is on the element, and see that it shows."""
-        for _ in range(within):
-            await self.press("Tab")
+        for _ in range(TABS_MAX):
+            await self.press("Tab", shift=back)
             if await self.has_focus(selector):
                 await self.run(f"({SHOWS_FOCUS})()")
                 return
