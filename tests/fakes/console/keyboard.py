@@ -53,7 +53,7 @@ async def _list(page: Page, told: dict[str, Any]) -> None:
     await page.tab_to("#by-state")
     for _ in range(5):
         await page.press("ArrowDown")
-    told["filtered"] = await page.until("location.hash.match(/state=[^&]*/)?.[0]")
+    told["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
     await page.until(f"({NAMES}).length === 2")
 
 
