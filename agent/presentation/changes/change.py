@@ -9,7 +9,7 @@ from agent.presentation.tone import Tone
 
 NOT_LOOKED_AT: Final = "not looked at"
 """Stands for a state that a report does not tell because it did not look, or not as far."""
-SHOWN_MAX: Final = 20
+SHOWN_MAX: Final = 12
 """Changes that are listed where a person reads them; the rest is counted."""
 
 _ORDER: Final[tuple[Tone, ...]] = ("bad", "warn", "good", "muted")

@@ -74,7 +74,7 @@ def _printer_new(printer: Printer, is_new: bool) -> Change:
     words = "is new" if is_new else "is new, or was not looked at before"
     status = status_of(printer)
     tone = STATUS_TONES[status]
-    sentence = f"{name} {words}: {_state_in_words(printer)}."
+    sentence = f"{name} {words}: it {_does(printer)}."
     is_quiet = tone == "good" or printer.transport != "network"
     return change("printer", printer.id, states, "muted" if is_quiet else tone, sentence)
 
@@ -82,8 +82,7 @@ def _printer_new(printer: Printer, is_new: bool) -> Change:
 def _printer_otherwise(was: Printer, now: Printer) -> Iterator[Change]:
     name, old, new = _called(now), _state(was), _state(now)
     if status_of(was) != status_of(now) or (status_of(now) == "moved" and _found(was, now)):
-        words = "again " if status_of(now) == "reachable" else ""
-        sentence = f"{name} is {words}{_state_in_words(now)}; it was {_state_in_words(was)}."
+        sentence = f"{name} {_does(now)}; it was {_state_in_words(was)}."
         yield change("printer", now.id, (old, new), STATUS_TONES[status_of(now)], sentence)
     if was.address != now.address:
         places = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
@@ -119,9 +118,16 @@ def _state(printer: Printer) -> str:
     return f"moved to {printer.matched_endpoint}" if status == "moved" else status
 
 
+def _does(printer: Printer) -> str:
+    is_moved = status_of(printer) == "moved"
+    return f"has {_state(printer)}" if is_moved else f"is {_state_in_words(printer)}"
+
+
 def _state_in_words(printer: Printer) -> str:
+    """Return what it is, or was: ``not reachable``, ``at 192.168.1.61:9100``."""
     words = {"unreachable": "not reachable", "unknown": "in an unknown state"}
-    return words.get(_state(printer), _state(printer))
+    status = status_of(printer)
+    return f"at {printer.matched_endpoint}" if status == "moved" else words.get(status, status)
 
 
 def _unread_printers(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:

@@ -83,19 +83,19 @@ def test_two_kinds_are_not_compared() -> None:
         (
             printer("unreachable", matched_endpoint=None),
             printer(),
-            "The printer bar is again reachable; it was not reachable.",
+            "The printer bar is reachable; it was not reachable.",
             "good",
         ),
         (
             printer(),
             printer(**GONE_TO),
-            "The printer bar is moved to 192.168.1.61:9100; it was reachable.",
+            "The printer bar has moved to 192.168.1.61:9100; it was reachable.",
             "bad",
         ),
         (
             printer(**GONE_TO),
             printer(**{**GONE_TO, "matched_endpoint": "192.168.1.62:9100"}),
-            "The printer bar is moved to 192.168.1.62:9100; it was moved to 192.168.1.61:9100.",
+            "The printer bar has moved to 192.168.1.62:9100; it was at 192.168.1.61:9100.",
             "bad",
         ),
         (
@@ -137,7 +137,7 @@ def test_another_proof_of_the_same_printer_is_no_change(after: Printer) -> None:
 
 def test_printers_come_and_go() -> None:
     one, both = healthy_network((printer(),)), healthy_network((printer(), printer(name="door")))
-    assert sentences(one, both) == ["The printer door is new: reachable."]
+    assert sentences(one, both) == ["The printer door is new: it is reachable."]
     assert sentences(both, one) == ["The printer door is no longer set up on this machine."]
 
 
