@@ -1,21 +1,21 @@
 """What there is to type for a service of one's own machine and for its database."""
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from controlplane.cli.arguments.keys import add_database
+from controlplane.cli.arguments.verb import add_verb
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
+    from controlplane.cli.arguments.verb import Subparsers
 
-AddVerb = Callable[..., argparse.ArgumentParser]
-"""Takes the subparsers, a name, where the verb is, and what it does in a line."""
-COMMENT = "#"
+COMMENT: Final = "#"
 
 
-def add_service(verbs: "Subparsers", verb: AddVerb) -> None:
+def add_service_verbs(verbs: "Subparsers") -> None:
     parser = verbs.add_parser("service", help="run the service at boot, by systemd (root)")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    install = verb(actions, "install", "service:install", "have it start at boot, and start it")
+    install = add_verb(actions, "install", "service:install", "have it start at boot, and start it")
     install.add_argument("--dry-run", action="store_true", help="print the unit and the options")
     install.add_argument(
         "options",
@@ -23,21 +23,23 @@ def add_service(verbs: "Subparsers", verb: AddVerb) -> None:
         metavar="-- OPTIONS",
         help="options of `serve` for a first options file, after --",
     )
-    uninstall = verb(actions, "uninstall", "service:uninstall", "stop it and have it start no more")
+    uninstall = add_verb(
+        actions, "uninstall", "service:uninstall", "stop it and have it start no more"
+    )
     uninstall.add_argument(
         "--purge", action="store_true", help="delete SQLite database, options and user too"
     )
-    verb(actions, "start", "service:start", "start it and wait until it listens")
-    verb(actions, "stop", "service:stop", "stop it and wait until it has ended")
-    verb(actions, "status", "service:status", "exit 0 when it runs, else 1")
+    add_verb(actions, "start", "service:start", "start it and wait until it listens")
+    add_verb(actions, "stop", "service:stop", "stop it and wait until it has ended")
+    add_verb(actions, "status", "service:status", "exit 0 when it runs, else 1")
 
 
-def add_database_verbs(
-    verbs: "Subparsers", verb: AddVerb, add_database: Callable[[argparse.ArgumentParser], None]
-) -> None:
-    backup = verb(verbs, "backup", "database:backup", "copy an SQLite database while it is in use")
+def add_database_verbs(verbs: "Subparsers") -> None:
+    backup = add_verb(
+        verbs, "backup", "database:backup", "copy an SQLite database while it is in use"
+    )
     backup.add_argument("file", metavar="FILE", help="where to; it must not exist yet")
-    restore = verb(
+    restore = add_verb(
         verbs, "restore", "database:restore", "put a backup in the place of an SQLite database"
     )
     restore.add_argument("file", metavar="FILE", help="what `backup` wrote; the service must stand")
@@ -45,7 +47,7 @@ def add_database_verbs(
         add_database(parser)
     database = verbs.add_parser("database", help="move to another database")
     actions = database.add_subparsers(required=True, metavar="ACTION")
-    copy = verb(
+    copy = add_verb(
         actions, "copy", "database:copy", "copy all rows into an empty database, of either kind"
     )
     copy.add_argument("source", metavar="FROM", help="database URL or SQLite file")
