@@ -35,8 +35,8 @@ FILLED_SHARE = 0.85
 SETTLE_S = 2.25
 """How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
 SLOT_S = 5.0
-"""After which a slot is free even if the kernel did not say that it gave up. A busy machine gives up
-some tenths of a second after the three it takes, and holds the entry until then: one taken as free
+"""After which a slot is free even if the kernel did not say that it gave up. A busy machine does so
+some tenths of a second after the three it takes, holding the entry until then: a slot taken as free
 sooner is one too many."""
 
 
