@@ -159,6 +159,17 @@ test-absence: $(STAMP) ## a hundred outages and thirty simulated days without th
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 
+# axe-core comes in the wheel of a package that drives another browser than ours: its script alone.
+AXE := build/axe
+AXE_WHEEL := axe-playwright-python==0.1.8
+AXE_STAMP := $(AXE)/$(AXE_WHEEL)
+.PHONY: axe
+axe: $(AXE_STAMP) ## fetch axe-core, by which the console's tests judge what is accessible
+$(AXE_STAMP): $(STAMP)
+	@rm -rf $(AXE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(AXE) '$(AXE_WHEEL)'
+	@touch $@
+
 FUZZ_TOOLS := build/fuzz-tools
 fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")
 	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(FUZZ_TOOLS) 'atheris>=3,<4'
