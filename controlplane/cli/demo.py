@@ -44,6 +44,11 @@ KINDS: tuple[Kind, ...] = ("network", "application")
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when both reports came back completed or partial."""
+    if getattr(sys, "frozen", False):
+        raise CommandError(
+            "the demo is not in this package: it needs the agent beside the service",
+            "It is in the wheel and in a checkout: `make demo`.",
+        )
     home = options.dir.absolute()
     with claimed(home) as lock, Processes(home, lock) as processes:
         try:

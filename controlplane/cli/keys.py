@@ -1,9 +1,9 @@
 """``venue-control keys``: API keys, made and revoked directly in the database."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
@@ -15,6 +15,7 @@ from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
+from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
 from controlplane.cli.serve import database_error
@@ -25,7 +26,6 @@ from controlplane.storage.database import (
     DatabaseVersionError,
     sqlite_file,
 )
-from controlplane.storage.location import default_database
 from controlplane.storage.tables import ApiKey
 
 Result = TypeVar("Result")
@@ -125,7 +125,7 @@ def _require_database(options: argparse.Namespace) -> None:
     Raises CommandError.
     """
     try:
-        file = sqlite_file(options.database or default_database(os.environ))
+        file = sqlite_file(chosen_database(options.database).url)
         is_missing = file is not None and not file.exists()
     except (SQLAlchemyError, OSError) as error:
         raise database_error(error) from error
@@ -139,11 +139,9 @@ def _require_database(options: argparse.Namespace) -> None:
 def in_database(url: str | None, work: Callable[[Session], Result]) -> Result:
     """Return what ``work`` does in one transaction. Raises CommandError."""
     try:
-        database = Database(url or default_database(os.environ), connections=1)
-        try:
+        chosen = chosen_database(url)
+        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
             return database.write(work)
-        finally:
-            database.close()
     except (
         SQLAlchemyError,
         DatabaseBusyError,

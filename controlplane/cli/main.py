@@ -15,6 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from agent import __version__
 from controlplane.cli.arguments.facade import add_facade_verbs
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
+from controlplane.cli.arguments.service import (
+    add_database_verbs,
+    add_service_verbs,
+    words_of_line,
+)
 from controlplane.cli.arguments.values import count, days, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
 from controlplane.cli.errors import CommandError
@@ -61,6 +66,8 @@ def build_parser() -> argparse.ArgumentParser:
     add_key_verbs(verbs)
     add_facade_verbs(verbs)
     _add_demo(verbs)
+    add_service_verbs(verbs)
+    add_database_verbs(verbs)
     return parser
 
 
@@ -80,6 +87,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options, unknown
+
+    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
+        return words_of_line(arg_line)
 
     def error(self, message: str) -> NoReturn:
         from agent.presentation.command_line import did_you_mean  # where there is a mistake only
@@ -102,7 +112,10 @@ def _load(path: str) -> Verb:
 
 
 def _add_serve(verbs: "Subparsers") -> None:
-    parser = add_verb(verbs, "serve", "serve:run", "run the service until SIGTERM")
+    parser = add_verb(
+        verbs, "serve", "serve:run", "run the service until SIGTERM; @FILE has options"
+    )
+    parser.fromfile_prefix_chars = "@"
     defaults = Settings()
     add = parser.add_argument
     add_database(parser)
