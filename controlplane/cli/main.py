@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from agent import __version__
 from controlplane.cli.arguments.facade import add_facade_verbs
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
-from controlplane.cli.arguments.service import (
-    add_database_verbs,
-    add_service_verbs,
-    words_of_line,
-)
+from controlplane.cli.arguments.service import add_database_verbs, add_service_verbs, words_of_line
 from controlplane.cli.arguments.values import count, days, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
 from controlplane.cli.errors import CommandError
@@ -112,9 +108,8 @@ def _load(path: str) -> Verb:
 
 
 def _add_serve(verbs: "Subparsers") -> None:
-    parser = add_verb(
-        verbs, "serve", "serve:run", "run the service until SIGTERM; @FILE has options"
-    )
+    text = "run the service until SIGTERM; @FILE has options"
+    parser = add_verb(verbs, "serve", "serve:run", text)
     parser.fromfile_prefix_chars = "@"
     defaults = Settings()
     add = parser.add_argument
