@@ -10,9 +10,10 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 from agent import __version__
+from agent.presentation.command_line import SuggestingParser
 from controlplane.cli.errors import CommandError
 from controlplane.settings import Settings
 
@@ -62,27 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Parser(argparse.ArgumentParser):
-    """Tells the version at every verb, and what was meant with its verb's usage."""
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        version = f"venue-control {__version__}"
-        text = "show the version and exit"
-        self.add_argument("--version", action="version", version=version, help=text)
-
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return options, unknown
-
-    def error(self, message: str) -> NoReturn:
-        from agent.presentation.command_line import did_you_mean  # where there is a mistake only
-
-        super().error(message + did_you_mean(message, self.format_help()))
+class _Parser(SuggestingParser):
+    version = f"venue-control {__version__}"
 
 
 def _load(path: str) -> Verb:
