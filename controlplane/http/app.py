@@ -13,9 +13,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent.wire import routes
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -26,7 +25,10 @@ from controlplane.http.errors import Refusal, unavailable
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.heartbeat import HeartbeatEndpoint
 from controlplane.http.middleware import Guard
-from controlplane.remote_control.registry import OPERATIONS
+from controlplane.openapi.areas import OPERATIONS
+from controlplane.openapi.document import document_bytes
+from controlplane.openapi.operation import Operation, Procedure
+from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 
 READY_WITHIN_S = 2
 
@@ -44,9 +46,8 @@ def build_app(core: Core) -> Starlette:
 
     app = Starlette(
         routes=[
-            *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
-            Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
-            Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
+            *(Route(each.path, _endpoint(core, each)) for each in OPERATIONS),
+            Route("/openapi.json", DocumentEndpoint()),
             *console_routes(core),
             *console_api_routes(core),
             Route("/healthz", _healthz),
@@ -59,6 +60,24 @@ def build_app(core: Core) -> Starlette:
     # A path is served or it is not: a redirect would go where the caller's Host header says.
     app.router.redirect_slashes = False
     return app
+
+
+def _endpoint(core: Core, operation: Operation) -> ASGIApp:
+    if operation is HEARTBEAT:
+        return HeartbeatEndpoint(core)
+    if operation is ON_COMMANDS:
+        return CommandsEndpoint(core)
+    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - a row without an endpoint
+    return OperationEndpoint(core, operation)
+
+
+class DocumentEndpoint:
+    """Serves the OpenAPI document, to anybody: it holds nothing but the interface."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        require_method(Request(scope, receive), "GET", "HEAD")
+        response = Response(document_bytes(), media_type="application/json")
+        await response(scope, receive, send)
 
 
 class ReadyEndpoint:

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.core import Core
@@ -20,7 +19,7 @@ from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.command_feeds import CommandStream
-from controlplane.remote_control.requests.delivery import waiting_commands
+from controlplane.remote_control.requests.delivery import CommandList, waiting_commands
 
 RECONNECT_MS = 3000
 OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
@@ -29,12 +28,6 @@ HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
 ]
-
-
-class CommandList(Message):
-    """The body for who asks for JSON."""
-
-    commands: tuple[Command, ...]
 
 
 class CommandsEndpoint:

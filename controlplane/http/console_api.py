@@ -19,6 +19,7 @@ from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, send_events
 from controlplane.http.facade import OperationEndpoint
+from controlplane.openapi.operation import procedure
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
 from controlplane.remote_control.overview.device import device
@@ -26,11 +27,13 @@ from controlplane.remote_control.overview.home import summary
 from controlplane.remote_control.overview.listing import overview, rows_at, visible
 from controlplane.remote_control.overview.records import (
     ChangesRequest,
+    DeviceReply,
+    OverviewReply,
     OverviewRequest,
     Row,
+    SummaryReply,
     SummaryRequest,
 )
-from controlplane.remote_control.registry import Operation
 from controlplane.storage.tables import ApiKey, Device
 
 SETTLE_S: Final = 0.2
@@ -41,13 +44,13 @@ PREFIX: Final = "/console/api/"
 
 
 def console_api_routes(core: Core) -> list[Route]:
-    operations = {
-        "overview": Operation(partial(parse_body, OverviewRequest), overview, writes=False),
-        "summary": Operation(partial(parse_body, SummaryRequest), summary, writes=False),
-        "device": Operation(partial(parse_body, DeviceDetailRequest), device, writes=False),
-    }
+    procedures = (
+        procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
+        procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
+        procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, device),
+    )
     return [
-        *(Route(PREFIX + name, OperationEndpoint(core, each)) for name, each in operations.items()),
+        *(Route(each.path, OperationEndpoint(core, each)) for each in procedures),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 

@@ -15,8 +15,8 @@ from agent.wire.codec import encode
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
+from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.registry import Operation
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
 
@@ -26,7 +26,7 @@ LARGE_BYTES = 65_536
 class OperationEndpoint:
     """An ASGI endpoint for one operation."""
 
-    def __init__(self, core: Core, operation: Operation) -> None:
+    def __init__(self, core: Core, operation: Procedure) -> None:
         self._core = core
         self._operation = operation
 
@@ -39,7 +39,7 @@ class OperationEndpoint:
         await Response(content, media_type="application/json")(scope, receive, send)
 
 
-async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
+async def run_operation(core: Core, operation: Procedure, caller: Caller, body: bytes) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now, loop = core.clock(), asyncio.get_running_loop()
 

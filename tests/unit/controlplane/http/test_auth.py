@@ -19,17 +19,13 @@ from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts import key_store
 from controlplane.core import Core
 from controlplane.http.app import build_app
-from controlplane.remote_control.registry import OPERATIONS
+from controlplane.openapi.areas import OPERATIONS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
-PATHS = (*OPERATIONS, routes.HEARTBEAT, routes.ON_COMMANDS)
-WRITING = (
-    *(path for path, op in OPERATIONS.items() if op.writes),
-    routes.HEARTBEAT,
-    routes.ON_COMMANDS,
-)
+PATHS = tuple(each.path for each in OPERATIONS)
+WRITING = tuple(each.path for each in OPERATIONS if each.writes)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
 
