@@ -76,7 +76,8 @@ class DocumentEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         require_method(Request(scope, receive), "GET", "HEAD")
-        response = Response(document_bytes(), media_type="application/json")
+        headers = {"Cache-Control": "public, max-age=300"}
+        response = Response(document_bytes(), media_type="application/json", headers=headers)
         await response(scope, receive, send)
 
 
