@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from agent import __version__
 from agent.presentation.command_line import SuggestingParser
+from agent.wire.addresses import split_host_port
 from controlplane.cli.errors import CommandError
 from controlplane.settings import Settings
 
@@ -164,6 +165,18 @@ def _add_serve(verbs: "Subparsers") -> None:
         default="info",
         help="what is written to stderr (default: %(default)s)",
     )
+    add(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: an object a line (default: %(default)s)",
+    )
+    add(
+        "--metrics",
+        type=_host_port,
+        metavar="HOST:PORT",
+        help="serve /metrics for Prometheus there, without a key (default: nowhere)",
+    )
 
 
 def _add_keys(verbs: "Subparsers") -> None:
@@ -246,6 +259,13 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:  # the 16 bits of a port
         raise argparse.ArgumentTypeError("a port is 0 to 65535")
     return port
+
+
+def _host_port(text: str) -> tuple[str, int]:
+    host, port = split_host_port(text)
+    if not host or not (port or "").isdecimal():
+        raise argparse.ArgumentTypeError("must be HOST:PORT, as 127.0.0.1:9470")
+    return host, _port(port or "")
 
 
 def _seconds(text: str) -> float:

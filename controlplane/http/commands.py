@@ -42,6 +42,7 @@ class CommandsEndpoint:
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),
+                self._core.metrics.stream("commands"),
                 self._core.feeds.open(caller.key_id) as stream,
             ):
                 await send_events(stream, command_stream(self._core, stream), receive, send)
@@ -50,6 +51,8 @@ class CommandsEndpoint:
         commands = await self._core.read(
             lambda session: waiting_commands(session, caller.key_id, now)
         )
+        for command in commands:
+            self._core.metrics.told(command.kind, "reply")
         response = Response(encode(CommandList(commands=commands)), media_type="application/json")
         await response(scope, receive, send)
 
@@ -60,6 +63,7 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
         for command in fresh:
+            core.metrics.told(command.kind, "stream")
             yield event_of(command)
         if not fresh and not stream.is_ended:
             yield KEEP_ALIVE

@@ -73,6 +73,7 @@ class ChangesEndpoint:
             shown = await self._core.read(partial(self._positions, caller, body))
         with (
             self._core.fairness.stream(caller),
+            self._core.metrics.stream("console"),
             self._core.console_feeds.open(caller.organization_id, shown) as stream,
         ):
             await send_events(stream, self._events(caller, stream), receive, send)

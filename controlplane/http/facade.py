@@ -17,8 +17,8 @@ from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
-from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
+from controlplane.storage.transactions import Transactions
 
 LARGE_BYTES = 65_536
 
@@ -54,7 +54,7 @@ async def run_operation(core: Core, operation: Procedure, caller: Caller, body: 
                 took_s = time.thread_time() - began_s
                 loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
 
-    def job(database: Database) -> tuple[Message | None, RequestContext]:
+    def job(transactions: Transactions) -> tuple[Message | None, RequestContext]:
         parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -63,12 +63,14 @@ async def run_operation(core: Core, operation: Procedure, caller: Caller, body: 
             publish(session, context.woken, core.name)
             return reply, context
 
-        return database.write(work) if operation.writes else database.read(work)
+        return transactions.write(work) if operation.writes else transactions.read(work)
 
     # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
     async with core.large_bodies if is_large else nullcontext():
         reply, context = await core.run(job)
     core.feeds.notify(context.woken)
+    for kind, outcome in context.taken:
+        core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )

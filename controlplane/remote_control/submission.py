@@ -72,6 +72,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
+    context.taken.append((report.kind, report.outcome))
     note_report(context, device, report)
     return _reply(report)
 
