@@ -29,7 +29,7 @@ FIELDS: Final = (
 )
 """What a record may tell beside its message, given by ``extra``."""
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
-_QUIET: Final = ("uvicorn", "httpx2", "httpcore2")
+QUIET: Final = ("uvicorn", "httpx2", "httpcore2")
 """Their idea of information is a line a call, with whole addresses."""
 
 
@@ -63,5 +63,5 @@ def set_up_logging(level: str, form: Format) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in _QUIET:
+    for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
