@@ -36,9 +36,12 @@ def scraped(url: str) -> Samples:
 def current(process: Process, times: int) -> None:
     """Call so many times, each on a connection of its own: any worker may take it."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
-    for _ in range(times):
-        answer = httpx2.post(process.url + routes.CURRENT, json={}, headers=headers)
-        assert answer.status_code == 200
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    with httpx2.Client(
+        base_url=process.url, headers=headers, limits=limits, timeout=TIMEOUT_S
+    ) as http:
+        for _ in range(times):
+            assert http.post(routes.CURRENT, json={}).status_code == 200
 
 
 def answered(found: Samples) -> float:

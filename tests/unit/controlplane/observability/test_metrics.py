@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,7 @@ from controlplane.http.app import build_app
 from controlplane.http.errors import unavailable
 from controlplane.observability.listener import FOUND_HOLDS_S, beside
 from tests.fixtures.payloads import small_venue
+from tests.paths import ROOT
 from tests.unit.controlplane.running_service import RunningService
 
 PORT = 9470
@@ -209,3 +211,18 @@ async def test_devices_are_counted_once_in_a_while(
         assert await online() == 0
         now_s[0] += FOUND_HOLDS_S
         assert await online() == 1
+
+
+async def test_the_handbook_names_what_there_is(service: RunningService) -> None:
+    handbook = (ROOT / "docs/metrics.md").read_text()
+    async with scraped(service.core) as http:
+        text = (await http.get("/metrics")).text
+    exposed = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in text_string_to_metric_families(text)
+        if family.name.startswith("venue_control")
+    }
+    listed = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", handbook, re.MULTILINE))
+    assert listed == exposed
+    used = {name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", handbook)}
+    assert used <= exposed
