@@ -110,8 +110,8 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
-bench-latency: $(STAMP) ## measure how soon a request is received and running, from every build here (root)
-	@$(BIN)/python -m tests.bench.footprint --latency-only --requests 200 $(ARGS)
+bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes; the package, if built: make onedir)
+	@$(BIN)/python -m tests.bench.latency $(ARGS)
 
 soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
 	@$(BIN)/python -m tests.bench.day $(ARGS)
