@@ -146,7 +146,7 @@ test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
 
 .PHONY: test-schemathesis
 test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
-	@SCHEMATHESIS_EXAMPLES=300 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
+	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)

@@ -18,7 +18,7 @@ from tests.paths import ROOT
 from tests.unit.controlplane.test_process import start, stop
 
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
-WITHIN_S = 300 if EXAMPLES == "12" else 3600
+WITHIN_S = 600 if EXAMPLES == "12" else 3600
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
