@@ -22,6 +22,12 @@ from controlplane.openapi.areas import AREAS
 from controlplane.openapi.operation import Area, Operation
 
 Json = dict[str, Any]
+PAGE_SIZE: Final = {
+    "name": "Prefer",
+    "in": "header",
+    "description": "`maxpagesize=N`: how many records a page should have (OData 4.01, RFC 7240).",
+    "schema": {"type": "string"},
+}
 
 VERSION: Final = "v1"
 """The contract's version of the interface."""
@@ -172,6 +178,7 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
         "tags": [area.name],
         "summary": description.partition(". ")[0].rstrip("."),
         "description": f"{description} {grant}".strip(),
+        "parameters": [PAGE_SIZE] if "cursor" in operation.body.model_fields else [],
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": schemas[operation.path, "body"]}},

@@ -124,7 +124,7 @@ def procedure(
         body=body,
         reply=reply,
         writes=writes,
-        description=inspect.getdoc(run) or "",
+        description=inspect.getdoc(run.func if isinstance(run, partial) else run) or "",
         refusals=frozenset(refusals),
         body_schema=body_schema,
         parse=parse or partial(parse_body, body),
