@@ -22,7 +22,7 @@ from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
 from controlplane.cli.demo import keep, reports_of
-from controlplane.client.operations import connect
+from controlplane.client.connection import connect
 from controlplane.demo.loop import start_agent, start_service
 from controlplane.demo.processes import Processes
 from controlplane.demo.stage import set_up, why_no_lan
