@@ -31,6 +31,8 @@ from controlplane.remote_control.overview.records import (
     SummaryRequest,
 )
 from controlplane.remote_control.registry import Operation
+from controlplane.remote_control.wishes.asking import cancel, wish
+from controlplane.remote_control.wishes.records import WishCancelRequest, WishRequest
 from controlplane.storage.tables import ApiKey, Device
 
 SETTLE_S: Final = 0.2
@@ -44,6 +46,8 @@ def console_api_routes(core: Core) -> list[Route]:
     operations = {
         "overview": Operation(partial(parse_body, OverviewRequest), overview, writes=False),
         "summary": Operation(partial(parse_body, SummaryRequest), summary, writes=False),
+        "wish": Operation(partial(parse_body, WishRequest), wish, writes=True),
+        "wish-cancel": Operation(partial(parse_body, WishCancelRequest), cancel, writes=True),
         "device": Operation(partial(parse_body, DeviceDetailRequest), device, writes=False),
     }
     return [

@@ -20,7 +20,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Since when somebody has heard without a break. A break may be the service's, or its host's."""
+    """Since when somebody has listened without a break, of the service or of its host."""
 
     judged_at: datetime
     resumed_at: datetime

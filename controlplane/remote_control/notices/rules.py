@@ -3,18 +3,19 @@
 Conditions: ``offline`` and ``broken`` (of a device), ``dark`` (of a location). At each moment a
 condition holds, is gone, or cannot be judged.
 
-1. It *begins* at the first moment at which it holds after one at which it did not. A moment at which
-   it cannot be judged forgets a beginning that was not told.
+1. It *begins* at the first moment at which it holds after one at which it did not. A moment at
+   which it cannot be judged forgets a beginning that was not told.
 2. It is *told* at the first moment by which it has held for ``hold`` without a break.
-3. Once told, its end is told at the first moment by which it has been gone for ``calm``. A moment at
-   which it holds starts that anew; one at which it cannot be judged does not.
+3. Once told, its end is told at the first moment by which it has been gone for ``calm``. A moment
+   at which it holds starts that anew; one at which it cannot be judged does not.
 4. A *change* is a moment at which it holds when it was last judged to be gone, or the reverse. From
    the fourth change within an hour on it is *flapping*: that is told, and its end as soon as the
    last change is an hour old. Meanwhile the condition itself is not told; an end still is.
 5. A location is dark while all of its devices that were heard before, at least two, or at least
-   three and four fifths of them, are offline and became so within ``together``. Once that is told it
-   lasts as long as so many are offline, whenever they became so.
-6. While a location's darkness holds, is told or flaps, nothing is told of its devices being offline.
+   three and four fifths of them, are offline and became so within ``together``. Once that is told
+   it lasts as long as so many are offline, whenever they became so.
+6. While a location's darkness holds, as last judged, is told or flaps, no beginning is told of its
+   devices being offline.
 7. A device is offline only where it has to be heard (`presence.standing`), and only when somebody
    has listened for long enough (``is_settled``). ``broken`` is judged but in maintenance.
 8. What is told of a device that is not bound at the location any more ends at once.
@@ -114,7 +115,9 @@ def judge(
     told: list[Change] = []
 
     def step(key: Key, value: Value, *, may_begin: bool = True) -> Watch:
-        watch, changes = advance(key, watches.get(key, NOTHING), value, now, rules, may_begin)
+        watch, changes = advance(
+            key, watches.get(key, NOTHING), value, now, rules, may_begin=may_begin
+        )
         told.extend(changes)
         if not watch.is_nothing(now):
             kept[key] = watch
@@ -138,7 +141,7 @@ NOTHING: Final = Watch()
 
 
 def advance(
-    key: Key, watch: Watch, value: Value, now: datetime, rules: Rules, may_begin: bool
+    key: Key, watch: Watch, value: Value, now: datetime, rules: Rules, *, may_begin: bool
 ) -> tuple[Watch, list[Change]]:
     """Return what is remembered of one condition after a moment, and what is to be told."""
     told: list[Change] = []

@@ -12,7 +12,8 @@ from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
 
-State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
+RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
+State = RowState | Literal["broken", "warned", "working"]
 NOT_STORED = frozenset({"Cc", "Cs"})
 """Controls and halves of surrogate pairs: no database holds them, and some refuse to look."""
 
@@ -73,14 +74,28 @@ class OpenRequest(Tolerant):
     asked_by: str | None
 
 
+class WishRecord(Tolerant):
+    """A report that is asked for when the device is heard."""
+
+    id: Uuid
+    kind: Kind
+    until: datetime
+    created_at: datetime
+    asked_by: str | None
+
+
 class Row(Tolerant):
-    """``reports`` are the newest of each kind, ``requests`` those that are open."""
+    """``reports`` are the newest of each kind, ``requests`` those that are open, ``wishes`` those
+    that wait until the device is heard. ``state`` closed and maintenance are not heard, and need
+    not be; ``maintenance_until`` is also of one that is heard."""
 
     device: Device
-    state: Literal["offline", "never-seen", "online", "revoked"]
+    state: RowState
+    maintenance_until: datetime | None
     tone: str | None
     reports: Array[ReportLine]
     requests: Array[OpenRequest]
+    wishes: Array[WishRecord]
 
 
 class OverviewReply(Tolerant):

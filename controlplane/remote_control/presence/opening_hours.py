@@ -99,12 +99,12 @@ def written(hours: OpeningHours) -> list[str]:
 def _intervals(line: str) -> list[Interval]:
     found = _LINE.fullmatch(line.strip())
     if found is None:
-        raise ValueError(f"{line!r} is not of the form \"Mon-Fri 08:00-22:00\"")
+        raise ValueError(f'{line!r} is not of the form "Mon-Fri 08:00-22:00"')
     first = _weekday(found["first"])
     last = _weekday(found["last"] or found["first"])
     start = _minutes(found["h1"], found["m1"])
     end = _minutes(found["h2"], found["m2"])
-    if start == DAY_MINUTES or start == end:
+    if start in {DAY_MINUTES, end}:
         raise ValueError(f"{line!r} opens and closes at the same time; a whole day is 00:00-24:00")
     count = (last - first) % 7 + 1
     return [Interval((first + each) % 7, start, end) for each in range(count)]
@@ -140,14 +140,16 @@ def _moment(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:
     if local.astimezone(UTC).astimezone(zone).replace(fold=0, tzinfo=None) != local.replace(
         fold=0, tzinfo=None
     ):
-        local = local.replace(fold=0)  # a time that does not come: counted on from before the change
+        local = local.replace(
+            fold=0
+        )  # a time that does not come: counted on from before the change
     return local.astimezone(UTC)
 
 
 def _united(spans: Sequence[Span], since: datetime, until: datetime) -> list[Span]:
     united: list[Span] = []
-    for start, end in sorted(spans):
-        start, end = max(start, since), min(end, until)
+    for begins, ends in sorted(spans):
+        start, end = max(begins, since), min(ends, until)
         if start >= end:
             continue
         if united and start <= united[-1][1]:

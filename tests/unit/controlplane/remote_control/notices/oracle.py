@@ -51,7 +51,7 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
         at_ticks = [
             (GONE, None)
             if now - heard <= WINDOW
-            else _offline(location, said, heard, opened, now, settled)
+            else _offline(location, said, heard, opened=opened, now=now, settled=settled)
             for heard, now in zip(last, ticks, strict=True)
         ]
         values.append([value for value, _ in at_ticks])
@@ -81,9 +81,7 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
     return told
 
 
-def _dark(
-    devices: int, silent: int, offline: list[float], within: float, is_open: bool
-) -> str:
+def _dark(devices: int, silent: int, offline: list[float], within: float, is_open: bool) -> str:
     def enough(some: int, of: int) -> bool:
         return (some == of and some >= 2) or (some >= 3 and some / of >= 0.8)
 
@@ -103,6 +101,7 @@ def _offline(
     location: PlayedLocation,
     said: list[Stretch],
     last: float,
+    *,
     opened: Callable[[float], float | None],
     now: float,
     settled: Callable[[float], bool],

@@ -48,7 +48,12 @@ def _told_of(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Told
             is_broken = any(start <= at < end for start, end in device.broken)
             is_at_work = device.maintenance or location.maintenance
             # The service looks at none of which all is well and nothing was said.
-            if is_broken or is_at_work or at - last[look] > WINDOW_S or device.instance_id in watched:
+            if (
+                is_broken
+                or is_at_work
+                or at - last[look] > WINDOW_S
+                or device.instance_id in watched
+            ):
                 seen.append(Seen(device.instance_id, moment(last[look]), is_broken))
         others = len(location.devices) - len(seen)
         facts = facts_of(

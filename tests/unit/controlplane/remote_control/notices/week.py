@@ -66,7 +66,9 @@ class PlayedLocation:
 
     def place(self) -> Place:
         said = [(None, each) for each in self.maintenance]
-        said += [(device.instance_id, each) for device in self.devices for each in device.maintenance]  # type: ignore[misc]
+        said += [
+            (device.instance_id, each) for device in self.devices for each in device.maintenance
+        ]  # type: ignore[misc]
         return Place(
             read_hours(self.zone, self.lines) if self.lines else None,
             tuple(Maintenance(whose, moment(start), moment(end)) for whose, (start, end) in said),
