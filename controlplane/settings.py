@@ -15,8 +15,8 @@ class Settings:
 
     ``offline_after`` is a number of missed heartbeats; None as many as the online window has.
     ``notice_hold_s`` and ``notice_calm_s`` are for how long something lasts before it is told, and
-    is gone before its end is. ``notify_secret`` signs what ``notify_url`` is sent. ``wishes_max`` is
-    what one organization may leave waiting.
+    is gone before its end is. ``notify_secret`` signs what ``notify_url`` is sent. ``wishes_max``
+    is what one organization may leave waiting.
 
     What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
     streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds

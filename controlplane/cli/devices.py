@@ -7,6 +7,7 @@ import sys
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import DeviceDetailRequest, RevokeRequest
 from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.watching.strip import strip_lines
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -27,12 +28,14 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
+        days = () if options.json else strip_lines(client, instance_id)
     if options.json:
         sys.stdout.write(encode_indented(detail) + "\n")
         return 0
     from controlplane.cli import tables  # rich only where shown
 
     tables.print_device(detail.device)
+    tables.print_lines(days)
     tables.console().print()
     tables.print_requests(detail.requests)
     tables.console().print()

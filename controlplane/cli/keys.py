@@ -51,7 +51,7 @@ def create(options: argparse.Namespace) -> int:
 
 
 def list_all(options: argparse.Namespace) -> int:
-    _require_database(options)
+    require_database(options)
     keys = in_database(options.database, key_store.list_keys)
     from controlplane.cli.tables import print_keys  # rich only where shown
 
@@ -66,7 +66,7 @@ def revoke(options: argparse.Namespace) -> int:
         raise UsageError(
             f"{options.id!r} is not a key's id: see `venue-control keys list`"
         ) from error
-    _require_database(options)
+    require_database(options)
     if not in_database(
         options.database, lambda session: key_store.revoke_key(session, key_id, system_clock())
     ):
@@ -75,7 +75,7 @@ def revoke(options: argparse.Namespace) -> int:
     return 0
 
 
-def _require_database(options: argparse.Namespace) -> None:
+def require_database(options: argparse.Namespace) -> None:
     """Make none where one is only looked at: an empty one would pass for the service's.
 
     Raises CommandError.

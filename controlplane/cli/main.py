@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from agent import __version__
 from controlplane.cli.errors import CommandError
+from controlplane.cli.watching.options import add_locations, add_serve_options, add_wish_options
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(verbs)
     _add_keys(verbs)
+    add_locations(verbs, _verb, _add_database)
     _add_facade_verbs(verbs)
     _add_demo(verbs)
     return parser
@@ -176,6 +178,7 @@ def _add_serve(verbs: "Subparsers") -> None:
         help="delete reports and requests that are older, as 180d, but for the newest report"
         " of each kind of a device (default: kept for ever)",
     )
+    add_serve_options(parser)
     add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
@@ -215,11 +218,17 @@ def _add_facade_verbs(verbs: "Subparsers") -> None:
     request = _verb(verbs, "request", "requests:create", "ask a device for a report")
     report = _verb(verbs, "report", "reports:show", "show a report")
     revoke = _verb(verbs, "revoke", "devices:revoke", "end a device's binding")
-    for parser in (device, request, revoke):
-        parser.add_argument("instance", help="its name, its id or the first characters of the id")
+    named = "its name, its id or the first characters of the id"
+    for parser in (device, revoke):
+        parser.add_argument("instance", help=named)
+    request.add_argument("instance", nargs="?", help=named)
     for parser in (devices, device):
         parser.add_argument("--json", action="store_true", help="print the records as JSON")
     request.add_argument("kind", choices=("network", "application"))
+    whom = request.add_mutually_exclusive_group()
+    whom.add_argument("--location", metavar="ID", help="with --when-back: all devices there")
+    whom.add_argument("--all", action="store_true", help="with --when-back: all devices")
+    add_wish_options(request)
     request.add_argument("--wait", action="store_true", help="until the request is finished")
     report.add_argument("id", help="the reportId")
     form = report.add_mutually_exclusive_group()

@@ -15,7 +15,8 @@ from agent.wire.operator_operations import (
     RemoteRequest,
 )
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.errors import CommandError
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.watching import wishes
 from controlplane.client.operations import OperationsClient
 from controlplane.remote_control.requests.lifecycle import FINISHED
 
@@ -25,6 +26,10 @@ GRACE = timedelta(seconds=30)
 
 
 def create(options: argparse.Namespace) -> int:
+    if options.when_back:
+        return wishes.create(options)
+    if options.instance is None:
+        raise UsageError("name a device; several can be asked with --when-back")
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         body = CreateRequestRequest(instance_id=instance_id, kind=options.kind)

@@ -79,6 +79,12 @@ def print_device(device: Device) -> None:
     console().print(grid)
 
 
+def print_lines(lines: Sequence[str]) -> None:
+    """Print them below an empty one; nothing where there are none."""
+    for line in ("", *lines) if lines else ():
+        console().print(Text(line), soft_wrap=True)
+
+
 def print_requests(requests: Sequence[RemoteRequest]) -> None:
     now = datetime.now(UTC)
     rows = [

@@ -56,7 +56,7 @@ def _listen(session: Session, now: datetime, settings: Settings) -> Listening:
     """Note that somebody listens. In a pause longer than a heartbeat none was heard."""
     row = session.get(Listened, 1)
     if row is None:
-        session.add(Listened(id=1, judged_at=now, resumed_at=now))
+        session.add(Listened(id=1, began_at=now, judged_at=now, resumed_at=now))
         return Listening(now, now)
     break_after = timedelta(seconds=max(HEARTBEAT_S, 2 * settings.sweep_interval_s))
     before = Listening(row.judged_at, row.resumed_at)

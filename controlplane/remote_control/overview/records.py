@@ -11,6 +11,7 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.remote_control.presence.history import Presence
 
 RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
 State = RowState | Literal["broken", "warned", "working"]
@@ -127,10 +128,11 @@ class SummaryReply(Tolerant):
 
 class DeviceReply(Tolerant):
     """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
-    and who asked, by the id that requests name."""
+    who asked, by the id that requests name, and thirty days of being heard."""
 
     detail: DeviceDetailReply
     row: Row
     lines: Array[ReportLine]
     askers: dict[str, str]
+    presence: Presence
     can_write: bool

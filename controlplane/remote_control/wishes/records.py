@@ -1,9 +1,8 @@
 """What the calls about wishes take and answer. They are the service's own, not the contract's."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.vocabulary import Kind
 from controlplane.remote_control.overview.records import FilterText
 
@@ -14,7 +13,7 @@ class WishRequest(Exact):
     """Exactly one of ``instance_ids``, ``location`` and ``all`` says of whom."""
 
     kind: Kind
-    until: datetime
+    until: Timestamp
     instance_ids: Absent[Annotated[tuple[Uuid, ...], MaxItems(DEVICES_MAX)]] = None
     location: Absent[FilterText] = None
     all: Absent[Literal[True]] = None
@@ -28,7 +27,7 @@ class WishReply(Tolerant):
     waiting: int
     known: int
     refused: int
-    until: datetime
+    until: Timestamp
 
 
 class WishCancelRequest(Exact):

@@ -74,6 +74,7 @@ def _silence() -> None:
     op.create_table(
         "listened",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        _required("began_at", Moment),
         _required("judged_at", Moment),
         _required("resumed_at", Moment),
     )
@@ -86,6 +87,12 @@ def _silence() -> None:
     )
     op.create_index("gaps_by_device", "gaps", ["device", "since"])
     _partial("gaps_open", "gaps", ["device"], "until IS NULL", unique=True)
+    op.execute(
+        sa.text(
+            "INSERT INTO gaps (device, since)"
+            " SELECT position, last_seen_at FROM devices WHERE priority IN (0, 1)"
+        )
+    )
 
 
 def _notices() -> None:
