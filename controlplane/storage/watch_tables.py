@@ -39,8 +39,8 @@ class MaintenanceWindow(Base):
 
 
 class Listened(Base):
-    """One row: since when silence is noted at all, when somebody last looked who is heard, and since
-    when without a break."""
+    """One row: since when silence is noted at all, when somebody last looked who is heard, and
+    since when without a break."""
 
     __tablename__ = "listened"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

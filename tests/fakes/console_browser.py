@@ -10,15 +10,24 @@ import asyncio
 import json
 import sys
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import httpx2
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
+from controlplane.remote_control.overview.priority import Priority
+from controlplane.remote_control.presence.places import add_maintenance, set_location
+from controlplane.remote_control.presence.standing import Maintenance
 from controlplane.storage.database import Database
+from controlplane.storage.tables import Device
+from controlplane.storage.watch_tables import Gap, Listened
 from tests.bench.fleet.service import service
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.scenario.pictures.browser import Browser
@@ -128,7 +137,7 @@ async def main() -> int:
             url = f"http://127.0.0.1:{served.port}"
             browser = Console(tab, pictures, script)
             async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
-                told = await play(browser, http, url, *keys)
+                told = await play(browser, http, url, *keys, database=database)
     sys.stdout.write(json.dumps({**told, "layouts": browser.layouts}))
     return 0
 
@@ -157,7 +166,7 @@ async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) ->
 
 
 async def play(
-    browser: Console, http: httpx2.AsyncClient, url: str, key: str, reader: str
+    browser: Console, http: httpx2.AsyncClient, url: str, key: str, reader: str, *, database: str
 ) -> dict[str, Any]:
     told: dict[str, Any] = {}
     bar = await enrolled(http, key, "till-bar", "harbour-street")
@@ -170,6 +179,7 @@ async def play(
     await find(browser, told)
     await ask_one(browser, told, kitchen)
     await ask_many(browser, told)
+    await when_back(browser, told, kitchen, database)
     await revoke(browser, told, bar)
     await read_only(browser, told, reader, kitchen)
     return told
@@ -245,6 +255,68 @@ async def ask_many(browser: Console, told: dict[str, Any]) -> None:
     if browser.pictures:
         await browser.look("asking")
     await browser.click("#ask-close")
+
+
+async def when_back(
+    browser: Console, told: dict[str, Any], kitchen: SimulatedDevice, database: str
+) -> None:
+    """A device that has been away for two hours, after a month of coming and going."""
+    for command in await kitchen.commands():
+        if command["bindingId"] == kitchen.binding_id:
+            await kitchen.submit(requestId=command["requestId"], kind=command["kind"])
+    put_away(database, kitchen)
+    await browser.go(f"#/device/{kitchen.instance_id}")
+    await browser.click("#wish-network")
+    told["wished"] = await browser.until(
+        "document.querySelector('.wishes .pill')?.textContent && "
+        "document.querySelector('#wish-network').disabled && "
+        "document.querySelector('.wishes').innerText"
+    )
+    told["days"] = await browser.run("document.querySelector('.strip svg').ariaLabel")
+    await browser.look("away")
+    await browser.go("#/devices")
+    told["waiting"] = await browser.until(
+        "document.querySelector('td[data-label=working] .pill')?.textContent === 'waiting' && "
+        "document.querySelector('td[data-label=working]').innerText"
+    )
+    await browser.look("waiting")
+    await browser.go(f"#/device/{kitchen.instance_id}")
+    await browser.click("#cancel-network")
+    told["cancelled"] = await browser.until("!document.querySelector('.wishes') && 'cancelled'")
+    await kitchen.heartbeat()
+    await browser.go("#/devices")
+    await browser.until(f"({NAMES}).length === 3")
+
+
+def put_away(file: str, device: SimulatedDevice) -> None:
+    """Write what a month would have: silences, hours, and that it is not heard now."""
+    now = system_clock()
+    database = Database(file)
+
+    def work(session: Session) -> None:
+        row = session.scalars(
+            select(Device).where(Device.instance_id == UUID(device.instance_id))
+        ).one()
+        ago = lambda **by: now - timedelta(**by)  # noqa: E731
+        row.created_at = row.enrolled_at = ago(days=26)
+        row.last_seen_at, row.priority = ago(hours=2), Priority.OFFLINE
+        session.execute(delete(Gap).where(Gap.device == row.position))
+        noted = session.get(Listened, 1)
+        assert noted is not None
+        noted.began_at = ago(days=40)
+        silences = [(20, 20), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4)]
+        for days, hours in silences:
+            since = ago(days=days)
+            gap = Gap(device=row.position, since=since, until=since + timedelta(hours=hours))
+            session.add(gap)
+        session.add(Gap(device=row.position, since=ago(hours=2), until=None))
+        at = (row.organization_id, row.location_id)
+        set_location(session, at, "Europe/Riga", None)
+        worked_on = Maintenance(None, ago(days=20), ago(days=19.4))
+        add_maintenance(session, at, worked_on, "new cables")
+
+    database.write(work)
+    database.close()
 
 
 async def revoke(browser: Console, told: dict[str, Any], bar: SimulatedDevice) -> None:

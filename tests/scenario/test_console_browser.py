@@ -55,6 +55,20 @@ def test_many_are_asked_at_once(stage: dict[str, Any]) -> None:
     assert stage["many"] == "3 devices asked."
 
 
+def test_a_device_that_is_away_is_asked_when_it_is_back(stage: dict[str, Any]) -> None:
+    assert stage["wished"].startswith("waiting")
+    assert "A report about the network, when the device is heard, until" in stage["wished"]
+    assert "asked by rollout" in stage["wished"]
+    assert stage["waiting"].startswith("waiting")
+    assert stage["cancelled"] == "cancelled"
+
+
+def test_thirty_days_are_told_in_words_too(stage: dict[str, Any]) -> None:
+    assert stage["days"].startswith("Thirty days: heard ")
+    assert ", offline " in stage["days"]
+    assert ", closed 14 h 24 min" in stage["days"]
+
+
 def test_who_is_revoked_is_named(stage: dict[str, Any]) -> None:
     assert stage["revoke"] == "Revoke till-bar?"
     assert stage["revoked"] == "till-bar"
@@ -74,7 +88,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(stage: dict[str, Any]) -> Non
 
 def test_all_fits_into_both_widths(stage: dict[str, Any]) -> None:
     assert set(stage["layouts"].values()) == {"fits"}
-    assert len(stage["layouts"]) == 8
+    assert len(stage["layouts"]) == 12
 
 
 def test_no_script_fails_and_the_policy_holds(stage: dict[str, Any]) -> None:

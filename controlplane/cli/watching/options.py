@@ -21,7 +21,7 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
         "--offline-after",
         type=_heartbeats,
         metavar="N",
-        help="missed heartbeats, of one a minute, after which a device is offline; never sooner than"
+        help="missed heartbeats, of one a minute, after which a device is offline, but not before"
         " the online window ends (default: then)",
     )
     add("--notify-url", metavar="URL", help="webhook that is told what changed, and of its end")

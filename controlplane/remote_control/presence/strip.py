@@ -52,8 +52,8 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a device. ``gaps`` are its silences, ``breaks`` the service's; an end of None
-    is not yet. ``until`` is now, or when it was revoked."""
+    """What is known of a device. ``gaps`` are its silences, ``breaks`` the service's; an end of
+    None is not yet. ``until`` is now, or when it was revoked."""
 
     since: datetime
     until: datetime
