@@ -13,6 +13,7 @@ from tests.unit.controlplane.remote_control.notices.oracle import Told, expected
 from tests.unit.controlplane.remote_control.notices.week import (
     BEGINS,
     DEVICES,
+    PlayedDevice,
     PlayedLocation,
     Week,
     last_at_each,
@@ -37,6 +38,10 @@ def _told_of(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Told
     ticks = list(week.ticks(step_s))
     place = location.place()
     lasts = [last_at_each(device.beats(week.service_downs), ticks) for device in location.devices]
+    wanted = [
+        _wanted(location, device, last, ticks)
+        for device, last in zip(location.devices, lasts, strict=True)
+    ]
     watches: dict[Key, Watch] = {}
     listening = Listening(BEGINS, BEGINS)
     for look, at in enumerate(ticks):
@@ -44,16 +49,10 @@ def _told_of(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Told
         listening = listening.go_on(now, timedelta(seconds=60))
         watched = {key.instance_id for key in watches}
         seen = []
-        for device, last in zip(location.devices, lasts, strict=True):
-            is_broken = any(start <= at < end for start, end in device.broken)
-            is_at_work = device.maintenance or location.maintenance
+        for device, last, want in zip(location.devices, lasts, wanted, strict=True):
             # The service looks at none of which all is well and nothing was said.
-            if (
-                is_broken
-                or is_at_work
-                or at - last[look] > WINDOW_S
-                or device.instance_id in watched
-            ):
+            if want[look] or (watched and device.instance_id in watched):
+                is_broken = any(start <= at < end for start, end in device.broken)
                 seen.append(Seen(device.instance_id, moment(last[look]), is_broken))
         others = len(location.devices) - len(seen)
         facts = facts_of(
@@ -66,6 +65,19 @@ def _told_of(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Told
             assert change.at <= now
             who = "" if instance_id is None else str(instance_id)
             yield at, location.name, who, condition, change.is_flapping, change.is_end
+
+
+def _wanted(
+    location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
+) -> list[bool]:
+    """Tell at which looks a device is silent, broken or in maintenance."""
+    stretches = device.broken + device.maintenance + location.maintenance
+    return [
+        at - heard > WINDOW_S or any(start <= at < end for start, end in stretches)
+        if stretches
+        else at - heard > WINDOW_S
+        for at, heard in zip(ticks, last, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

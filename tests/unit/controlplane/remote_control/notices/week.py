@@ -44,14 +44,13 @@ class PlayedDevice:
 
     def beats(self, service_downs: list[Stretch]) -> list[float]:
         """Return when it is heard. The first one is from before the week."""
-        stopped = sorted(self.downs + service_downs)
-        beats, at, next_stop = [], self.phase - BEAT_S, 0
-        while at < SECONDS:
-            while next_stop < len(stopped) and stopped[next_stop][1] <= at:
-                next_stop += 1
-            if not any(start <= at < end for start, end in stopped[next_stop : next_stop + 4]):
+        beats, at = [], self.phase - BEAT_S
+        for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
+            while at < start:
                 beats.append(at)
-            at += BEAT_S
+                at += BEAT_S
+            while at < end:
+                at += BEAT_S
         return beats
 
 
