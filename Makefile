@@ -110,8 +110,8 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
-bench-latency: $(STAMP) ## measure how soon a request is received and running, from every build here (root)
-	@$(BIN)/python -m tests.bench.footprint --latency-only --requests 200 $(ARGS)
+bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes; the package, if built: make onedir)
+	@$(BIN)/python -m tests.bench.latency $(ARGS)
 
 soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
 	@$(BIN)/python -m tests.bench.day $(ARGS)
@@ -162,6 +162,17 @@ test-week: $(STAMP) ## three weeks of 500 devices, looked at every 30 s: exactly
 
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
+
+# axe-core comes in the wheel of a package that drives another browser than ours: its script alone.
+AXE := build/axe
+AXE_WHEEL := axe-playwright-python==0.1.8
+AXE_STAMP := $(AXE)/$(AXE_WHEEL)
+.PHONY: axe
+axe: $(AXE_STAMP) ## fetch axe-core, by which the console's tests judge what is accessible
+$(AXE_STAMP): $(STAMP)
+	@rm -rf $(AXE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(AXE) '$(AXE_WHEEL)'
+	@touch $@
 
 FUZZ_TOOLS := build/fuzz-tools
 fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")

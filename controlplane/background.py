@@ -60,6 +60,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
             core.close_feeds()
             await core.feeds.finished()
+            await core.console_feeds.finished()
 
 
 def _outboxes(settings: Settings) -> Iterator[Outbox]:

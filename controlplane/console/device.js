@@ -1,7 +1,9 @@
 // One device: what it is, what was asked of it, what it reported.
 
 import { ask } from "./facade.js";
+import { announceWork } from "./announcing.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
+import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt, working } from "./devices.js";
 import { strip } from "./strip.js";
 import { isBack, wishButton, wishList } from "./wishes.js";
@@ -30,6 +32,7 @@ export async function fetchDevice(instanceId, pages) {
 export function showDevice(data, view, problem, actions) {
   const { detail, row, canWrite } = data;
   const { device } = row;
+  announceWork(row);
   if (!document.getElementById("device-sheet"))
     view.replaceChildren(element("div", { class: "sheet", id: "device-sheet" }));
   const sheet = document.getElementById("device-sheet");
@@ -46,6 +49,7 @@ export function showDevice(data, view, problem, actions) {
     wishList(row, canWrite),
     row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: nothing is told of it.`) : null,
     element("p", { class: "problem", role: "alert" }, problem),
+    changesSection(data.changes),
     strip(data.presence, () => showDevice(data, view, problem, actions)),
     element("section", {},
       element("h2", {}, "Requests and reports"), historyTable(data),
@@ -53,7 +57,10 @@ export function showDevice(data, view, problem, actions) {
         ? element("button", { class: "more", id: "older", type: "button" }, "Show older ones") : null),
     element("section", {}, element("h2", {}, "Device"), facts(detail.device)),
     element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
-  sheet.onclick = (event) => actions[event.target.closest("button")?.id]?.();
+  sheet.onclick = (event) => {
+    const button = event.target.closest("button");
+    if (button?.ariaDisabled !== "true") actions[button?.id]?.();
+  };
 }
 
 // What is under way is not asked for again.
@@ -61,7 +68,9 @@ function askButton(kind, row, isPrimary) {
   const open = row.requests.find((request) => request.kind === kind);
   if (!open && !isBack(row)) return wishButton(kind, row, isPrimary);
   return element("button", {
-    id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button", disabled: Boolean(open),
+    id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button",
+    // Not disabled: a button that is loses the focus of who pressed it.
+    "aria-disabled": open ? "true" : null,
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Ask for a${kind === "network" ? "" : "n"} ${kind} report`);
 }
 

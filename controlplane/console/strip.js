@@ -37,7 +37,7 @@ export function strip(presence, redraw) {
 function drawing(cells, names, label, point, extra) {
   const across = cells.length * STEP;
   const made = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: point ? "days" : "hours", preserveAspectRatio: "none" },
-    hatch());
+    ...(point ? [hatch()] : []));
   cells.forEach((cell, index) => {
     const of = point ? cell.hours.length * HOUR_S : HOUR_S;
     made.append(shape("g", { transform: `translate(${index * STEP + 1} 0)`, "data-index": index },

@@ -33,7 +33,8 @@ export const cancelWish = (row, kind) =>
 export function wishButton(kind, row, isPrimary) {
   const wish = row.wishes.find((each) => each.kind === kind);
   return element("button", {
-    id: `wish-${kind}`, class: isPrimary ? "primary" : null, type: "button", disabled: Boolean(wish),
+    id: `wish-${kind}`, class: isPrimary ? "primary" : null, type: "button",
+    "aria-disabled": wish ? "true" : null,
   }, wish ? `${kind === "network" ? "Network" : "Application"} report when it is back` : `Ask for a${kind === "network" ? "" : "n"} ${kind} report when it is back`);
 }
 

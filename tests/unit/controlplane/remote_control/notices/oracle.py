@@ -59,7 +59,11 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
         maintained.append([_in(said, t) for t in ticks] if said else [False] * len(ticks))
     dark = Story(location.name, "", "dark", ticks)
     is_covered: list[bool] = []
-    for at, now in enumerate(ticks):
+    for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
+        if set(column) == {GONE}:
+            dark.look(GONE)
+            is_covered.append(dark.is_active())
+            continue
         present = [i for i in range(len(beats)) if not maintained[i][at]]
         silent = [i for i in present if now - lasts[i][at] > WINDOW]
         offline = [s for i in range(len(beats)) if (s := sinces[i][at]) is not None]
