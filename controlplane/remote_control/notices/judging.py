@@ -154,7 +154,7 @@ def _about(
     zone: str | None,
 ) -> About:
     if change.key.instance_id is None:
-        return About(at[1], "" if change.is_flapping else f"{offline} devices", zone)
+        return About(at[1], "" if change.is_flapping else f"{offline} devices are offline", zone)
     device = next((d for d in known if d.instance_id == change.key.instance_id), None)
     if device is None:
         return About(str(change.key.instance_id), "", zone)

@@ -11,7 +11,7 @@ from agent.presentation.humanize import seconds_in_words
 SAYS: Final = {
     ("offline", False): "is offline",
     ("broken", False): "reports a fault",
-    ("dark", False): "is dark: its devices went offline together",
+    ("dark", False): "is dark",
     ("offline", True): "comes and goes",
     ("broken", True): "reports a fault and none in turn",
     ("dark", True): "goes dark and comes back in turn",
