@@ -6,7 +6,7 @@ from agent.wire.base import Tolerant
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.cli.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.remote_control.presence.history import Presence
+from controlplane.remote_control.presence.records import Presence
 
 PATH = "/console/api/device"
 LEGEND = "█ heard  ▄ in part  _ offline  · closed"

@@ -11,7 +11,7 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
-from controlplane.remote_control.presence.history import Presence
+from controlplane.remote_control.presence.records import Presence
 
 RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
 State = RowState | Literal["broken", "warned", "working"]

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from agent.wire.base import Array, Tolerant
 from controlplane.remote_control.presence.places import REMEMBERED, places, zones
+from controlplane.remote_control.presence.records import Presence, PresenceCell, PresenceDay
 from controlplane.remote_control.presence.standing import Place
 from controlplane.remote_control.presence.strip import DAYS, Cell, Known, line_of, strip
 from controlplane.storage.tables import Device, Report, Request
@@ -18,32 +18,6 @@ from controlplane.storage.watch_tables import Gap, Listened
 EVENTS_MAX: Final = 5000
 """Requests or reports that are counted; who asks a device more often sees the newest."""
 GAPS_MAX: Final = 5000
-
-
-class PresenceCell(Tolerant):
-    """Seconds. ``state`` is heard, partly, offline, closed or unknown."""
-
-    state: str
-    heard_s: int
-    offline_s: int
-    closed_s: int
-
-
-class PresenceDay(PresenceCell):
-    """``hours`` are those of the location's clock: 23 or 25 where it is put forward or back."""
-
-    date: str
-    requests: int
-    reports: int
-    hours: Array[PresenceCell]
-
-
-class Presence(Tolerant):
-    """``line`` has a character for each day."""
-
-    zone: str
-    line: str
-    days: Array[PresenceDay]
 
 
 def presence_of(session: Session, device: Device, now: datetime) -> Presence:
