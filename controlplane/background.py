@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -14,6 +15,7 @@ from controlplane.core import Core
 from controlplane.remote_control.notices.delivery import NoticeOutbox
 from controlplane.remote_control.notices.judging import look
 from controlplane.remote_control.overview.summaries import sum_up_old
+from controlplane.remote_control.presence.forgetting import forget_old
 from controlplane.remote_control.presence.silence import note_silence
 from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
@@ -21,6 +23,7 @@ from controlplane.remote_control.sweep import sweep
 from controlplane.remote_control.tracker import Tracker
 from controlplane.remote_control.webhook import Outbox, send_due, webhook_client
 from controlplane.remote_control.wishes.granting import Granted, grant_due, has_due
+from controlplane.service.notify import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 
@@ -28,6 +31,7 @@ log = logging.getLogger("controlplane.background")
 CHANGES_LOOKED_AT = timedelta(seconds=30)
 """Long enough for a slow transaction and for clocks of other machines that are a little off."""
 
+FORGOTTEN_EVERY_S = 3600.0
 SUMMED_UP_EVERY_S = 1.0
 SUMMED_UP_AGAIN_S = 3600.0
 """A program of an older release may still run beside this one, on PostgreSQL."""
@@ -41,12 +45,16 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
+            _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
             keep = timedelta(seconds=core.settings.keep_reports_s)
             interval_s = core.settings.sweep_interval_s
             tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
+        notifier = Notifier()
+        if notifier.watchdog_s:
+            tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_be_alive, notifier)))
         if core.postgresql is not None:
             hearing = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(hearing, name="notifications"))
@@ -132,6 +140,10 @@ async def grant_wishes(core: Core) -> None:
         core.console_feeds.notify(organization_id, positions, is_reordered=False)
 
 
+async def _be_alive(notifier: Notifier) -> None:
+    notifier.alive()
+
+
 async def _sweep(core: Core) -> None:
     now = core.clock()
     expired, deleted = await core.write(lambda session: sweep(session, now))
@@ -156,6 +168,11 @@ async def note_silent(core: Core) -> None:
 def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
     for organization_id, positions in moved.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
+
+
+async def _forget_old(core: Core) -> None:
+    now = core.clock()
+    await core.write(lambda session: forget_old(session, now))
 
 
 async def _sum_up_old(core: Core) -> None:

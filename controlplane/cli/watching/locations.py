@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.cli.connection import id_of
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database
 from controlplane.clock import system_clock
@@ -39,7 +38,7 @@ def set_hours(options: argparse.Namespace) -> int:
 
 def quiet(options: argparse.Namespace) -> int:
     require_database(options)
-    device = None if options.device is None else id_of(options.device, "device")
+    device = None if options.device is None else _device_id(options.device)
     at = (options.organization, options.id)
     now = system_clock()
     if options.end:
@@ -64,6 +63,13 @@ def list_all(options: argparse.Namespace) -> int:
     sys.stdout.write("\n".join(lines or ["Nothing was said of any location: all are always open."]))
     sys.stdout.write("\n")
     return 0
+
+
+def _device_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not the id of a device: a UUID is needed") from error
 
 
 def _add(

@@ -1,14 +1,17 @@
 """What there is to type about places, notices and wishes. It imports nothing that a verb needs."""
 
 import argparse
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from controlplane.cli.arguments.keys import add_database
+from controlplane.cli.arguments.verb import add_verb
 from controlplane.settings import Settings
 
-Verb = Callable[..., argparse.ArgumentParser]
+if TYPE_CHECKING:
+    from controlplane.cli.arguments.verb import Subparsers
+
 UNITS = {"m": 60, "h": 3600, "d": 86400}
 LAST_MAX = timedelta(days=92)
 DEFAULT_ORGANIZATION = "org-0001"
@@ -44,10 +47,10 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def add_locations(verbs: Any, verb: Verb, add_database: Callable[..., None]) -> None:
+def add_locations(verbs: "Subparsers") -> None:
     parser = verbs.add_parser("locations", help="say when locations are open or worked on")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    hours = verb(actions, "set", "watching.locations:set_hours", "say when a location is open")
+    hours = add_verb(actions, "set", "watching.locations:set_hours", "say when a location is open")
     hours.add_argument("--zone", required=True, help="its time zone, as Europe/Riga")
     when = hours.add_mutually_exclusive_group(required=True)
     when.add_argument(
@@ -57,7 +60,7 @@ def add_locations(verbs: Any, verb: Verb, add_database: Callable[..., None]) -> 
         help='as "Mon-Fri 08:00-22:00" or "Sat 10:00-02:00"; may be repeated',
     )
     when.add_argument("--always-open", action="store_true", help="it has no hours")
-    quiet = verb(
+    quiet = add_verb(
         actions, "quiet", "watching.locations:quiet", "say that a location or device is worked on"
     )
     quiet.add_argument("--device", metavar="INSTANCE", help="this device only, by its id")
@@ -68,7 +71,11 @@ def add_locations(verbs: Any, verb: Verb, add_database: Callable[..., None]) -> 
     quiet.add_argument("--reason", default="", help="what is done there")
     for action in (hours, quiet):
         action.add_argument("id", help="the locationId")
-    for action in (hours, quiet, verb(actions, "list", "watching.locations:list_all", "list them")):
+    for action in (
+        hours,
+        quiet,
+        add_verb(actions, "list", "watching.locations:list_all", "list them"),
+    ):
         action.add_argument(
             "--organization",
             default=DEFAULT_ORGANIZATION,

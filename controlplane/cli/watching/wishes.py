@@ -2,35 +2,65 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.errors import CommandError, UsageError
-from controlplane.remote_control.wishes.records import WishReply, WishRequest
+from controlplane.cli.requests.selection import is_for_one, meant_by
+from controlplane.cli.screen.terminal import confirm
+from controlplane.client.operations import OperationsClient
+from controlplane.remote_control.wishes.records import DEVICES_MAX, WishReply, WishRequest
 
 PATH = "/console/api/wish"
+CONFIRM_ABOVE = 20
+"""Devices that are wished for without a question."""
 
 
 def create(options: argparse.Namespace) -> int:
-    whom = (options.instance is not None, options.location is not None, options.all)
-    if sum(whom) != 1:
-        raise UsageError("name one device, or a location by --location, or --all")
+    if options.wait or options.at_once or options.out:
+        raise UsageError("--when-back waits at the service: leave --wait, --at-once and --out away")
+    until = datetime.now(UTC) + options.until
     with client_of(options) as client:
-        named = options.instance
-        body = WishRequest(
-            kind=options.kind,
-            until=datetime.now(UTC) + options.until,
-            instance_ids=None if named is None else (device_of(client, named),),
-            location=options.location,
-            all=True if options.all else None,
+        meant = _meant(options, client)
+        count = len(meant)
+        confirm(
+            f"Ask {count} devices for a report of kind {options.kind} when they are heard?",
+            is_sure=options.yes or count <= CONFIRM_ABOVE,
         )
-        reply = client.ask_own(PATH, body, WishReply)
-    if not reply.wishes:
+        replies = [
+            client.ask_own(
+                PATH,
+                WishRequest(
+                    kind=options.kind, until=until, instance_ids=tuple(meant[at : at + DEVICES_MAX])
+                ),
+                WishReply,
+            )
+            for at in range(0, count, DEVICES_MAX)
+        ]
+    return _tell(replies, until)
+
+
+def _meant(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
+    if is_for_one(options):
+        return [device_of(client, options.instance[0])]
+    every, is_cut = client.devices()
+    if is_cut:
+        raise CommandError("there are more devices than could be read: choose by name")
+    return [each.instance_id for each in meant_by(options, every) if each.revoked_at is None]
+
+
+def _tell(replies: Sequence[WishReply], until: datetime) -> int:
+    wishes = sum(len(each.wishes) for each in replies)
+    known = sum(each.known for each in replies)
+    refused = sum(each.refused for each in replies)
+    if not wishes:
         raise CommandError("there is no device that makes such a report")
-    devices = f"{len(reply.wishes)} device{'' if len(reply.wishes) == 1 else 's'}"
-    sys.stdout.write(f"waiting for {devices} until {reply.until:%Y-%m-%d %H:%M} UTC\n")
-    if reply.known:
-        sys.stdout.write(f"{reply.known} of them had been wished for already\n")
-    if reply.refused:
-        sys.stdout.write(f"{reply.refused} left out: revoked, or without such reports\n")
+    devices = f"{wishes} device{'' if wishes == 1 else 's'}"
+    sys.stdout.write(f"waiting for {devices} until {until:%Y-%m-%d %H:%M} UTC\n")
+    if known:
+        sys.stdout.write(f"{known} of them had been wished for already\n")
+    if refused:
+        sys.stdout.write(f"{refused} left out: revoked, or without such reports\n")
     return 0

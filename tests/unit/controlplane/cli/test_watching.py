@@ -121,6 +121,7 @@ async def test_a_device_is_wished_for_shown_and_asked(
     assert main(["request", "--location", "loc-0001", "network", "--when-back"]) == 0
     assert main(["request", "--location", "nowhere", "network", "--when-back"]) == 1
     assert main(["request", "--all", whom, "network", "--when-back"]) == 2
+    assert main(["request", whom, "network", "--when-back", "--wait"]) == 2
     assert main(["device", whom]) == 0
     said = capsys.readouterr().out
     (line,) = re.findall(r"^\d{4}-\d\d-\d\d  (.{30})  \d{4}-\d\d-\d\d$", said, re.MULTILINE)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.background import watch_fleet
 from controlplane.remote_control.notices.delivery import NoticeOutbox, read_secret
+from controlplane.remote_control.presence.forgetting import forget_old
 from controlplane.remote_control.presence.places import add_maintenance, set_location
 from controlplane.remote_control.presence.standing import Maintenance
 from controlplane.remote_control.webhook import BATCH, send_due
@@ -222,6 +224,19 @@ async def test_a_webhook_that_is_away_gets_all_in_order_and_nothing_twice(fleet:
     ]
     assert len({each.headers["webhook-id"] for each in fleet.webhook.received}) == 2
     assert {each.status for each in fleet.rows(NoticeDelivery)} == {"sent"}
+
+
+async def test_what_is_over_is_forgotten_in_its_time(fleet: Fleet) -> None:
+    device, *_ = await fleet.add(2)
+    fleet.silent = {device}
+    await fleet.run(30)
+    fleet.silent = set()
+    await fleet.run(30)
+    database, now = fleet.service.database, fleet.service.clock()
+    database.write(lambda session: forget_old(session, now + timedelta(days=30)))
+    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [1, 1, 2]
+    database.write(lambda session: forget_old(session, now + timedelta(days=100)))
+    assert [len(fleet.rows(each)) for each in (Gap, Notice, NoticeDelivery)] == [0, 0, 0]
 
 
 async def test_two_services_on_one_database_tell_once(fleet: Fleet) -> None:
