@@ -20,8 +20,8 @@ from controlplane.remote_control.presence.silence import note_silence
 from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
-from controlplane.remote_control.tracker import Tracker
-from controlplane.remote_control.webhook import Outbox, send_due, webhook_client
+from controlplane.remote_control.webhooks.sending import Outbox, send_due, webhook_client
+from controlplane.remote_control.webhooks.tracker import Tracker
 from controlplane.remote_control.wishes.granting import Granted, grant_due, has_due
 from controlplane.service.notify import Notifier
 from controlplane.settings import Settings

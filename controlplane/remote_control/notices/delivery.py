@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session, aliased
 
-from controlplane.remote_control.webhook import BATCH, Claim, backoff_s
+from controlplane.remote_control.webhooks.sending import BATCH, Claim, backoff_s
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import NoticeDelivery
 

@@ -18,7 +18,7 @@ from controlplane.remote_control.notices.delivery import NoticeOutbox, read_secr
 from controlplane.remote_control.presence.forgetting import forget_old
 from controlplane.remote_control.presence.places import add_maintenance, set_location
 from controlplane.remote_control.presence.standing import Maintenance
-from controlplane.remote_control.webhook import BATCH, send_due
+from controlplane.remote_control.webhooks.sending import BATCH, send_due
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import Gap, Notice, NoticeDelivery, WatchedCondition
 from tests.fixtures.payloads import bare_report

@@ -16,7 +16,7 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.core import Core
-from controlplane.remote_control.webhook import BATCH, Claim, backoff_s, send_due
+from controlplane.remote_control.webhooks.sending import BATCH, Claim, backoff_s, send_due
 from controlplane.settings import Settings
 from controlplane.storage.tables import Report
 

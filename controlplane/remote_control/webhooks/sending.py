@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from agent.wire.addresses import is_loopback_url
 from controlplane.core import Core
 
-log = logging.getLogger("controlplane.remote_control.webhook")
+log = logging.getLogger("controlplane.remote_control.webhooks.sending")
 BATCH = 8
 BACKOFF_FIRST_S = 5
 BACKOFF_MAX_S = 600
