@@ -177,6 +177,10 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
 	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
 
+.PHONY: test-schemathesis
+test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
+	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
+
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 

@@ -17,10 +17,10 @@ from agent.wire.codec import encode
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
+from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.registry import Operation
-from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
+from controlplane.storage.transactions import Transactions
 
 LARGE_BYTES = 65_536
 PAGE_MAX: Final = 200
@@ -32,7 +32,7 @@ _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0
 class OperationEndpoint:
     """An ASGI endpoint for one operation."""
 
-    def __init__(self, core: Core, operation: Operation) -> None:
+    def __init__(self, core: Core, operation: Procedure) -> None:
         self._core = core
         self._operation = operation
 
@@ -60,7 +60,7 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
 
 async def run_operation(
     core: Core,
-    operation: Operation,
+    operation: Procedure,
     caller: Caller,
     body: bytes,
     page_size: int | None = None,
@@ -79,7 +79,7 @@ async def run_operation(
                 took_s = time.thread_time() - began_s
                 loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
 
-    def job(database: Database) -> tuple[Message | None, RequestContext]:
+    def job(transactions: Transactions) -> tuple[Message | None, RequestContext]:
         parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -88,12 +88,14 @@ async def run_operation(
             publish(session, context.woken, core.name)
             return reply, context
 
-        return database.write(work) if operation.writes else database.read(work)
+        return transactions.write(work) if operation.writes else transactions.read(work)
 
     # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
     async with core.large_bodies if is_large else nullcontext():
         reply, context = await core.run(job)
     core.feeds.notify(context.woken)
+    for kind, outcome in context.taken:
+        core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )

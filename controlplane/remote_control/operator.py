@@ -38,6 +38,7 @@ Row = TypeVar("Row", Request, Report)
 
 
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
+    """Ask a device for a report. It is queued until the device says that it has received it."""
     device = context.device(body.instance_id, lock=True)
     request = ask(
         context.session,
@@ -101,6 +102,7 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
 
 
 def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDetail:
+    """Return a report with its content."""
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         raise not_found("report")

@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session, aliased
 
+from controlplane.observability.metrics import Metrics, TrackerResult
 from controlplane.remote_control.webhooks.sending import BATCH, Claim, backoff_s
 from controlplane.settings import Settings
 from controlplane.storage.watch_tables import NoticeDelivery
@@ -61,6 +62,9 @@ class NoticeOutbox:
         else:
             row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))
         return row.status
+
+    def count(self, metrics: Metrics, result: TrackerResult) -> None:
+        """No metric tells of notices yet."""
 
     def _claim(self, row: NoticeDelivery, now: datetime) -> Claim:
         row.attempts += 1

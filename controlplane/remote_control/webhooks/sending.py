@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.addresses import is_loopback_url
 from controlplane.core import Core
+from controlplane.observability.metrics import Metrics, TrackerResult
 
 log = logging.getLogger("controlplane.remote_control.webhooks.sending")
 BATCH = 8
@@ -53,6 +54,9 @@ class Outbox(Protocol):
     def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
         """Write down how the attempt ended. Returns the status from now on."""
 
+    def count(self, metrics: Metrics, result: TrackerResult) -> None:
+        """Count the attempt, where that is measured."""
+
 
 @asynccontextmanager
 async def webhook_client(url: str, timeout_s: float) -> AsyncIterator[httpx2.AsyncClient]:
@@ -86,6 +90,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
     status = await core.write(
         lambda session: outbox.conclude(session, claim, now, is_sent=not reason)
     )
+    outbox.count(core.metrics, "retried" if status == "pending" else "failed" if reason else "sent")
     log.log(
         logging.WARNING if reason else logging.INFO,
         "%s event=%s attempt=%d status=%s %s",

@@ -16,6 +16,7 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.vocabulary import FailureReason, Kind, Outcome, TrackerStatus
 from controlplane.core import Core
+from controlplane.observability.metrics import Metrics, TrackerResult
 from controlplane.remote_control.webhooks.sending import BATCH, Claim, backoff_s, send_due
 from controlplane.settings import Settings
 from controlplane.storage.tables import Report
@@ -88,6 +89,9 @@ class Tracker:
             report.tracker_due_at = now + timedelta(seconds=backoff_s(claim.attempt))
             report.updated_at = now
         return report.tracker_status
+
+    def count(self, metrics: Metrics, result: TrackerResult) -> None:
+        metrics.tracked(result)
 
 
 def _event(report: Report) -> Event:
