@@ -193,6 +193,10 @@ test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time 
 test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 
+.PHONY: test-week
+test-week: $(STAMP) ## three weeks of 500 devices, looked at every 30 s: exactly the notices expected
+	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/remote_control/notices/test_week.py $(ARGS)
+
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 

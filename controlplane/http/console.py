@@ -33,6 +33,9 @@ MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGES = {
     "/": "index.html",
     "/console/console.css": "console.css",
+    "/console/watching.css": "watching.css",
+    "/console/wishes.js": "wishes.js",
+    "/console/strip.js": "strip.js",
     "/console/main.js": "main.js",
     "/console/facade.js": "facade.js",
     "/console/elements.js": "elements.js",

@@ -31,6 +31,13 @@ from controlplane.remote_control.overview.records import (
     SummaryReply,
     SummaryRequest,
 )
+from controlplane.remote_control.wishes.asking import cancel, wish
+from controlplane.remote_control.wishes.records import (
+    WishCancelReply,
+    WishCancelRequest,
+    WishReply,
+    WishRequest,
+)
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/"
@@ -41,6 +48,8 @@ def console_api_routes(core: Core) -> list[Route]:
     procedures = (
         procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
         procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
+        procedure(PREFIX + "wish", WishRequest, WishReply, wish, writes=True),
+        procedure(PREFIX + "wish-cancel", WishCancelRequest, WishCancelReply, cancel, writes=True),
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
     )
     return [
