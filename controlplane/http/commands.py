@@ -22,9 +22,12 @@ from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.command_feeds import CommandStream
 from controlplane.remote_control.requests.delivery import waiting_commands
 
-RECONNECT_MS = 3000
-OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
-KEEP_ALIVE = b": keep-alive\n\n"
+RECONNECT_MIN_MS = 3000
+RECONNECT_MAX_MS = 60_000
+RECONNECTS_A_SECOND = 200
+"""Little more than the heartbeats of as many devices: to return costs about what staying does."""
+OPENING = b"retry: %d\n: connected\n\n"
+KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
@@ -63,13 +66,21 @@ class CommandsEndpoint:
 
 async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[bytes]:
     """Yield the bytes of the event stream until it is ended."""
-    yield OPENING
+    yield OPENING % reconnect_ms(core.feeds.count)
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
         for command in fresh:
             yield event_of(command)
         if not fresh and not stream.is_ended:
-            yield KEEP_ALIVE
+            yield KEEP_ALIVE % reconnect_ms(core.feeds.count)
+
+
+def reconnect_ms(streams: int) -> int:
+    """Return over which time so many streams should return when they are cut off together.
+
+    Told as the reconnection time of server-sent events, and again with each keep-alive.
+    """
+    return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
 
 
 async def send_events(

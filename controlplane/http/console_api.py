@@ -17,7 +17,7 @@ from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
-from controlplane.http.commands import KEEP_ALIVE, OPENING, send_events
+from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
 from controlplane.http.facade import OperationEndpoint
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
@@ -75,7 +75,7 @@ class ChangesEndpoint:
             await send_events(stream, self._events(caller, stream), receive, send)
 
     async def _events(self, caller: Caller, stream: ConsoleStream) -> AsyncGenerator[bytes]:
-        yield OPENING
+        yield OPENING % RECONNECT_MIN_MS
         told: dict[int, bytes] = {}
         while not stream.is_ended:
             positions, is_reordered = await stream.next(LOOK_S)
@@ -91,7 +91,7 @@ class ChangesEndpoint:
             if is_reordered:
                 yield b"event: reload\ndata: {}\n\n"
             if not changed and not is_reordered:
-                yield KEEP_ALIVE
+                yield KEEP_ALIVE % RECONNECT_MIN_MS
 
     def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
         context = RequestContext(session, caller, self._core.clock(), self._core.settings)
