@@ -137,6 +137,7 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # whose address it is decides nothing
             date_header=False,  # the guard sends it, with the service's own clock
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,

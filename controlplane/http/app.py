@@ -44,9 +44,10 @@ def build_app(core: Core) -> Starlette:
 
     app = Starlette(
         routes=[
-            *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
+            # Looked through in this order: what is called most comes first.
             Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
+            *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
             *console_routes(core),
             *console_api_routes(core),
             Route("/healthz", _healthz),

@@ -17,7 +17,7 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.http.bodies import parse_body
+from controlplane.http.facade import parse_fairly
 from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.command_feeds import CommandStream
 from controlplane.remote_control.requests.delivery import waiting_commands
@@ -48,7 +48,8 @@ class CommandsEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            parse_body(EmptyRequest, await read_body(self._core, request))
+            body = await read_body(self._core, request)
+            await parse_fairly(self._core, caller, EmptyRequest, body)
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),

@@ -18,7 +18,7 @@ from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
-from controlplane.http.facade import OperationEndpoint
+from controlplane.http.facade import OperationEndpoint, parse_fairly
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
 from controlplane.remote_control.overview.device import device
@@ -66,8 +66,9 @@ class ChangesEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
-            body = parse_body(ChangesRequest, await read_body(self._core, request))
-            shown = await self._core.read(partial(self._positions, caller, body))
+            body = await read_body(self._core, request)
+            named = await parse_fairly(self._core, caller, ChangesRequest, body)
+            shown = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller),
             self._core.console_feeds.open(caller.organization_id, shown) as stream,

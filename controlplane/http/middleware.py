@@ -10,7 +10,6 @@ import time
 from email.utils import format_datetime
 from http import HTTPStatus
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +20,8 @@ from controlplane.http.errors import MEDIA_TYPE, Refusal, internal_error, proble
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+NO_STORE = (b"cache-control", b"no-store")
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
@@ -74,11 +75,11 @@ class _Call:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["Date"] = format_datetime(self._clock(), usegmt=True)
-            headers["Trace-Id"] = self.trace_id
-            headers.setdefault("Cache-Control", "no-store")
-            headers["X-Content-Type-Options"] = "nosniff"
+            headers: list[tuple[bytes, bytes]] = message["headers"]
+            if all(name.lower() != b"cache-control" for name, _ in headers):
+                headers.append(NO_STORE)
+            date = format_datetime(self._clock(), usegmt=True).encode()
+            headers += ((b"date", date), (b"trace-id", self.trace_id.encode()), NO_SNIFFING)
         await self._send(message)
 
     async def refuse(self, refusal: Refusal, receive: Receive) -> None:
@@ -96,8 +97,11 @@ class _Call:
 
     def write_log(self) -> None:
         is_fault = self._status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        level = logging.WARNING if is_fault else logging.INFO
+        if not log.isEnabledFor(level):
+            return
         log.log(
-            logging.WARNING if is_fault else logging.INFO,
+            level,
             "%s %s %d %.0fms key=%s trace_id=%s %s",
             _plain(self._scope["method"]),
             _plain(self._scope["path"]),

@@ -182,7 +182,7 @@ class CircuitBreaker:
 
     async def _let_others_try(self) -> None:
         """Return at once in contact; else some time after others found it, or when they do not."""
-        if self._shared.is_closed or not self._reconnect_over_s:
+        if self.is_up or not self._reconnect_over_s:
             return
         self._contact.clear()
         await self._contact.wait_at_most(LETS_OTHERS_TRY * self._reconnect_over_s)

@@ -1,7 +1,8 @@
 """A fleet whose service is killed and comes back: how soon all streams are open again, and how
-much is asked of the service meanwhile. On virtual time, by the agent's own code.
+much is asked of the service meanwhile. On virtual time, by the agent's own code; then fewer of
+them, for real.
 
-    python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...]
+    python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
 """
 
 import argparse
@@ -11,8 +12,17 @@ import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import UUID
 
-from tests.bench.fleet.simulated_fleet import INTERVAL_S, Costs, SimulatedDevice, SimulatedService
+from tests.bench.fleet.real_restart import restart_for_real
+from tests.bench.fleet.simulated_fleet import (
+    INTERVAL_S,
+    AgentLoops,
+    Costs,
+    SimulatedClient,
+    SimulatedService,
+    caller_of,
+)
 from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virtual_time
 
 OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
@@ -66,8 +76,7 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
     service = SimulatedService(clock, Costs(), crowd)
     with loop.without_sockets():
         running = [
-            asyncio.create_task(SimulatedDevice(service, clock, number).run())
-            for number in range(devices)
+            asyncio.create_task(_device(service, clock, number).run()) for number in range(devices)
         ]
         try:
             await clock.sleep(SETTLED_AFTER_S)
@@ -96,12 +105,17 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
             await asyncio.gather(*running, return_exceptions=True)
 
 
+def _device(service: SimulatedService, clock: VirtualClock, number: int) -> AgentLoops:
+    client = SimulatedClient(service, caller_of(number))
+    return AgentLoops(client, clock, UUID(int=number), number)
+
+
 async def _until_all_are_back(
     service: SimulatedService, clock: VirtualClock, devices: int
 ) -> float:
     began_s = clock.monotonic()
     async with asyncio.timeout(WATCHED_S):
-        while service.streams < devices:  # noqa: ASYNC110 - virtual time
+        while service.streams < devices:
             await clock.sleep(0.1)
     return clock.monotonic() - began_s
 
@@ -115,6 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Restart the service under a simulated fleet.")
     parser.add_argument("--devices", type=int, default=10_000)
     parser.add_argument("--outage", nargs="+", type=float, default=list(OUTAGES_S))
+    parser.add_argument("--real", type=int, default=500)
     options = parser.parse_args()
     logging.disable()  # ten thousand logs are nobody's
     gc.disable()
@@ -123,6 +138,9 @@ def main() -> int:
         sys.stdout.write(f"{each}\n")
         sys.stdout.flush()
         is_good &= each.back_s <= BACK_WITHIN_S and each.peak_share <= PEAK_MAX
+    gc.enable()
+    if options.real:
+        sys.stdout.write(f"{restart_for_real(options.real)}\n")
     return 0 if is_good else 1
 
 

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
+from agent.adapters.clock import Clock
 from agent.adapters.service_client import CommandStream
 from agent.config import model
 from agent.errors import ServiceUnavailable
@@ -213,18 +214,21 @@ class _Key:
         return "key"
 
 
-class SimulatedDevice:
-    """The loops of one agent that call the service without being asked."""
+def caller_of(number: int) -> Caller:
+    """Return whose key the device with this number calls with."""
+    return Caller(key_id=UUID(int=number // DEVICES_A_KEY), organization_id="org", can_write=True)
 
-    def __init__(self, service: SimulatedService, clock: VirtualClock, number: int) -> None:
-        key_id = UUID(int=number // DEVICES_A_KEY)
-        caller = Caller(key_id=key_id, organization_id="org", can_write=True, locations=frozenset())
-        client: Any = SimulatedClient(service, caller)
-        bound: Any = _Bound(UUID(int=number))
+
+class AgentLoops:
+    """The loops of one agent that call the service without being asked. ``client`` is a
+    `ServiceClient`, or stands in for one."""
+
+    def __init__(self, client: Any, clock: Clock, binding_id: UUID, seed: int) -> None:
+        bound: Any = _Bound(binding_id)
         key: Any = _Key()
         nothing: Any = None
         self._clock = clock
-        self._rng = Random(number)
+        self._rng = Random(seed)
         health = HealthBoard(clock, lambda: None)
         breaker = CircuitBreaker(clock, self._rng, health, key)
         session = DeviceSession(client, breaker, bound, clock)
@@ -239,9 +243,9 @@ class SimulatedDevice:
             rng=self._rng,
         )
 
-    async def run(self) -> None:
+    async def run(self, begun_within_s: float = INTERVAL_S) -> None:
         """Run as a device that was switched on at some moment of the first minute."""
-        await self._clock.sleep(self._rng.uniform(0, INTERVAL_S))
+        await self._clock.sleep(self._rng.uniform(0, begun_within_s))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._receiver.run())
             group.create_task(self._beats())
