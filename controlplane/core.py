@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 from uuid import UUID
@@ -17,7 +17,9 @@ from controlplane.clock import Clock
 from controlplane.http.body_reader import BodyReader
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
-from controlplane.remote_control.overview.console_feeds import ConsoleFeeds
+from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
+from controlplane.remote_control.overview.looks import ConsoleLooks
+from controlplane.remote_control.overview.since import RememberedChanges
 from controlplane.remote_control.requests.command_feeds import CommandFeeds
 from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
@@ -33,7 +35,9 @@ class Core:
         self.settings = settings
         self.clock = clock
         self.feeds = CommandFeeds(self._waiting)
-        self.console_feeds = ConsoleFeeds()
+        self._console_looks = ConsoleLooks(settings)
+        self.console_feeds = ConsoleFeeds(self._shown)
+        self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
         self.fairness = Fairness(settings, time.monotonic)
@@ -71,3 +75,9 @@ class Core:
     async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()
         return await self.read(lambda session: waiting_by_key(session, key_ids, now))
+
+    async def _shown(
+        self, changed: Collection[int], shown: Collection[int], key_ids: Collection[UUID]
+    ) -> Seen:
+        now, look = self.clock(), self._console_looks.look
+        return await self.read(lambda session: look(session, now, changed, shown, key_ids))

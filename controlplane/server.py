@@ -17,11 +17,14 @@ from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.http.protocol import AWAITED_MAX, bounded_protocol
+from controlplane.service.notify import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
+IDLE_S = 5
+"""After it a connection without a call is closed: a proxy must forget it before."""
 FILES_BESIDE = AWAITED_MAX + 512
 """Connections that owe a request, those with one under way, and the database's."""
 BACKLOG = 512
@@ -104,9 +107,10 @@ def url_of(listener: socket.socket) -> str:
 
 
 def announce(listener: socket.socket) -> None:
-    """Print where the service listens: who started it waits for this line."""
+    """Print where the service listens: who started it waits for this line, or for systemd's."""
     sys.stdout.write(f"listening on {url_of(listener)}\n")
     sys.stdout.flush()
+    Notifier().ready(f"listening on {url_of(listener)}")
 
 
 def serve(
@@ -137,10 +141,11 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # whose address it is decides nothing
+            proxy_headers=False,  # whoever is on this machine could write them
             date_header=False,  # the guard sends it, with the service's own clock
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=IDLE_S,
             lifespan="on",
             http=bounded_protocol(),
             ws="none",

@@ -16,6 +16,8 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from types import FrameType
 
+from controlplane.service.notify import Notifier
+
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
 RESTART_AFTER_S = 1
@@ -67,7 +69,11 @@ def _replace_dead(
     workers: list[SpawnProcess], work: Work, listener: socket.socket, ready: Event
 ) -> list[SpawnProcess]:
     """Wait until one has died, and start another in its place."""
-    connection.wait([worker.sentinel for worker in workers])
+    notifier = Notifier()
+    # Only this process is watched by systemd: that it replaces the others is its sign of life.
+    look_s = notifier.watchdog_s / 4 or None
+    while not connection.wait([worker.sentinel for worker in workers], look_s):
+        notifier.alive()
     time.sleep(RESTART_AFTER_S)
     alive = [worker for worker in workers if worker.is_alive()]
     for worker in workers:

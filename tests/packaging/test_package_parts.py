@@ -35,9 +35,10 @@ def module(path: str) -> ModuleType:
     return loaded
 
 
+@pytest.mark.parametrize("program", ["venue-agent", "venue-control"])
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])
-def test_maintainer_scripts_are_plain_shell(name: str) -> None:
-    script = PACKAGING / "deb" / name
+def test_maintainer_scripts_are_plain_shell(program: str, name: str) -> None:
+    script = PACKAGING / "deb" / program / name
     assert script.read_text().startswith("#!/bin/sh\nset -e\n")
     subprocess.run(("sh", "-n", str(script)), check=True)
 
@@ -125,7 +126,7 @@ def test_the_windows_package_holds_what_is_imported_by_name() -> None:
     sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
     wanted = {name for source in sources for name in named.findall(source.read_text())}
     assert "servicemanager" in wanted
-    spec = (PACKAGING / "venue-agent.spec").read_text()
+    spec = (PACKAGING / "program.spec").read_text()
     assert {name for name in wanted if f'"{name}"' not in spec} == set()
 
 
@@ -199,8 +200,9 @@ def test_the_registry_of_makers_is_small_and_in_every_package() -> None:
     assert "agent" in targets["wheel"]["packages"]
     assert "agent" in targets["sdist"]["include"]
     # The onedir package, and with it the .deb, takes every file of agent/ that is no source.
-    spec = (PACKAGING / "venue-agent.spec").read_text()
-    assert '(ROOT / "agent").rglob("*")' in spec
+    spec = (PACKAGING / "program.spec").read_text()
+    assert '"entry.py", ("agent", "collectors"), ("agent",)' in spec
+    assert '(ROOT / folder).rglob("*")' in spec
     excluded = re.search(r"path\.suffix not in \{(.*)\}", spec)
     assert excluded is not None
     assert data.suffix not in excluded[1]

@@ -110,12 +110,43 @@ class SummaryReply(Tolerant):
     can_write: bool
 
 
+class ReportChange(Tolerant):
+    tone: str
+    sentence: str
+
+
+class ReportChanges(Tolerant):
+    """What is otherwise than in the report before, ``earlier_id``, which arrived at ``since``.
+
+    ``more`` changes are not listed; ``not_compared`` says what one of the two did not look at.
+    """
+
+    report_id: Uuid
+    kind: Kind
+    earlier_id: Uuid
+    since: datetime
+    verdict: str
+    tone: str
+    changes: Array[ReportChange]
+    more: int
+    not_compared: Array[str]
+
+
+class ReportTableRequest(Exact):
+    """One of a report's tables (`agent.presentation.report_csv`)."""
+
+    report_id: Uuid
+    table: Annotated[str, Field(max_length=32)]
+
+
 class DeviceReply(Tolerant):
     """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
-    and who asked, by the id that requests name."""
+    who asked, by the id that requests name, and, on the first page, what the newest report of each
+    kind says that the one before it did not."""
 
     detail: DeviceDetailReply
     row: Row
     lines: Array[ReportLine]
     askers: dict[str, str]
+    changes: Array[ReportChanges]
     can_write: bool
