@@ -121,11 +121,12 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 
-test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL and backups under a real systemd (root)
-	@$(BIN)/python -m tests.packaging.prove_service $(ARGS)
+test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL, backups and restores under a real systemd (root)
+	@$(BIN)/python -m tests.packaging.service.prove_service
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_restore.py $(ARGS)
 
 test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
-	@$(BIN)/python -m pytest -n0 -s tests/packaging/prove_proxy.py $(ARGS)
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_proxy.py $(ARGS)
 
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
@@ -178,6 +179,10 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
 	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+
+.PHONY: test-schemathesis
+test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
+	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)

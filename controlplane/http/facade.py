@@ -18,10 +18,10 @@ from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.http.body_reader import LARGE_BYTES, Parse
 from controlplane.http.errors import Refusal
+from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.registry import Operation
-from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
+from controlplane.storage.transactions import Transactions
 
 Read = TypeVar("Read")
 PAGE_MAX: Final = 200
@@ -33,7 +33,7 @@ _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0
 class OperationEndpoint:
     """An ASGI endpoint for one operation."""
 
-    def __init__(self, core: Core, operation: Operation) -> None:
+    def __init__(self, core: Core, operation: Procedure) -> None:
         self._core = core
         self._operation = operation
 
@@ -61,7 +61,7 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
 
 async def run_operation(
     core: Core,
-    operation: Operation,
+    operation: Procedure,
     caller: Caller,
     body: bytes,
     page_size: int | None = None,
@@ -71,7 +71,7 @@ async def run_operation(
     from_large = await parse_large(core, caller, operation.parse, body) if is_large else None
     now = core.clock()
 
-    def job(database: Database) -> tuple[Message | None, RequestContext]:
+    def job(transactions: Transactions) -> tuple[Message | None, RequestContext]:
         parsed = from_large if is_large else operation.parse(body)
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -80,10 +80,12 @@ async def run_operation(
             publish(session, context.woken, core.name)
             return reply, context
 
-        return database.write(work) if operation.writes else database.read(work)
+        return transactions.write(work) if operation.writes else transactions.read(work)
 
     reply, context = await core.run(job)
     core.feeds.notify(context.woken)
+    for kind, outcome in context.taken:
+        core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )

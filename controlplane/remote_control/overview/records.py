@@ -1,29 +1,18 @@
 """What the console's own calls take and answer, beside the contract's."""
 
-import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.storable_text import STORABLE
 
 State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
-NOT_STORED = frozenset({"Cc", "Cs"})
-"""Controls and halves of surrogate pairs: no database holds them, and some refuse to look."""
-
-
-def _storable(text: str) -> str:
-    if any(unicodedata.category(character) in NOT_STORED for character in text):
-        raise PydanticCustomError("controls", "must not hold control characters")
-    return text
-
-
-FilterText = Annotated[PayloadText, AfterValidator(_storable)]
+FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
 PAGE_DEFAULT = 50
 
