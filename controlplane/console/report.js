@@ -57,7 +57,10 @@ function savingMenu({ detail, page }, name, attempt) {
 }
 
 function frame(page, name) {
-  const made = element("iframe", { sandbox: "", title: `Report of ${name}`, referrerpolicy: "no-referrer" });
+  const made = element("iframe", {
+    sandbox: "", title: `Report of ${name}`, referrerpolicy: "no-referrer", "aria-busy": "true",
+    onload: () => made.removeAttribute("aria-busy"),
+  });
   made.srcdoc = page;
   return made;
 }

@@ -35,7 +35,7 @@ GOALS_MS = {"received": 6.0, "running": 9.0}
 LOOKED_EVERY_S = 0.1
 """Who waits for a report must not keep the service from its work."""
 ASKED_FIRST = 3
-ASKED_WITHIN_S = 30.0
+ASKED_WITHIN_S = 25.0
 """After that no more requests are made: on a loaded machine there are fewer."""
 WAKE_UPS = 100
 NAP_S = 0.005

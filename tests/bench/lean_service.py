@@ -26,7 +26,7 @@ WARM_UP = 5
 """The first requests load what makes reports: they are not counted."""
 PAUSE_S = (0.05, 0.15)
 RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
-ASKED_WITHIN_S = 45.0
+ASKED_WITHIN_S = 35.0
 KIND = "network"
 READY_WITHIN_S = 60.0
 

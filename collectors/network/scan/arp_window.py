@@ -34,8 +34,10 @@ FILLED_SHARE = 0.85
 """Of the table: so much is filled by that and the hosts found, which are kept for half a minute."""
 SETTLE_S = 2.25
 """How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
-SLOT_S = 3.3
-"""After which a slot is free even if the kernel did not say that it gave up."""
+SLOT_S = 5.0
+"""After which a slot is free even if the kernel did not say that it gave up. A busy machine does so
+some tenths of a second after the three it takes, holding the entry until then: a slot taken as free
+sooner is one too many."""
 
 
 @dataclass(frozen=True, slots=True)
