@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import JSON, Column, insert, select
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
+from controlplane.storage.tables import UtcDateTime
 from tests.postgresql import postgresql
 from tests.unit.controlplane.running_service import FakeClock, beside
 
@@ -31,7 +35,25 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.asked_for("application")
+        database.write(_fill_the_others)
     return path
+
+
+def _fill_the_others(session: Session) -> None:
+    """Put a row into each table that nobody has written to: of the values its columns take."""
+    for table in tables():
+        if session.execute(select(table).limit(1)).first() is None:
+            row = {column.name: _some(column) for column in table.columns}
+            session.execute(insert(table), [row])
+
+
+def _some(column: Column[Any]) -> Any:
+    if isinstance(column.type, UtcDateTime):
+        return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
+    if isinstance(column.type, JSON):
+        return ["a"]
+    values = {str: "Zürich", int: 7, float: 0.5, bool: True, UUID: uuid4()}
+    return values[column.type.python_type]
 
 
 def rows_of(database: Database) -> Rows:
