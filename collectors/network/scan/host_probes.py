@@ -56,17 +56,14 @@ class HostProbes:
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
     that may be nobody's (proxy ARP, routed). Where ``tries`` is 1 no port is looked at again.
     With ``ipp_last`` IPP waits for all other print ports: it is asked over the scan's connection.
+    Both may change at any time.
     """
 
     def __init__(
-        self,
-        ports: Sequence[int],
-        *,
-        abandon_when_silent: bool = False,
-        tries: int = TRIES,
-        ipp_last: bool = False,
+        self, ports: Sequence[int], *, abandon_when_silent: bool = False, tries: int = TRIES
     ) -> None:
         self.abandon_when_silent = abandon_when_silent
+        self.ipp_last = False
         self.open: list[int] = []
         self.refused: list[int] = []
         self.silent: list[int] = []
@@ -76,7 +73,6 @@ class HostProbes:
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
         # IPP first: it may be asked what it is, and by another connection only some time after.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
-        self._ipp_last = ipp_last
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
@@ -202,7 +198,7 @@ class HostProbes:
     def _next_printing(self) -> Sequence[int]:
         """The print ports of which the next is tried."""
         others = [port for port in self._printing if port != IPP_PORT]
-        return others if self._ipp_last and others else self._printing
+        return others if self.ipp_last and others else self._printing
 
     def _prints(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)
