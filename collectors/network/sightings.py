@@ -70,17 +70,17 @@ class Sightings:
     ) -> None:
         """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic).
 
-        ``connection`` is that connection, given away: it is closed where nobody is to ask."""
+        ``connection`` is that connection, given away: it is closed where nobody asks at once."""
         found = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
             if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
                 found.close()
                 return
             self._seen.add((address, port))
-            if not self._is_asking:
+            waits = port == IPP_PORT and self._queues is None
+            if waits or not self._is_asking:
                 found.close()
                 found = replace(found, connection=None)
-            waits = port == IPP_PORT and self._queues is None
             (self._waiting if waits else self._ports).append(found)
 
     def tell_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
