@@ -121,11 +121,12 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 
-test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL and backups under a real systemd (root)
-	@$(BIN)/python -m tests.packaging.prove_service $(ARGS)
+test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL, backups and restores under a real systemd (root)
+	@$(BIN)/python -m tests.packaging.service.prove_service
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_restore.py $(ARGS)
 
 test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
-	@$(BIN)/python -m pytest -n0 -s tests/packaging/prove_proxy.py $(ARGS)
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_proxy.py $(ARGS)
 
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
@@ -169,12 +170,19 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console_list
 
-.PHONY: bench-bodies bench-fleet test-postgresql
+.PHONY: bench-bodies bench-fleet bench-restart test-postgresql
+bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
+	@$(BIN)/python -m tests.bench.fleet.restart $(ARGS)
+
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
 	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+
+.PHONY: test-schemathesis
+test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
+	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
@@ -187,6 +195,10 @@ test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time 
 
 test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
+
+.PHONY: test-week
+test-week: $(STAMP) ## three weeks of 500 devices, looked at every 30 s: exactly the notices expected
+	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/remote_control/notices/test_week.py $(ARGS)
 
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)

@@ -14,8 +14,10 @@ from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
+from controlplane.http.body_reader import BodyReader
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
+from controlplane.observability.metrics import Metrics
 from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.remote_control.overview.looks import ConsoleLooks
 from controlplane.remote_control.overview.since import RememberedChanges
@@ -23,6 +25,7 @@ from controlplane.remote_control.requests.command_feeds import CommandFeeds
 from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.storage.transactions import Transactions
 
 Result = TypeVar("Result")
 
@@ -40,30 +43,34 @@ class Core:
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
         self.fairness = Fairness(settings, time.monotonic)
+        self.metrics = Metrics()
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
-        self.large_bodies = asyncio.Semaphore(1)
+        self.body_reader = BodyReader()
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda database: database.read(work))
+        return await self.run(lambda transactions: transactions.read(work))
 
     async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda database: database.write(work))
+        return await self.run(lambda transactions: transactions.write(work))
 
-    async def run(self, job: Callable[[Database], Result]) -> Result:
+    async def run(self, job: Callable[[Transactions], Result]) -> Result:
         """Run ``job`` in a thread: what it does before its transaction holds up no other."""
         loop = asyncio.get_running_loop()
+        observe = self.metrics.transacted
+        transactions = Transactions(self._database, observe, time.perf_counter())
         try:
-            return await loop.run_in_executor(self._threads, job, self._database)
+            return await loop.run_in_executor(self._threads, job, transactions)
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
 
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self.body_reader.close()
 
     def close_feeds(self) -> None:
         """End every stream."""

@@ -10,9 +10,10 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 from agent import __version__
+from agent.presentation.command_line import SuggestingParser
 from controlplane.cli.arguments.facade import add_facade_verbs
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
 from controlplane.cli.arguments.service import (
@@ -20,9 +21,10 @@ from controlplane.cli.arguments.service import (
     add_service_verbs,
     words_of_line,
 )
-from controlplane.cli.arguments.values import count, days, port, rate, seconds
+from controlplane.cli.arguments.values import count, days, host_port, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
 from controlplane.cli.errors import CommandError
+from controlplane.cli.watching.options import add_locations, add_serve_options
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,36 +67,18 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(verbs)
     add_key_verbs(verbs)
     add_facade_verbs(verbs)
+    add_locations(verbs)
     _add_demo(verbs)
     add_service_verbs(verbs)
     add_database_verbs(verbs)
     return parser
 
 
-class _Parser(argparse.ArgumentParser):
-    """Tells the version at every verb, and what was meant with its verb's usage."""
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        version = f"venue-control {__version__}"
-        text = "show the version and exit"
-        self.add_argument("--version", action="version", version=version, help=text)
-
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return options, unknown
+class _Parser(SuggestingParser):
+    version = f"venue-control {__version__}"
 
     def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
         return words_of_line(arg_line)
-
-    def error(self, message: str) -> NoReturn:
-        from agent.presentation.command_line import did_you_mean  # where there is a mistake only
-
-        super().error(message + did_you_mean(message, self.format_help()))
 
 
 def _load(path: str) -> Verb:
@@ -112,9 +96,8 @@ def _load(path: str) -> Verb:
 
 
 def _add_serve(verbs: "Subparsers") -> None:
-    parser = add_verb(
-        verbs, "serve", "serve:run", "run the service until SIGTERM; @FILE has options"
-    )
+    text = "run the service until SIGTERM; @FILE has options"
+    parser = add_verb(verbs, "serve", "serve:run", text)
     parser.fromfile_prefix_chars = "@"
     defaults = Settings()
     add = parser.add_argument
@@ -185,11 +168,24 @@ def _add_serve(verbs: "Subparsers") -> None:
         help="delete reports and requests that are older, as 180d, but for the newest report"
         " of each kind of a device (default: kept for ever)",
     )
+    add_serve_options(parser)
     add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
         help="what is written to stderr (default: %(default)s)",
+    )
+    add(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: an object a line (default: %(default)s)",
+    )
+    add(
+        "--metrics",
+        type=host_port,
+        metavar="HOST:PORT",
+        help="serve /metrics for Prometheus there, without a key (default: nowhere)",
     )
 
 

@@ -14,9 +14,9 @@ from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.http.bodies import parse_body
-from controlplane.http.commands import KEEP_ALIVE, OPENING, send_events
-from controlplane.http.facade import OperationEndpoint
+from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
+from controlplane.http.facade import OperationEndpoint, parse_fairly
+from controlplane.openapi.operation import procedure
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
 from controlplane.remote_control.overview.device import device
@@ -24,27 +24,35 @@ from controlplane.remote_control.overview.home import summary
 from controlplane.remote_control.overview.listing import overview, visible
 from controlplane.remote_control.overview.records import (
     ChangesRequest,
+    DeviceReply,
+    OverviewReply,
     OverviewRequest,
+    SummaryReply,
     SummaryRequest,
 )
-from controlplane.remote_control.registry import Operation
+from controlplane.remote_control.wishes.asking import cancel, wish
+from controlplane.remote_control.wishes.records import (
+    WishCancelReply,
+    WishCancelRequest,
+    WishReply,
+    WishRequest,
+)
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/"
 
 
 def console_api_routes(core: Core) -> list[Route]:
-    operations = {
-        "overview": Operation(partial(parse_body, OverviewRequest), overview, writes=False),
-        "summary": Operation(partial(parse_body, SummaryRequest), summary, writes=False),
-        "device": Operation(
-            partial(parse_body, DeviceDetailRequest),
-            partial(device, core.changes),
-            writes=False,
-        ),
-    }
+    detail = partial(device, core.changes)
+    procedures = (
+        procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
+        procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
+        procedure(PREFIX + "wish", WishRequest, WishReply, wish, writes=True),
+        procedure(PREFIX + "wish-cancel", WishCancelRequest, WishCancelReply, cancel, writes=True),
+        procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
+    )
     return [
-        *(Route(PREFIX + name, OperationEndpoint(core, each)) for name, each in operations.items()),
+        *(Route(each.path, OperationEndpoint(core, each)) for each in procedures),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 
@@ -63,16 +71,18 @@ class ChangesEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
-            body = parse_body(ChangesRequest, await read_body(self._core, request))
-            shown = await self._core.read(partial(self._positions, caller, body))
+            body = await read_body(self._core, request)
+            named = await parse_fairly(self._core, caller, ChangesRequest, body)
+            shown = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),
+            self._core.metrics.stream("console"),
             self._core.console_feeds.open(caller.organization_id, caller.key_id, shown) as stream,
         ):
             await send_events(stream, self._events(stream), receive, send)
 
     async def _events(self, stream: ConsoleStream) -> AsyncGenerator[bytes]:
-        yield OPENING
+        yield OPENING % RECONNECT_MIN_MS
         while not stream.is_ended:
             rows, is_reordered = await stream.next(self._core.settings.keep_alive_s)
             for data in rows:
@@ -80,7 +90,7 @@ class ChangesEndpoint:
             if is_reordered:
                 yield b"event: reload\ndata: {}\n\n"
             if not rows and not is_reordered and not stream.is_ended:
-                yield KEEP_ALIVE
+                yield KEEP_ALIVE % RECONNECT_MIN_MS
 
     def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
         context = RequestContext(session, caller, self._core.clock(), self._core.settings)

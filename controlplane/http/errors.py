@@ -1,11 +1,6 @@
 """Every way the service says no, and the `application/problem+json` body that says it (RFC 9457).
 
-Codes by status: 400 validation_error, invalid_request, invalid_cursor, invalid_signature ·
-401 unauthenticated · 403 read_only_key, foreign_location · 404 not_found, *_not_found ·
-405 method_not_allowed · 408 body_timeout · 409 *_revoked, *_conflict, challenge_used,
-challenge_expired, request_finished, request_expired, too_many_open_requests ·
-413 body_too_large · 415 invalid_request · 429 rate_limited · 500 internal_server_error ·
-503 unavailable.
+`controlplane.openapi.operation` lists the codes with their statuses.
 """
 
 from collections.abc import Mapping
@@ -37,6 +32,21 @@ class Refusal(Exception):
         self.detail = detail
         self.errors = errors
         self.headers = dict(headers or {})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle: of an exception only its text would be."""
+        values = (self.status, self.code, self.detail, self.errors, self.headers)
+        return _refusal, values
+
+
+def _refusal(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    errors: Mapping[str, tuple[str, ...]] | None,
+    headers: Mapping[str, str],
+) -> Refusal:
+    return Refusal(status, code, detail, errors=errors, headers=headers)
 
 
 def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:

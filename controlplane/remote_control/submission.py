@@ -7,12 +7,14 @@ still learns that its report arrived.
 
 import uuid
 from dataclasses import dataclass
+from typing import Any, Final, get_args
 
 from sqlalchemy import select
 
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
+from agent.wire.vocabulary import Kind, Outcome
 from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
@@ -24,14 +26,18 @@ from controlplane.remote_control.requests.delivery import refusal_of, request_of
 from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
 
+_NULL: Final = {"type": "null"}
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one."""
+    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one; in
+    ``body`` it is left out: a large one comes from another process."""
 
     body: SubmitResultRequest
     body_hash: str
     payload: bytes
+    payload_hash: str
     summary: Summary
 
 
@@ -41,10 +47,23 @@ def parse_submission(content: bytes) -> Submission:
     require_unique_keys(content)
     payload = canonical_json(None if report is None else to_plain(report))
     body_hash = sha256_hex(canonical_json(to_plain(body)))
-    return Submission(body, body_hash, payload, summary_of(report))
+    rest = body.model_copy(update={"report": None})
+    return Submission(rest, body_hash, payload, sha256_hex(payload), summary_of(report))
+
+
+def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what `parse_submission` takes: each kind and outcome has a shape.
+
+    ``model`` is that of the body, which does not know what its report may be.
+    """
+    shapes = [
+        _shape(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
+    ]
+    return {"description": model.get("description", ""), "oneOf": shapes}
 
 
 def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
+    """Take a report, asked for or not. The same report again gets the same reply."""
     body = submission.body
     context.lock_binding(body.binding_id)
     known = _known_report(context, body)
@@ -56,6 +75,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
+    context.taken.append((report.kind, report.outcome))
     note_report(context, device, report)
     return _reply(report)
 
@@ -115,7 +135,7 @@ def _report(
         outcome=body.outcome,
         failure_reason=body.failure_reason,
         payload=submission.payload.decode(),
-        payload_hash=sha256_hex(submission.payload),
+        payload_hash=submission.payload_hash,
         body_hash=submission.body_hash,
         tracker_status="pending" if has_tracker else "disabled",
         tracker_event_id=str(uuid.uuid4()),
@@ -135,3 +155,22 @@ def _reply(report: Report) -> SubmitResultReply:
         outcome=report.outcome,
         tracker_status=report.tracker_status,
     )
+
+
+def _shape(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:
+    payload = {"$ref": f"#/components/schemas/{PAYLOADS[kind].__name__}"}
+    properties = model["properties"] | {
+        "kind": {"const": kind},
+        "outcome": {"const": outcome},
+        "report": {"oneOf": [payload, _NULL]} if outcome == "failed" else payload,
+    }
+    if outcome == "completed":
+        del properties["failureReason"]
+    required = [*model["required"], *(() if outcome == "failed" else ("report",))]
+    return {
+        "type": "object",
+        "title": f"{outcome} {kind} report",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }

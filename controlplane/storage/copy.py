@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, insert, select, text
 from sqlalchemy.orm import Session
 
+from controlplane.storage import watch_tables  # noqa: F401 - tells its tables
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Base, Schema
 

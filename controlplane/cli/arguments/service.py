@@ -1,7 +1,7 @@
 """What there is to type for a service of one's own machine and for its database."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controlplane.cli.arguments.keys import add_database
 from controlplane.cli.arguments.verb import add_verb
@@ -9,7 +9,7 @@ from controlplane.cli.arguments.verb import add_verb
 if TYPE_CHECKING:
     from controlplane.cli.arguments.verb import Subparsers
 
-COMMENT = "#"
+COMMENT: Final = "#"
 
 
 def add_service_verbs(verbs: "Subparsers") -> None:

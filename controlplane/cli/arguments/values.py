@@ -3,6 +3,8 @@
 import argparse
 from typing import Final
 
+from agent.wire.addresses import split_host_port
+
 DAYS_MAX: Final = 36_500
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
 
@@ -12,6 +14,13 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:  # the 16 bits of a port
         raise argparse.ArgumentTypeError("a port is 0 to 65535")
     return number
+
+
+def host_port(text: str) -> tuple[str, int]:
+    host, number = split_host_port(text)
+    if not host or not (number or "").isdecimal():
+        raise argparse.ArgumentTypeError("must be HOST:PORT, as 127.0.0.1:9470")
+    return host, port(number or "")
 
 
 def seconds(text: str) -> float:

@@ -18,10 +18,10 @@ from typing import Final
 
 import pytest
 
-from tests.packaging.commands_of_doc import proven_commands
 from tests.packaging.inside_systemd import files_of_the_system, run, say, timed
 from tests.packaging.local_service import Json, LocalService, until
-from tests.packaging.prove_service import EXPOSURE_MAX
+from tests.packaging.service.commands_of_doc import proven_commands
+from tests.packaging.service.prove_service import EXPOSURE_MAX
 from tests.scenario.agent_process import environment, write_config
 
 RESULTS: Final = Path("/results")

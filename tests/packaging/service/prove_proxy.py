@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import httpx2
 import pytest
 
 from agent.wire import routes
-from tests.packaging.proxies import SHORT_TIMEOUT_S, Proxy, free_port, running_proxy
+from tests.packaging.service.proxies import SHORT_TIMEOUT_S, Proxy, free_port, running_proxy
+from tests.paths import ROOT
 from tests.scenario.agent_process import running_agent, write_config
 from tests.unit.controlplane.test_process import Process, start, stop
 
@@ -75,8 +77,6 @@ async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> 
 
 
 def seconds(moment: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(moment).timestamp()
 
 
@@ -175,7 +175,7 @@ async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front
     if front.kind == "caddy":
         assert (
             "no limits for callers without a key"
-            in (Path(__file__).parents[2] / "packaging/proxy/Caddyfile").read_text()
+            in (ROOT / "packaging/proxy/Caddyfile").read_text()
         )
         return
     async with front.client() as http:

@@ -4,7 +4,7 @@ PostgreSQL and a real agent.
 Needs root, systemd-nspawn, PostgreSQL's package and the service's package in dist/service. As in
 `prove_systemd` the root is an overlay over this machine's own, without a network but loopback.
 
-Usage: python -m tests.packaging.prove_service
+Usage: python -m tests.packaging.service.prove_service
 """
 
 import json
@@ -37,7 +37,7 @@ def main() -> int:
         results.mkdir()
         make_upgrade(results, "dist/service/venue-control_*.deb")
         with overlay_of_this_machine(place) as root:
-            module = "tests.packaging.inside_service"
+            module = "tests.packaging.service.inside_service"
             code = boot(root, results, "--", is_overlay=True, module=module, within_s=WITHIN_S)
         for name in ("out.txt", "err.txt"):
             if (results / name).exists():

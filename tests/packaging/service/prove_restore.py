@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from controlplane.storage.backup import snapshot
-from tests.packaging.proxies import free_port
+from tests.packaging.service.proxies import free_port
 from tests.scenario.agent_process import AgentProcess, run_agent, running_agent, write_config
 from tests.unit.controlplane.test_process import run, start, stop
 
@@ -166,7 +166,7 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         await venue.back_to(backup)
 
         async def is_set_aside() -> bool:
-            return bool(list((tmp_path / "old/state/quarantine").glob("refused-*.json")))
+            return bool(list((tmp_path / "old/state/quarantine").glob("*-refused-*.json")))
 
         await until(is_set_aside, BACK_WITHIN_S)
         assert await operator.status(old, unknown) == "unknown"
