@@ -55,19 +55,24 @@ class HostProbes:
 
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
     that may be nobody's (proxy ARP, routed). Where ``tries`` is 1 no port is looked at again.
-    With ``ipp_last`` IPP waits for all other print ports: it is asked over the scan's connection.
-    Both may change at any time.
+    With ``ipp_last`` IPP is first tried after all tries of the other print ports: it is asked over
+    the scan's connection.
     """
 
     def __init__(
-        self, ports: Sequence[int], *, abandon_when_silent: bool = False, tries: int = TRIES
+        self,
+        ports: Sequence[int],
+        *,
+        abandon_when_silent: bool = False,
+        tries: int = TRIES,
+        ipp_last: bool = False,
     ) -> None:
         self.abandon_when_silent = abandon_when_silent
-        self.ipp_last = False
         self.open: list[int] = []
         self.refused: list[int] = []
         self.silent: list[int] = []
         self._tries: dict[int, int] = {}
+        self._ipp_last = ipp_last
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
@@ -198,7 +203,8 @@ class HostProbes:
     def _next_printing(self) -> Sequence[int]:
         """The print ports of which the next is tried."""
         others = [port for port in self._printing if port != IPP_PORT]
-        return others if self.ipp_last and others else self._printing
+        waits = self._ipp_last and IPP_PORT not in self._tries
+        return others if waits and others else self._printing
 
     def _prints(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)

@@ -163,14 +163,12 @@ class Sweep:
         while self._direct and len(self._active) < self._sockets_max // IN_FLIGHT_MAX:
             self._begin(self._direct.popleft())
         self._sockets = sum(host.probes.sockets for host in self._active)
-        asks_ipp_at_once = self._sightings.asks_ipp_at_once
         for _ in range(len(self._active)):
             room = min(self._paces.connections.room(now), self._sockets_max - self._sockets)
             if room < 1:
                 return
             host = self._active[0]
             self._active.rotate(-1)  # so that all hosts get their turn when sockets are short
-            host.probes.ipp_last = asks_ipp_at_once
             for step in host.probes.connects(now, room):
                 self._take_step(host, step)
 
@@ -248,7 +246,12 @@ class Sweep:
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
         is_doubtful = target.way == "routed"
-        probes = HostProbes(ports, abandon_when_silent=is_doubtful, tries=self._tries)
+        probes = HostProbes(
+            ports,
+            abandon_when_silent=is_doubtful,
+            tries=self._tries,
+            ipp_last=self._sightings.asks_ipp_at_once,
+        )
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
         self._active.append(host)

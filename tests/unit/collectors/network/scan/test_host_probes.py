@@ -52,8 +52,7 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
 
 
 def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
-    probes = HostProbes((80, 515, 631, 9100))
-    probes.ipp_last = True
+    probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
     assert [s.port for s in probes.connects(0.0, 1)] == [9100]
     probes.answered(9100, "open", 0.1)
     assert [s.port for s in probes.connects(0.1, 1)] == [515]
@@ -68,6 +67,15 @@ def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
     probes.answered(631, "open", 0.8)
     assert probes.is_done_with_print_ports
     assert (probes.open, probes.silent) == ([9100, 631], [515])
+
+
+def test_ipp_waits_for_second_tries_at_other_print_ports_only_before_its_first() -> None:
+    probes = HostProbes((631, 9100), ipp_last=True)
+    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    assert started == [9100, 9100, 631, 631]
+    probes = HostProbes((631, 9100, 9101))
+    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    assert started == [631, 9100, 9101, 631, 9100, 9101]
 
 
 def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
@@ -236,13 +244,12 @@ def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
     ports: list[int], seed: int, abandon: bool, ipp_last: bool
 ) -> None:
     rng = random.Random(seed)
-    probes = HostProbes(ports, abandon_when_silent=abandon)
+    probes = HostProbes(ports, abandon_when_silent=abandon, ipp_last=ipp_last)
     sockets: dict[int, int] = {}
     now = 0.0
     for _ in range(2000):
         if probes.is_done:
             break
-        probes.ipp_last = ipp_last and rng.random() < 0.9
         for step in (*probes.timeouts(now), *probes.connects(now, rng.randint(0, 9))):
             if step.action != "again":
                 sockets.pop(step.port, None)

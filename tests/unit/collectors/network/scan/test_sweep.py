@@ -192,9 +192,7 @@ def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
 
 def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> None:
     """Its queues were not known when it was found, but they are by now."""
-    printer = SimulatedHost(
-        mac(1), frozenset({631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
-    )
+    printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
     began, sightings = lan.now(), Recorded(lan)
     sightings.begin_asking()
@@ -203,7 +201,7 @@ def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> N
         if lan.now() > began + 1.9:
             sightings.tell_queues({})
 
-    Sweep(lan, subnet(10), (80, 631, 9100), sightings=sightings).run(
+    Sweep(lan, subnet(10), (80, 631), sightings=sightings).run(
         deadline_s=began + 60, is_cancelled=lambda: False, tell=tell
     )
     said_s, then_s = sightings.at["10.0.0.1", 631]
