@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import JSON, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.columns import ExternalData, MaybeWide, RowPosition
+from controlplane.storage.columns import ExternalData, MaybeWide, RowPosition, Wide
 from controlplane.storage.tables import Base
 
 
@@ -90,6 +90,7 @@ class LineSnapshot(Base):
     ``content_hash`` is that of all the rest. ``source``: catalog, manual_input, custom_amount.
     ``codes`` are pairs of type and value. ``uom_*`` are None where an imported line tells no unit,
     ``fee_*`` where it tells no tax; ``percentage_milli`` also where the fee is exempt.
+    ``unit_milli`` = 10^(3 − ``exponent``): a line's quantity times it is in thousandths.
     """
 
     __tablename__ = "line_snapshots"
@@ -109,6 +110,7 @@ class LineSnapshot(Base):
     uom_name: Mapped[str | None]
     uom_symbol: Mapped[str | None]
     exponent: Mapped[int]
+    unit_milli: Mapped[Wide]
     fee_item_id: Mapped[UUID | None]
     fee_name: Mapped[str | None]
     percentage_milli: Mapped[int | None]

@@ -31,7 +31,7 @@ class HourRollup(Base):
 
 
 class DayRollup(Base):
-    """All sums of the figures. ``sale_tax`` and ``refund_tax`` are what is known of it; ``missing_``
+    """All sums of the figures. ``sale_tax`` and ``refund_tax`` are what is known; ``missing_``
     is about sales without lines, ``unresolved_`` about orders, ``undated_`` about refunds."""
 
     __tablename__ = "day_rollups"

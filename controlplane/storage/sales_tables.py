@@ -30,7 +30,8 @@ class Sale(Base):
     far as it is known, ``taxable_amount`` the rest. ``municipality_fee`` and ``tip`` are paid
     beside it. ``has_lines`` False: nothing tells what was sold, ``gross`` is ``total`` and
     ``discount``. ``payment_type`` sums the payments up: mixed where they are of two types;
-    ``payment_method`` is that of all of them, or None. ``gross`` is at list prices.
+    ``payment_method`` is that of all of them, or None. ``gross`` is at list prices; ``pieces`` and
+    ``unknown_tax_lines`` count over the lines.
     """
 
     __tablename__ = "sales"
@@ -65,6 +66,8 @@ class Sale(Base):
     municipality_fee: Mapped[Money]
     tip: Mapped[Money]
     has_lines: Mapped[bool]
+    pieces: Mapped[Wide]
+    unknown_tax_lines: Mapped[int]
     payment_type: Mapped[str]
     payment_method: Mapped[int | None]
 

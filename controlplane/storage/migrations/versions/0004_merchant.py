@@ -161,6 +161,7 @@ def _snapshots() -> None:
         _position(),
         *_required({"organization_id": sa.Text, "content_hash": sa.Text, "name": sa.Text}),
         *_required({"source": sa.Text, "codes": sa.JSON, "exponent": sa.Integer}),
+        *_required({"unit_milli": sa.BigInteger}),
         *_optional({"good_id": sa.Uuid, "variation_id": sa.Uuid, "category_id": sa.Uuid}),
         *_optional({"uom_id": sa.Uuid, "uom_name": sa.Text, "uom_symbol": sa.Text}),
         *_optional({"fee_item_id": sa.Uuid, "fee_name": sa.Text, "percentage_milli": sa.Integer}),
@@ -189,7 +190,8 @@ def _sales() -> None:
         *_optional({"comment": sa.Text, "external_data": sa.JSON}),
         *_required({"currency": sa.Text}),
         *_required(dict.fromkeys(money, sa.BigInteger)),
-        *_required({"has_lines": sa.Boolean, "payment_type": sa.Text}),
+        *_required({"has_lines": sa.Boolean, "pieces": sa.BigInteger}),
+        *_required({"unknown_tax_lines": sa.Integer, "payment_type": sa.Text}),
         *_optional({"payment_method": sa.Integer}),
     )
     for name, columns in {
