@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from controlplane.figures.financial import Ledger, Place
+from controlplane.figures.financial import Place
 from controlplane.figures.local_time import HOURS, date_of
 from controlplane.figures.records import Bucket, TradingDay
-from controlplane.figures.sums import DaySums, HourSums, plus
+from controlplane.figures.sums import DaySums
 
 HourRow = Sequence[Any]
 """A location's position, its local hour, the currency, and `HourSums`, in one row."""

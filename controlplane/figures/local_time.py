@@ -8,6 +8,7 @@ in two pieces (clocks of St. John's went back from 00:01 until 2011).
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -74,6 +75,14 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
             found.append((began, moment))
             began = None
     return tuple(found)
+
+
+def offsets(
+    zone: tzinfo, start: datetime, end: datetime
+) -> list[tuple[datetime, datetime, timedelta]]:
+    """Return the pieces from ``start`` to before ``end`` in which the offset from UTC is one."""
+    edges = [start, *_changes(zone, start, end), end]
+    return [(a, b, _offset(zone, a)) for a, b in pairwise(edges)]
 
 
 @lru_cache(maxsize=8192)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
-from controlplane.figures.money import price_of, split, tax_within
+from controlplane.figures.money import pieces, price_of, split, tax_within
 
 PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
 MIXED: Final = "mixed"
@@ -93,10 +93,14 @@ class LineRow(NamedTuple):
 
 
 class SaleMoney(NamedTuple):
+    """Sums over the lines, as `Sale` has them."""
+
     gross: int
     total: int
     taxable_amount: int
     tax: int
+    pieces: int = 0
+    unknown_tax_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,14 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
         tax = sum(line.tax or 0 for line in lines)
         if sale.total not in {None, total}:
             raise SaleError("the total is not that of the lines")
-        money = SaleMoney(sum(line.gross for line in lines), total, total - tax, tax)
+        money = SaleMoney(
+            gross=sum(line.gross for line in lines),
+            total=total,
+            taxable_amount=total - tax,
+            tax=tax,
+            pieces=sum(pieces(line.quantity, line.article.exponent) for line in sale.lines),
+            unknown_tax_lines=sum(line.tax is None for line in lines),
+        )
     due = money.total + sale.municipality_fee + sale.tip
     paid = sum(payment.amount for payment in sale.payments)
     if sale.status == COMPLETED and paid != due:
