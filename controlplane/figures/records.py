@@ -140,3 +140,31 @@ class TradingDay(Tolerant):
     local_date: str
     trading_revenue_cents: Cents
     sale_count: Count
+
+
+class Point(Tolerant):
+    cents: Cents
+
+
+class PulseCurrency(Tolerant):
+    currency: str
+    today_cents: Cents
+    yesterday_cents: Cents
+    complete: bool
+    comparison_complete: bool
+    delta_percent: Number | None
+    points: Array[Point]
+    peak_points: Array[Point]
+
+
+class Activity(Tolerant):
+    weekday: Annotated[int, Field(ge=1, le=7)]
+    hour: LocalHour
+    order_count: Count
+
+
+class VenuePulse(Tolerant):
+    location_id: str
+    activity_complete: bool
+    currencies: Array[PulseCurrency]
+    activity: Array[Activity]

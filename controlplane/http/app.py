@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.wire import routes
+from controlplane.analytics import registry as analytics
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -45,6 +46,10 @@ def build_app(core: Core) -> Starlette:
     app = Starlette(
         routes=[
             *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
+            *(
+                Route(path, OperationEndpoint(core, op))
+                for path, op in analytics.OPERATIONS.items()
+            ),
             Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
             Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
             *console_routes(core),

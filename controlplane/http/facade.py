@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -21,6 +22,9 @@ from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
 
 LARGE_BYTES = 65_536
+DEPRECATED_SINCE_S = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
+"""RFC 9745: a moment in seconds since 1970. The contract names no date; ours is that of the first
+release which served these operations, deprecated from the beginning."""
 
 
 class OperationEndpoint:
@@ -36,7 +40,20 @@ class OperationEndpoint:
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
             content = await run_operation(self._core, self._operation, caller, body)
-        await Response(content, media_type="application/json")(scope, receive, send)
+        response = Response(
+            content, media_type="application/json", headers=deprecation(self._operation.successor)
+        )
+        await response(scope, receive, send)
+
+
+def deprecation(successor: str | None) -> dict[str, str]:
+    """Return what tells a caller that the operation is deprecated, and by what it was replaced."""
+    if successor is None:
+        return {}
+    return {
+        "Deprecation": f"@{DEPRECATED_SINCE_S}",
+        "Link": f'<{successor}>; rel="successor-version"',
+    }
 
 
 async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
@@ -54,7 +71,7 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
                 took_s = time.thread_time() - began_s
                 loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
 
-    def job(database: Database) -> tuple[Message | None, RequestContext]:
+    def job(database: Database) -> tuple[bytes, RequestContext]:
         parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -63,13 +80,15 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
             publish(session, context.woken, core.name)
             return reply, context
 
-        return database.write(work) if operation.writes else database.read(work)
+        reply, context = database.write(work) if operation.writes else database.read(work)
+        # Here and not on the event loop: the hours of many locations are megabytes.
+        return encode(reply), context
 
     # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
     async with core.large_bodies if is_large else nullcontext():
-        reply, context = await core.run(job)
+        content, context = await core.run(job)
     core.feeds.notify(context.woken)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
-    return encode(reply)
+    return content

@@ -25,16 +25,22 @@ class Operation:
     """``parse`` makes a model of the body or refuses it; it needs no database and is done first.
 
     ``run`` may return None, which is null on the wire. ``writes`` tells that the API key needs
-    a write grant.
+    a write grant. ``successor`` is the path of what replaced a deprecated operation.
     """
 
     parse: Callable[[bytes], Any]
     run: Callable[[RequestContext, Any], Message | None]
     writes: bool
+    successor: str | None = None
 
 
-def _read(body: type[Message], run: Callable[[RequestContext, Any], Message | None]) -> Operation:
-    return Operation(partial(parse_body, body), run, writes=False)
+def read(
+    body: type[Message],
+    run: Callable[[RequestContext, Any], Message | None],
+    *,
+    successor: str | None = None,
+) -> Operation:
+    return Operation(partial(parse_body, body), run, writes=False, successor=successor)
 
 
 def _write(body: type[Message], run: Callable[[RequestContext, Any], Message | None]) -> Operation:
@@ -45,15 +51,15 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {
         routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
         routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
-        routes.CURRENT: _read(device.EmptyRequest, enrollment.current),
+        routes.CURRENT: read(device.EmptyRequest, enrollment.current),
         routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
         routes.SUBMIT_RESULT: Operation(
             submission.parse_submission, submission.submit_result, writes=True
         ),
         routes.CREATE_REQUEST: _write(operators.CreateRequestRequest, operator.create_request),
-        routes.LIST_DEVICES: _read(operators.ListDevicesRequest, operator.list_devices),
-        routes.DEVICE_DETAIL: _read(operators.DeviceDetailRequest, operator.device_detail),
-        routes.REPORT_DETAIL: _read(operators.ReportDetailRequest, operator.read_report),
+        routes.LIST_DEVICES: read(operators.ListDevicesRequest, operator.list_devices),
+        routes.DEVICE_DETAIL: read(operators.DeviceDetailRequest, operator.device_detail),
+        routes.REPORT_DETAIL: read(operators.ReportDetailRequest, operator.read_report),
         routes.REVOKE: _write(operators.RevokeRequest, operator.revoke),
     }
 )

@@ -1,0 +1,170 @@
+"""Rollups out of the database, as the figures take them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
+from sqlalchemy.orm import Session
+
+from controlplane.figures.buckets import DayRow, HourRow
+from controlplane.figures.financial import MethodKey, Movements, Place
+from controlplane.figures.items import Article
+from controlplane.figures.sums import DaySums, ItemSums, UnitSums, plus
+from controlplane.figures.windows import Days
+from controlplane.merchant.contributions import SPAN_DAYS
+from controlplane.storage.catalog_tables import LineSnapshot
+from controlplane.storage.merchant_tables import PaymentMethod
+from controlplane.storage.rollup_tables import (
+    DayRollup,
+    HourRollup,
+    ItemDayRollup,
+    ItemSpanRollup,
+    UnitRollup,
+)
+
+IDS_AT_ONCE: Final = 500
+Types = Collection[str] | None
+"""Types of payment that are asked for; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Locations, by position, whose question is about the same local days."""
+
+    days: Days
+    locations: tuple[int, ...]
+
+    @property
+    def previous(self) -> "Stretch":
+        return Stretch(self.days.previous, self.locations)
+
+
+def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
+    found: defaultdict[Days, list[int]] = defaultdict(list)
+    for place, asked in days.items():
+        found[asked].append(place.position)
+    return [Stretch(asked, tuple(locations)) for asked, locations in found.items()]
+
+
+class Reader:
+    """Reads for one question. ``types`` narrows it to what was paid so."""
+
+    def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
+        self._session = session
+        self._organization_id = organization_id
+        self._types = types
+
+    def ledger(self, asked: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
+        found: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
+        names = self._method_names()
+        for stretch in asked:
+            key: Sequence[Any] = (DayRollup.location, DayRollup.currency, DayRollup.payment_type,
+                                  DayRollup.payment_method)  # fmt: skip
+            for location, currency, kind, method, *sums in self._sum(DayRollup, key, stretch):
+                movements = found[location, currency].by_method
+                name = MethodKey(kind, names.get(method))
+                movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
+            key = (UnitRollup.location, UnitRollup.currency, UnitRollup.unit)
+            for location, currency, unit, *sold in self._sum(UnitRollup, key, stretch):
+                found[location, currency].units[unit] = UnitSums(*sold)
+        return dict(found)
+
+    def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
+        """Give the hours with any movement, of all types of payment, by location and hour."""
+        columns = list(HourRollup.__table__.columns)
+        for stretch in asked:
+            first, last = stretch.days.hours
+            query = (
+                select(HourRollup.location, HourRollup.hour, HourRollup.currency,
+                       *(column for column in columns if not column.primary_key))
+                .where(HourRollup.location.in_(stretch.locations),
+                       HourRollup.hour.between(first, last))
+                .order_by(HourRollup.location, HourRollup.hour)
+            )  # fmt: skip
+            yield from self._rows(query)
+
+    def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
+        """Return the days of all locations together, in order."""
+        found: defaultdict[tuple[int, str], DaySums] = defaultdict(DaySums)
+        for stretch in asked:
+            key = (DayRollup.day, DayRollup.currency)
+            for day, currency, *sums in self._sum(DayRollup, key, stretch):
+                found[day, currency] = plus(found[day, currency], DaySums(*sums))
+        return [(*key, *sums) for key, sums in sorted(found.items())]
+
+    def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
+        """Return the sums of each snapshot, by currency."""
+        found: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
+        for stretch in asked:
+            for rollup, days in self._pieces(stretch.days):
+                key = (rollup.currency, rollup.snapshot)
+                for currency, snapshot, *sums in self._sum(
+                    rollup, key, Stretch(days, stretch.locations)
+                ):
+                    known = found[currency].get(snapshot, ItemSums())
+                    found[currency][snapshot] = plus(known, ItemSums(*sums))
+        return dict(found)
+
+    def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
+        found, ids = {}, sorted(snapshots)
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            some = ids[start : start + IDS_AT_ONCE]
+            query = select(
+                LineSnapshot.position,
+                LineSnapshot.good_id,
+                LineSnapshot.variation_id,
+                LineSnapshot.name,
+                LineSnapshot.uom_symbol,
+            ).where(LineSnapshot.position.in_(some))
+            for position, good, variation, name, unit in self._session.execute(query):
+                found[position] = Article(_text(good), _text(variation), name, unit)
+        return found
+
+    def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
+        """Give the tables and the days, or spans, that together are ``days``."""
+        first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
+        # Spans do not tell how it was paid.
+        if self._types is not None or first > last:
+            yield ItemDayRollup, days
+            return
+        yield ItemSpanRollup, Days(first, last)
+        if days.first < first * SPAN_DAYS:
+            yield ItemDayRollup, Days(days.first, first * SPAN_DAYS - 1)
+        if (last + 1) * SPAN_DAYS <= days.last:
+            yield ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
+
+    def _sum(self, rollup: Any, key: Sequence[Any], stretch: Stretch) -> Iterable[Sequence[Any]]:
+        table = rollup.__table__
+        when = table.columns.span if "span" in table.columns else table.columns.day
+        query = (
+            select(*key, *(_total(column) for column in table.columns if not column.primary_key))
+            .where(
+                rollup.location.in_(stretch.locations),
+                when.between(stretch.days.first, stretch.days.last),
+            )
+            .group_by(*key)
+        )
+        if self._types is not None:
+            query = query.where(rollup.payment_type.in_(self._types))
+        return self._rows(query)
+
+    def _rows(self, query: Select[Any]) -> Sequence[Sequence[Any]]:
+        return self._session.execute(query).all()
+
+    def _method_names(self) -> dict[int, str]:
+        query = select(PaymentMethod.position, PaymentMethod.name).where(
+            PaymentMethod.organization_id == self._organization_id
+        )
+        return {row.position: row.name for row in self._session.execute(query)}
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _total(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    # PostgreSQL adds whole numbers up to a numeric, which is read as a Decimal.
+    return cast(func.sum(column), BigInteger)
