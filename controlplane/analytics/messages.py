@@ -1,7 +1,7 @@
 """What the operations over figures take and answer (contract: analytics and reports).
 
-Bodies, the financial summary and the financial pulse are the contract's; the replies that it does not
-show are ours, see docs/figures.md.
+Bodies, the financial summary and the financial pulse are the contract's; the replies that it does
+not show are ours, see docs/figures.md.
 """
 
 import re

@@ -61,36 +61,33 @@ class Reader:
         found: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names()
         for stretch in asked:
-            key: Sequence[Any] = (DayRollup.location, DayRollup.currency, DayRollup.payment_type,
-                                  DayRollup.payment_method)  # fmt: skip
+            key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(DayRollup, key, stretch):
                 movements = found[location, currency].by_method
                 name = MethodKey(kind, names.get(method))
                 movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
-            key = (UnitRollup.location, UnitRollup.currency, UnitRollup.unit)
+            key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(UnitRollup, key, stretch):
                 found[location, currency].units[unit] = UnitSums(*sold)
         return dict(found)
 
     def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
         """Give the hours with any movement, of all types of payment, by location and hour."""
-        columns = list(HourRollup.__table__.columns)
+        hours = HourRollup.__table__.c
         for stretch in asked:
             first, last = stretch.days.hours
             query = (
-                select(HourRollup.location, HourRollup.hour, HourRollup.currency,
-                       *(column for column in columns if not column.primary_key))
-                .where(HourRollup.location.in_(stretch.locations),
-                       HourRollup.hour.between(first, last))
-                .order_by(HourRollup.location, HourRollup.hour)
-            )  # fmt: skip
+                select(*hours)
+                .where(hours.location.in_(stretch.locations), hours.hour.between(first, last))
+                .order_by(hours.location, hours.hour, hours.currency)
+            )
             yield from self._rows(query)
 
     def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
         found: defaultdict[tuple[int, str], DaySums] = defaultdict(DaySums)
         for stretch in asked:
-            key = (DayRollup.day, DayRollup.currency)
+            key = ("day", "currency")
             for day, currency, *sums in self._sum(DayRollup, key, stretch):
                 found[day, currency] = plus(found[day, currency], DaySums(*sums))
         return [(*key, *sums) for key, sums in sorted(found.items())]
@@ -100,10 +97,9 @@ class Reader:
         found: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
         for stretch in asked:
             for rollup, days in self._pieces(stretch.days):
-                key = (rollup.currency, rollup.snapshot)
-                for currency, snapshot, *sums in self._sum(
-                    rollup, key, Stretch(days, stretch.locations)
-                ):
+                some = Stretch(days, stretch.locations)
+                key = ("currency", "snapshot")
+                for currency, snapshot, *sums in self._sum(rollup, key, some):
                     known = found[currency].get(snapshot, ItemSums())
                     found[currency][snapshot] = plus(known, ItemSums(*sums))
         return dict(found)
@@ -136,19 +132,21 @@ class Reader:
         if (last + 1) * SPAN_DAYS <= days.last:
             yield ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
 
-    def _sum(self, rollup: Any, key: Sequence[Any], stretch: Stretch) -> Iterable[Sequence[Any]]:
-        table = rollup.__table__
-        when = table.columns.span if "span" in table.columns else table.columns.day
+    def _sum(self, rollup: Any, key: Sequence[str], stretch: Stretch) -> Sequence[Sequence[Any]]:
+        # Plain columns: the ORM would look at each of tens of thousands of rows once more.
+        columns = rollup.__table__.c
+        keys = [columns[name] for name in key]
+        when = columns.span if "span" in columns else columns.day
         query = (
-            select(*key, *(_total(column) for column in table.columns if not column.primary_key))
+            select(*keys, *(_total(column) for column in columns if not column.primary_key))
             .where(
-                rollup.location.in_(stretch.locations),
+                columns.location.in_(stretch.locations),
                 when.between(stretch.days.first, stretch.days.last),
             )
-            .group_by(*key)
+            .group_by(*keys)
         )
         if self._types is not None:
-            query = query.where(rollup.payment_type.in_(self._types))
+            query = query.where(columns.payment_type.in_(self._types))
         return self._rows(query)
 
     def _rows(self, query: Select[Any]) -> Sequence[Sequence[Any]]:

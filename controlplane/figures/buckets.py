@@ -24,25 +24,24 @@ def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[
     ids = {place.position: place.location_id for place in places}
     dates: dict[int, str] = {}
     found: defaultdict[str, list[Bucket]] = defaultdict(list)
-    # Tens of thousands of them, of our own making: they are made without being validated.
-    make = Bucket.model_construct
     for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
         day = hour // HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
+        sale = gross - discount
         found[currency].append(
-            make(
-                location_id=ids[location],
-                local_date=local_date,
-                local_hour=hour - day * HOURS,
-                gross_cents=gross,
-                discount_cents=discount,
-                refund_cents=refund,
-                net_cents=gross - discount - refund,
-                trading_revenue_cents=gross - discount - undone,
-                sale_count=sales,
-                refund_count=refunds,
-            )
+            {
+                "locationId": ids[location],
+                "localDate": local_date,
+                "localHour": hour - day * HOURS,
+                "grossCents": gross,
+                "discountCents": discount,
+                "refundCents": refund,
+                "netCents": sale - refund,
+                "tradingRevenueCents": sale - undone,
+                "saleCount": sales,
+                "refundCount": refunds,
+            }
         )
     return found
 
