@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.money import milli
@@ -87,60 +87,84 @@ class Taxonomy:
     categories: list[UUID]
 
 
-def make_catalog(session: Session, plan: Plan) -> Catalog:
-    units, fees = _units(session, plan), _fees(session, plan)
-    taxonomy = Taxonomy(units, fees, [_category(session, plan, name) for name in CATEGORIES])
+class Shelf:
+    """Where the catalog is put. A standing one is only looked through: its snapshots are found."""
+
+    def __init__(self, session: Session, *, is_standing: bool = False) -> None:
+        self._session = session
+        self._is_standing = is_standing
+
+    def put(self, table: type[Any], *rows: dict[str, Any]) -> None:
+        if not self._is_standing:
+            self._session.execute(insert(table), list(rows))
+
+    def snapshot(self, values: dict[str, Any]) -> int:
+        """Return the position."""
+        if self._is_standing:
+            found = select(LineSnapshot.position).where(
+                LineSnapshot.organization_id == values["organization_id"],
+                LineSnapshot.content_hash == values["content_hash"],
+            )
+            return self._session.execute(found).scalar_one()
+        made = insert(LineSnapshot).values(values).returning(LineSnapshot.position)
+        return self._session.execute(made).scalar_one()
+
+
+def make_catalog(shelf: Shelf, plan: Plan) -> Catalog:
+    units, fees = _units(shelf, plan), _fees(shelf, plan)
+    taxonomy = Taxonomy(units, fees, [_category(shelf, plan, name) for name in CATEGORIES])
     offers: list[Offer] = []
     for number in range(plan.goods):
-        offers += _good(session, plan, number, taxonomy)
-    by_hand = _snapshot(session, plan, Shown("Something else", "manual_input", units[0], fees[0]))
-    untaxed = _snapshot(session, plan, Shown("Imported article", "manual_input", units[0], None))
-    bare = _snapshot(session, plan, Shown("Open amount", "custom_amount", None, fees[0]))
+        offers += _good(shelf, plan, number, taxonomy)
+    by_hand = _snapshot(shelf, plan, Shown("Something else", "manual_input", units[0], fees[0]))
+    untaxed = _snapshot(shelf, plan, Shown("Imported article", "manual_input", units[0], None))
+    bare = _snapshot(shelf, plan, Shown("Open amount", "custom_amount", None, fees[0]))
     return Catalog(
         tuple(offers), (Offer(by_hand, 1500, 1), Offer(untaxed, 900, 1), Offer(bare, 2000, 1))
     )
 
 
-def _units(session: Session, plan: Plan) -> list[Unit]:
+def _units(shelf: Shelf, plan: Plan) -> list[Unit]:
     units = [Unit(plan.id_of("uom", symbol), name, symbol, exp) for name, symbol, exp in UNITS]
-    session.execute(insert(UnitOfMeasure), [
+    shelf.put(UnitOfMeasure, *(
         {"id": unit.id, "organization_id": plan.organization_id, "name": unit.name,
          "symbol": unit.symbol, "exponent": unit.exponent}
         for unit in units
-    ])  # fmt: skip
+    ))  # fmt: skip
     return units
 
 
-def _fees(session: Session, plan: Plan) -> list[Fee]:
+def _fees(shelf: Shelf, plan: Plan) -> list[Fee]:
     fees = [Fee(plan.id_of("fee", name), name, milli) for name, milli in VAT]
     municipality = Fee(plan.id_of("fee", "municipality"), "Municipality fee", MUNICIPALITY_MILLI)
-    session.execute(insert(FeeItem), [
+    shelf.put(FeeItem, *(
         {"id": fee.id, "organization_id": plan.organization_id, "name": fee.name,
          "kind": "municipality" if fee is municipality else "vat",
          "percentage_milli": fee.percentage_milli}
         for fee in (*fees, municipality)
-    ])  # fmt: skip
+    ))  # fmt: skip
     return fees
 
 
-def _category(session: Session, plan: Plan, name: str) -> UUID:
+def _category(shelf: Shelf, plan: Plan, name: str) -> UUID:
     category_id = plan.id_of("category", name)
-    session.add(
-        Category(
-            id=category_id,
-            organization_id=plan.organization_id,
-            name=name,
-            parent_id=None,
-            status="active",
-            external_data=None,
-            created_at=plan.began,
-            updated_at=plan.began,
-        )
+    shelf.put(
+        Category,
+        {
+            "id": category_id,
+            "organization_id": plan.organization_id,
+            "name": name,
+            "parent_id": None,
+            "status": "active",
+            "external_data": None,
+            "created_at": plan.began,
+            "updated_at": plan.began,
+        },
     )
     return category_id
 
 
-def _good(session: Session, plan: Plan, number: int, taxonomy: Taxonomy) -> list[Offer]:
+def _good(shelf: Shelf, plan: Plan, number: int, taxonomy: Taxonomy) -> list[Offer]:
     dice = plan.dice("good", number)
     name = f"{WORDS[number % len(WORDS)]} {DISHES[number % len(DISHES)]}"
     name += f" {number // len(DISHES) + 1}" if number >= len(DISHES) else ""
@@ -148,29 +172,31 @@ def _good(session: Session, plan: Plan, number: int, taxonomy: Taxonomy) -> list
     fee = dice.choices(taxonomy.fees, (80, 10, 10))[0]
     good_id, category = plan.id_of("good", number), dice.choice([*taxonomy.categories, None])
     external = {"id": f"erp-{plan.organization_id}-{number:05}"} if number % 5 == 0 else None
-    session.add(
-        Good(
-            id=good_id,
-            organization_id=plan.organization_id,
-            name=name,
-            description=f"{name}, as the house makes it." if number % 3 else None,
-            status="inactive" if number % 29 == 28 else "active",
-            category_id=category,
-            uom_id=unit.id,
-            fee_item_id=fee.id,
-            external_data=external,
-            created_at=plan.began,
-            updated_at=plan.began,
-        )
+    shelf.put(
+        Good,
+        {
+            "id": good_id,
+            "organization_id": plan.organization_id,
+            "name": name,
+            "description": f"{name}, as the house makes it." if number % 3 else None,
+            "status": "inactive" if number % 29 == 28 else "active",
+            "category_id": category,
+            "uom_id": unit.id,
+            "fee_item_id": fee.id,
+            "external_data": external,
+            "created_at": plan.began,
+            "updated_at": plan.began,
+        },
     )
     if external is not None:
-        session.add(
-            CatalogExternalId(
-                organization_id=plan.organization_id,
-                external_id=external["id"],
-                kind="good",
-                entity_id=good_id,
-            )
+        shelf.put(
+            CatalogExternalId,
+            {
+                "organization_id": plan.organization_id,
+                "external_id": external["id"],
+                "kind": "good",
+                "entity_id": good_id,
+            },
         )
     sizes = SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)
     price = dice.randrange(20, 240) * CENT_STEP
@@ -179,27 +205,28 @@ def _good(session: Session, plan: Plan, number: int, taxonomy: Taxonomy) -> list
         variation = plan.id_of("variation", number, at)
         codes = [("sku", f"SKU-{number:05}-{at}"), ("ean_13", _ean13(dice))]
         own_price = price * (at + 2) // 2
-        session.add(
-            GoodVariation(
-                id=variation,
-                good_id=good_id,
-                number=at + 1,
-                name=size,
-                description=None,
-                status="active",
-                price=own_price,
-                currency=CURRENCY,
-                image_url=None,
-                external_data=None,
-            )
+        shelf.put(
+            GoodVariation,
+            {
+                "id": variation,
+                "good_id": good_id,
+                "number": at + 1,
+                "name": size,
+                "description": None,
+                "status": "active",
+                "price": own_price,
+                "currency": CURRENCY,
+                "image_url": None,
+                "external_data": None,
+            },
         )
-        session.execute(insert(GoodCode), [
+        shelf.put(GoodCode, *(
             {"variation_id": variation, "number": place, "type": kind, "value": value}
             for place, (kind, value) in enumerate(codes, 1)
-        ])  # fmt: skip
+        ))  # fmt: skip
         shown = f"{name}, {size}" if size else name
         article = _snapshot(
-            session,
+            shelf,
             plan,
             Shown(shown, "catalog", unit, fee, (good_id, variation, category), tuple(codes)),
         )
@@ -207,7 +234,7 @@ def _good(session: Session, plan: Plan, number: int, taxonomy: Taxonomy) -> list
     return offers
 
 
-def _snapshot(session: Session, plan: Plan, shown: Shown) -> SoldArticle:
+def _snapshot(shelf: Shelf, plan: Plan, shown: Shown) -> SoldArticle:
     unit, fee = shown.unit, shown.fee
     exponent = unit.exponent if unit else 0
     values: dict[str, Any] = {
@@ -220,11 +247,8 @@ def _snapshot(session: Session, plan: Plan, shown: Shown) -> SoldArticle:
         "fee_name": fee and fee.name, "percentage_milli": fee and fee.percentage_milli,
     }  # fmt: skip
     values["content_hash"] = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
-    position = session.execute(
-        insert(LineSnapshot).values(values).returning(LineSnapshot.position)
-    ).scalar_one()
     return SoldArticle(
-        position,
+        shelf.snapshot(values),
         values["uom_symbol"],
         exponent,
         values["percentage_milli"],

@@ -23,7 +23,7 @@ from controlplane.merchant.rows import (
     sale_row,
 )
 from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
-from controlplane.sandbox.catalog import make_catalog
+from controlplane.sandbox.catalog import Shelf, make_catalog
 from controlplane.sandbox.places import Venue, make_places
 from controlplane.sandbox.plan import Plan
 from controlplane.sandbox.trade import Deal, Trade, trade
@@ -56,7 +56,7 @@ def load(
     if session.get(Organization, plan.organization_id) is not None:
         raise OccupiedError(f"organization {plan.organization_id} is there already")
     venues, ways = make_places(session, plan)
-    catalog = make_catalog(session, plan)
+    catalog = make_catalog(Shelf(session), plan)
     session.flush()
     writer = BulkWriter(session)
     loaded = Loaded(locations=len(venues))

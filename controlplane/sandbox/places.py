@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import Clock, clock_of
@@ -70,7 +70,7 @@ def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
         Organization(
             id=plan.organization_id,
             name="Sandbox Hospitality",
-            is_sandbox=True,
+            sandbox=plan.written(),
             created_at=plan.began,
         )
     )
@@ -82,6 +82,29 @@ def make_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
         for kind, name in METHODS
     ]  # fmt: skip
     return [_venue(session, plan, number) for number in range(plan.locations)], ways
+
+
+def find_places(session: Session, plan: Plan) -> tuple[list[Venue], list[Way]]:
+    """Return what `make_places` made, as it stands in the database."""
+
+    def of(table: type[Any], *order: Any) -> list[Any]:
+        query = select(table).where(table.organization_id == plan.organization_id)
+        return list(session.scalars(query.order_by(*order)))
+
+    tills, people = of(PointOfSale, PointOfSale.id), of(Employee, Employee.id)
+    by_name = {method.name: method for method in of(PaymentMethod, PaymentMethod.position)}
+    venues = [
+        Venue(
+            number,
+            location.position,
+            clock_of(location.zone),
+            location.currency,
+            tuple(till.position for till in tills if till.location == location.position),
+            tuple(each.position for each in people if each.location == location.position),
+        )
+        for number, location in enumerate(of(Location, Location.id))
+    ]
+    return venues, [Way(by_name[name].position, kind) for kind, name in METHODS]
 
 
 def location_id(number: int) -> str:

@@ -2,9 +2,9 @@
 
 import random
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from controlplane.figures.local_time import EPOCH_ORDINAL
 
@@ -40,6 +40,14 @@ class Plan:
         """When the merchant's catalog was set up: a day before the first."""
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
+
+    def written(self) -> dict[str, Any]:
+        """Return the plan as the organization keeps it."""
+        return asdict(self) | {"until": self.until.isoformat()}
+
+    @classmethod
+    def read(cls, written: dict[str, Any]) -> "Plan":
+        return cls(**written | {"until": date.fromisoformat(written["until"])})
 
     def dice(self, *subject: object) -> random.Random:
         """Return dice of this subject's own: what is thrown elsewhere changes nothing here."""

@@ -5,9 +5,10 @@ is what the wire knows. As elsewhere there are no foreign keys: who writes check
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import UniqueConstraint
+from sqlalchemy import JSON, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.columns import RowPosition
@@ -15,12 +16,12 @@ from controlplane.storage.tables import Base
 
 
 class Organization(Base):
-    """``is_sandbox``: its data was made up, and may be made anew."""
+    """``sandbox``: the plan by which its data was made up, None for one that was not."""
 
     __tablename__ = "organizations"
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
-    is_sandbox: Mapped[bool]
+    sandbox: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
 

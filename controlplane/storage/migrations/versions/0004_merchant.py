@@ -60,7 +60,8 @@ def _organizations() -> None:
     op.create_table(
         "organizations",
         sa.Column("id", sa.Text, primary_key=True),
-        *_required({"name": sa.Text, "is_sandbox": sa.Boolean, "created_at": Moment}),
+        *_required({"name": sa.Text, "created_at": Moment}),
+        *_optional({"sandbox": sa.JSON}),
     )
     op.create_table(
         "locations",

@@ -249,7 +249,7 @@ def _write_sale(
     position = add_sale(session, sale, at)
     left = [total, plan.fee, plan.tip]
     for refund in plan.refunds if plan.is_resolved else ():
-        _write_refund(session, replace(sale, discount=discount), position, refund, ways, left)
+        _write_refund(session, sale, position, refund, (ways, left))
 
 
 def _line(article: SoldArticle, quantity: int, price: int, percent: int) -> NewLine:
@@ -273,10 +273,10 @@ def _write_refund(
     sale: NewSale,
     position: int,
     plan: RefundPlan,
-    ways: list[int],
-    left: list[int],
+    ways_and_left: tuple[list[int], list[int]],
 ) -> None:
-    """``left`` is what is still to be had of goods, fee and tip."""
+    """What is left is what is still to be had of goods, fee and tip."""
+    ways, left = ways_and_left
     rows = line_rows(sale)
     lines: list[NewRefundLine] = []
     is_known = plan.lines is not None
