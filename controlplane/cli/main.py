@@ -9,10 +9,12 @@ import importlib
 import io
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from agent import __version__
+from controlplane.cli import sandbox_verbs
 from controlplane.cli.errors import CommandError
 from controlplane.settings import Settings
 
@@ -59,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_keys(verbs)
     _add_facade_verbs(verbs)
     _add_demo(verbs)
+    _add_sandbox(verbs)
     return parser
 
 
@@ -235,6 +238,13 @@ def _add_demo(verbs: "Subparsers") -> None:
     add("--lan", action="store_true", help="play nothing: look at this machine's networks")
     add("--dir", type=Path, default=Path(".demo"), help="where everything is kept (default .demo)")
     add("--keep", action="store_true", help="keep service, agent and console until Ctrl-C")
+
+
+def _add_sandbox(verbs: "Subparsers") -> None:
+    parser = verbs.add_parser("sandbox", help="make a merchant up, to try the service with")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    for verb in sandbox_verbs.add_verbs(partial(_verb, actions)):
+        _add_database(verb)
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:

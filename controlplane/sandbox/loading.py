@@ -67,7 +67,7 @@ def load(
         if loaded.sales % BATCH == 0:
             progress(loaded)
     writer.flush()
-    writer.advance()
+    advance(session, "sales", "refunds")
     rebuild(session)
     return loaded
 
@@ -116,18 +116,6 @@ class BulkWriter:
             insert_rows(self._session, table, rows)
             rows.clear()
 
-    def advance(self) -> None:
-        """Tell PostgreSQL which positions are taken; SQLite looks for itself."""
-        if self._session.get_bind().dialect.name == "postgresql":
-            for table in ("sales", "refunds"):
-                self._session.execute(
-                    text(
-                        "SELECT setval(pg_get_serial_sequence(:name, 'position'),"
-                        f" (SELECT COALESCE(MAX(position), 1) FROM {table}))"
-                    ),
-                    {"name": table},
-                )
-
     def _write_refund(
         self, refund: NewRefund, deal: Deal, lines: list[LineRow], clock: Clock
     ) -> None:
@@ -146,3 +134,17 @@ class BulkWriter:
 
 def _made(refund: NewRefund, deal: Deal) -> datetime:
     return refund.refunded_at or deal.sale.initiated_at
+
+
+def advance(session: Session, *tables: str) -> None:
+    """Tell PostgreSQL which positions are taken; SQLite looks for itself."""
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for table in tables:
+        session.execute(
+            text(
+                "SELECT setval(pg_get_serial_sequence(:name, 'position'),"
+                f" (SELECT COALESCE(MAX(position), 1) FROM {table}))"
+            ),
+            {"name": table},
+        )
