@@ -8,7 +8,7 @@ import re
 from datetime import date
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
@@ -48,6 +48,18 @@ def _read_date(value: Any) -> Any:
 
 FullDate = Annotated[date, BeforeValidator(_read_date)]
 
+
+def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
+    # A bound of the field's own would be told beside each wrong item.
+    if not value:
+        raise PydanticCustomError("too_short", "must have at least 1 item")
+    return value
+
+
+PaymentTypes = Annotated[
+    Array[PaymentType], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
+]
+
 # ---------------------------------------------------------------------------- bodies
 
 
@@ -67,7 +79,7 @@ class FiguresQuery(LocationQuery):
 class NarrowedQuery(FiguresQuery):
     """``paymentTypes``: only what was paid, or given back, so."""
 
-    payment_types: Absent[Annotated[Array[PaymentType], Field(min_length=1)]] = None
+    payment_types: Absent[PaymentTypes] = None
 
 
 # ---------------------------------------------------------------------------- replies

@@ -51,7 +51,8 @@ class Plan:
 
     def dice(self, *subject: object) -> random.Random:
         """Return dice of this subject's own: what is thrown elsewhere changes nothing here."""
-        return random.Random("/".join(map(str, (self.seed, *subject))))  # noqa: S311 - play
+        name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
+        return random.Random(name)  # noqa: S311 - play
 
     def id_of(self, *subject: object) -> uuid.UUID:
         name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
