@@ -77,3 +77,7 @@ def into_duckdb(file: Path, folder: Path) -> Any:
         (folder / f"{table}.csv").unlink()
     source.close()
     return found
+
+
+def ask_duckdb(connection: Any, query: str) -> list[Any]:
+    return list(connection.execute(query).fetchall())
