@@ -70,15 +70,41 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 .PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
-	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/venue-agent.spec
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
 	@mkdir -p build/manual dist
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py man > build/manual/venue-agent.1
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py bash > build/manual/venue-agent.bash
-	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/sbom.py build/pyinstaller/venue-agent $(ONEDIR) > dist/venue-agent.cdx.json
+	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/sbom.py build/pyinstaller/program $(ONEDIR) > dist/venue-agent.cdx.json
 
 deb: onedir ## build dist/*.deb, its bill of materials and SHA-256 sums
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+# The service has an environment of its own: the agent's package has none of its libraries.
+SERVICE_VENV := build/service-venv
+SERVICE_PYTHON := $(SERVICE_VENV)/bin/python
+SERVICE_STAMP := $(SERVICE_VENV)/.installed
+SERVICE_ONEDIR := build/service-onedir/venue-control
+
+$(SERVICE_STAMP): pyproject.toml constraints.txt
+	@echo "Creating the packaging environment in $(SERVICE_VENV) ..."
+	@$(PYTHON) -m venv --clear $(SERVICE_VENV)
+	@$(SERVICE_PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[package,controlplane,postgresql]'
+	@$(SERVICE_PYTHON) -m pip uninstall --quiet --yes venue-agent
+	@touch $@
+
+.PHONY: service-onedir service-deb test-service-install test-proxy
+service-onedir: $(SERVICE_STAMP)
+	@rm -rf build/service-onedir build/service-pyinstaller
+	@VENUE_PROGRAM=venue-control $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec
+	@mkdir -p build/service-manual dist/service
+	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py man venue-control > build/service-manual/venue-control.1
+	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py bash venue-control > build/service-manual/venue-control.bash
+	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/sbom.py build/service-pyinstaller/program $(SERVICE_ONEDIR) > dist/service/venue-control.cdx.json
+
+service-deb: service-onedir ## build the service's package, its bill of materials and SHA-256 sums in dist/service
+	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/deb/build_deb.py --program venue-control --onedir $(SERVICE_ONEDIR) --manual build/service-manual --output dist/service
+	@cd dist/service && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
 .PHONY: makers
 makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv mam.csv oui36.csv")
@@ -95,6 +121,13 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
 
+test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL, backups and restores under a real systemd (root)
+	@$(BIN)/python -m tests.packaging.service.prove_service
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_restore.py $(ARGS)
+
+test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
+	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_proxy.py $(ARGS)
+
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
 
@@ -110,8 +143,8 @@ test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
-bench-latency: $(STAMP) ## measure how soon a request is received and running, from every build here (root)
-	@$(BIN)/python -m tests.bench.footprint --latency-only --requests 200 $(ARGS)
+bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes; the package, if built: make onedir)
+	@$(BIN)/python -m tests.bench.latency $(ARGS)
 
 soak-day: $(STAMP) ## a day of heartbeats and reports in 17 minutes: does it grow? (ARGS="--beats 500 --requests 40")
 	@$(BIN)/python -m tests.bench.day $(ARGS)
@@ -137,12 +170,23 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console_list
 
+.PHONY: bench-figures test-figures
+bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
+	@$(BIN)/python -m tests.bench.figures $(ARGS)
+
+test-figures: $(STAMP) ## figures of 2,000 made-up merchants equal a recount of their rows (some minutes)
+	@FIGURES_MERCHANTS=2000 $(BIN)/python -m pytest -n2 tests/unit/controlplane/figures $(ARGS)
+
 .PHONY: bench-bodies bench-fleet test-postgresql
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (its package)
 	@$(BIN)/python -m tests.postgresql $(BIN)/python -m pytest tests/unit/controlplane $(ARGS)
+
+.PHONY: test-schemathesis
+test-schemathesis: $(STAMP) ## ask the service all that its OpenAPI document permits and forbids (some minutes)
+	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
 bench-bodies: $(STAMP) ## measure what refusing the worst bodies costs the service
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
@@ -158,6 +202,17 @@ test-absence: $(STAMP) ## a hundred outages and thirty simulated days without th
 
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
+
+# axe-core comes in the wheel of a package that drives another browser than ours: its script alone.
+AXE := build/axe
+AXE_WHEEL := axe-playwright-python==0.1.8
+AXE_STAMP := $(AXE)/$(AXE_WHEEL)
+.PHONY: axe
+axe: $(AXE_STAMP) ## fetch axe-core, by which the console's tests judge what is accessible
+$(AXE_STAMP): $(STAMP)
+	@rm -rf $(AXE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(AXE) '$(AXE_WHEEL)'
+	@touch $@
 
 FUZZ_TOOLS := build/fuzz-tools
 fuzz: $(STAMP) ## fuzz every parser of bytes with atheris, 20 s each (ARGS="--seconds N TARGET")

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -17,6 +18,7 @@ from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
 from controlplane.remote_control.tracker import report_due, tracker_client
+from controlplane.service.notify import Notifier
 from controlplane.storage.notifications import listen
 
 log = logging.getLogger("controlplane.background")
@@ -42,6 +44,9 @@ async def background(core: Core) -> AsyncIterator[None]:
             keep = timedelta(seconds=core.settings.keep_reports_s)
             interval_s = core.settings.sweep_interval_s
             tasks.append(_start("retention", interval_s, lambda: _delete_old(core, keep)))
+        notifier = Notifier()
+        if notifier.watchdog_s:
+            tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_be_alive, notifier)))
         if core.postgresql is not None:
             hearing = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(hearing, name="notifications"))
@@ -60,6 +65,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
             core.close_feeds()
             await core.feeds.finished()
+            await core.console_feeds.finished()
 
 
 def _start(
@@ -95,6 +101,10 @@ async def look_for_changes(core: Core) -> None:
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
+
+
+async def _be_alive(notifier: Notifier) -> None:
+    notifier.alive()
 
 
 async def _sweep(core: Core) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 from uuid import UUID
@@ -16,11 +16,15 @@ from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
-from controlplane.remote_control.overview.console_feeds import ConsoleFeeds
+from controlplane.observability.metrics import Metrics
+from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
+from controlplane.remote_control.overview.looks import ConsoleLooks
+from controlplane.remote_control.overview.since import RememberedChanges
 from controlplane.remote_control.requests.command_feeds import CommandFeeds
 from controlplane.remote_control.requests.delivery import waiting_by_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.storage.transactions import Transactions
 
 Result = TypeVar("Result")
 
@@ -32,10 +36,13 @@ class Core:
         self.settings = settings
         self.clock = clock
         self.feeds = CommandFeeds(self._waiting)
-        self.console_feeds = ConsoleFeeds()
+        self._console_looks = ConsoleLooks(settings)
+        self.console_feeds = ConsoleFeeds(self._shown)
+        self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
         self.sign_in_links = SignInLinks()
         self.fairness = Fairness(settings, time.monotonic)
+        self.metrics = Metrics()
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
@@ -44,16 +51,18 @@ class Core:
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda database: database.read(work))
+        return await self.run(lambda transactions: transactions.read(work))
 
     async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda database: database.write(work))
+        return await self.run(lambda transactions: transactions.write(work))
 
-    async def run(self, job: Callable[[Database], Result]) -> Result:
+    async def run(self, job: Callable[[Transactions], Result]) -> Result:
         """Run ``job`` in a thread: what it does before its transaction holds up no other."""
         loop = asyncio.get_running_loop()
+        observe = self.metrics.transacted
+        transactions = Transactions(self._database, observe, time.perf_counter())
         try:
-            return await loop.run_in_executor(self._threads, job, self._database)
+            return await loop.run_in_executor(self._threads, job, transactions)
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
 
@@ -69,3 +78,9 @@ class Core:
     async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()
         return await self.read(lambda session: waiting_by_key(session, key_ids, now))
+
+    async def _shown(
+        self, changed: Collection[int], shown: Collection[int], key_ids: Collection[UUID]
+    ) -> Seen:
+        now, look = self.clock(), self._console_looks.look
+        return await self.read(lambda session: look(session, now, changed, shown, key_ids))

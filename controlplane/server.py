@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -17,11 +16,17 @@ from controlplane.clock import system_clock
 from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.http.protocol import AWAITED_MAX, bounded_protocol
+from controlplane.observability.listener import MetricsListener, beside
+from controlplane.observability.logs import Format, set_up_logging
+from controlplane.observability.metrics import share_between_workers
+from controlplane.service.notify import Notifier
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
+IDLE_S = 5
+"""After it a connection without a call is closed: a proxy must forget it before."""
 FILES_BESIDE = AWAITED_MAX + 512
 """Connections that owe a request, those with one under way, and the database's."""
 BACKLOG = 512
@@ -103,10 +108,13 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{join_host_port(host, port)}"
 
 
-def announce(listener: socket.socket) -> None:
-    """Print where the service listens: who started it waits for this line."""
+def announce(listener: socket.socket, metrics: MetricsListener | None = None) -> None:
+    """Print where the service listens: who started it waits for this line, or for systemd's."""
     sys.stdout.write(f"listening on {url_of(listener)}\n")
+    if metrics is not None:
+        sys.stdout.write(f"metrics on {url_of(metrics.socket)}/metrics\n")
     sys.stdout.flush()
+    Notifier().ready(f"listening on {url_of(listener)}")
 
 
 def serve(
@@ -118,33 +126,38 @@ def serve(
     *,
     others: Sequence[socket.socket] = (),
     links: SignInLinks | None = None,
+    metrics: MetricsListener | None = None,
+    log_format: Format = "text",
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
     ``others`` are served as ``listener`` is, and ``links`` sign browsers in.
     """
-    logging.basicConfig(
-        level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    set_up_logging(log_level, log_format)
+    if metrics is not None and metrics.directory is not None:
+        share_between_workers(metrics.directory)
     settings = with_room_for_streams(settings)
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)
         core.sign_in_links = links or core.sign_in_links
+        app = build_app(core)
         config = uvicorn.Config(
-            build_app(core),
+            app if metrics is None else beside(app, core, metrics.port),
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # whoever is on this machine could write them
             date_header=False,  # the guard sends it, with the service's own clock
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=IDLE_S,
             lifespan="on",
             http=bounded_protocol(),
             ws="none",
         )
         gc.set_threshold(COLLECT_AFTER)
-        Server(config, core, on_listening).run(sockets=[listener, *others])
+        sockets = [listener, *others, *([metrics.socket] if metrics else [])]
+        Server(config, core, on_listening).run(sockets=sockets)
     finally:
         database.close()

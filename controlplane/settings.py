@@ -33,6 +33,7 @@ class Settings:
     streams_max: int = 16_384
     organization_streams_max: int = 12_288
     key_streams_max: int = 1024
+    key_consoles_max: int = 256
     open_requests_max: int = 16
     page_size: int = 20
     worker_threads: int = 8

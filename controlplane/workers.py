@@ -16,6 +16,8 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from types import FrameType
 
+from controlplane.service.notify import Notifier
+
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
 RESTART_AFTER_S = 1
@@ -36,7 +38,7 @@ def run_workers(
 ) -> int:
     """Run ``count`` processes until SIGTERM or SIGINT. Returns 1 if none of the first started."""
     ready = _spawn.Event()
-    workers = [_start(work, listener, ready) for _ in range(count)]
+    workers = [_start(work, listener, ready, place) for place in range(count)]
     try:
         with _signals_raise():
             while not ready.wait(0.1):
@@ -44,7 +46,7 @@ def run_workers(
                     return 1
             on_listening()
             while True:
-                workers = _replace_dead(workers, work, listener, ready)
+                _replace_dead(workers, work, listener, ready)
     except _Stopped:
         return 0
     finally:
@@ -57,24 +59,28 @@ def parent_sentinel() -> int | None:
     return None if parent is None else int(parent.sentinel)
 
 
-def _start(work: Work, listener: socket.socket, ready: Event) -> SpawnProcess:
-    worker = _spawn.Process(target=work, args=(listener, ready.set), name="worker")
+def _start(work: Work, listener: socket.socket, ready: Event, place: int) -> SpawnProcess:
+    # One that is started in the place of another has its name: what it counts goes on.
+    worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{place}")
     worker.start()
     return worker
 
 
 def _replace_dead(
     workers: list[SpawnProcess], work: Work, listener: socket.socket, ready: Event
-) -> list[SpawnProcess]:
+) -> None:
     """Wait until one has died, and start another in its place."""
-    connection.wait([worker.sentinel for worker in workers])
+    notifier = Notifier()
+    # Only this process is watched by systemd: that it replaces the others is its sign of life.
+    look_s = notifier.watchdog_s / 4 or None
+    while not connection.wait([worker.sentinel for worker in workers], look_s):
+        notifier.alive()
     time.sleep(RESTART_AFTER_S)
-    alive = [worker for worker in workers if worker.is_alive()]
-    for worker in workers:
-        if worker not in alive:
+    for place, worker in enumerate(workers):
+        if not worker.is_alive():
             log.error("worker %s ended with %s, another is started", worker.pid, worker.exitcode)
             worker.close()
-    return [*alive, *(_start(work, listener, ready) for _ in range(len(workers) - len(alive)))]
+            workers[place] = _start(work, listener, ready, place)
 
 
 def _end(workers: list[SpawnProcess]) -> None:

@@ -1,16 +1,15 @@
 """The man page and the shell completion, made from what the command line itself takes.
 
-Usage: python packaging/manual.py man|bash > FILE
+Usage: python packaging/manual.py man|bash [venue-agent|venue-control] > FILE
 """
 
 import argparse
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agent import __version__
-from agent.cli.main import VERBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,31 @@ class Command:
     options: tuple[Option, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Manual:
+    """A program's page beside its verbs: ``examples`` are (text, command), the others (name,
+    text)."""
+
+    program: str
+    summary: str
+    commands: Callable[[], Iterator[Command]]
+    examples: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
+    see_also: tuple[str, ...]
+
+
+def service_commands() -> Iterator[Command]:
+    """Yield the verbs of venue-control, which has one parser for all."""
+    from controlplane.cli.main import build_parser  # of the service's package only
+
+    yield from _commands((), "", build_parser())
+
+
 def commands() -> Iterator[Command]:
-    """Yield every verb, and the actions of those that have some."""
+    """Yield every verb of venue-agent, and the actions of those that have some."""
+    from agent.cli.main import VERBS  # of the agent's package only
+
     for verb, text in VERBS.items():
         parser = argparse.ArgumentParser(prog=verb, add_help=False)
         importlib.import_module(f"agent.cli.{verb}").add_arguments(parser)
@@ -48,7 +70,7 @@ def _commands(
             for name, sub in action.choices.items():
                 yield from _commands((*words, name), summaries.get(name, ""), sub)
             return
-        if not isinstance(action, argparse._HelpAction):  # noqa: SLF001
+        if not isinstance(action, argparse._HelpAction | argparse._VersionAction):  # noqa: SLF001
             options.append(_option(action))
     yield Command(words, text, tuple(options))
 
@@ -57,28 +79,8 @@ def _option(action: argparse.Action) -> Option:
     choices = tuple(str(choice) for choice in action.choices or ())
     named = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     value = "" if action.nargs == 0 else "|".join(choices) or named
-    return Option(tuple(action.option_strings), value, action.help or "", choices)
-
-
-def man_page() -> str:
-    """Return the page in man(7) macros."""
-    lines = [
-        f'.TH VENUE-AGENT 1 "" "venue-agent {__version__}" "User commands"',
-        ".SH NAME",
-        "venue-agent \\- remote control and diagnostics agent of a venue's machine",
-        ".SH SYNOPSIS",
-        ".B venue-agent",
-        "[\\fB\\-\\-debug\\fR] \\fIVERB\\fR [\\fIOPTIONS\\fR]",
-        ".SH VERBS",
-    ]
-    for command in commands():
-        lines += [".TP", f".B {_roff(' '.join(command.words))}", _roff(_sentence(command.text))]
-        for option in command.options:
-            flags = ", ".join(option.flags)
-            name = f"\\fB{_roff(flags)}\\fR \\fI{_roff(option.value)}\\fR".strip()
-            lines += [".RS", ".TP", name, _roff(_sentence(option.text)), ".RE"]
-    lines += [*_closing_sections(), ""]
-    return "\n".join(lines)
+    text = (action.help or "").replace("%(default)s", str(action.default))
+    return Option(tuple(action.option_strings), value, text, choices)
 
 
 _EXAMPLES = (
@@ -112,6 +114,30 @@ _FILES = (
     ("/usr/share/doc/venue-agent", "installation, troubleshooting, privacy, the sandbox"),
 )  # fmt: skip
 
+_SERVICE_EXAMPLES = (
+    ("Make the first key: printed once, stored as a hash.",
+     "sudo venue-control keys create --write --name operators"),
+    ("How the service is, and what it said last.",
+     "venue-control service status; journalctl -u venue-control -n 50"),
+    ("Copy the database while the service runs.", "sudo venue-control backup /root/venue.db"),
+    ("From SQLite to PostgreSQL, while the service stands.",
+     ("sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"
+      " 'postgresql+psycopg:///venue?host=/var/run/postgresql'")),
+)  # fmt: skip
+
+_SERVICE_ENVIRONMENT = (
+    ("VENUE_CONTROL_DATABASE", "the database, where --database names none"),
+    ("VENUE_CONTROL_URL", "the service that devices, request and report ask"),
+    ("VENUE_CONTROL_API_KEY", "the API key they ask with"),
+    ("NO_COLOR", "if set, nothing is coloured"),
+)
+
+_SERVICE_FILES = (
+    ("/etc/venue-control/serve.conf", "the options of the service, one a line"),
+    ("/var/lib/venue-control", "the SQLite database, where no other is named"),
+    ("/usr/share/doc/venue-control", "how to install it, with examples for nginx and Caddy"),
+)
+
 _EXIT_STATUS = (
     ("0", "done"),
     ("1", "the thing asked about is bad"),
@@ -120,30 +146,79 @@ _EXIT_STATUS = (
 )
 
 
-def _closing_sections() -> Iterator[str]:
+MANUALS = {
+    manual.program: manual
+    for manual in (
+        Manual(
+            program="venue-agent",
+            summary="remote control and diagnostics agent of a venue's machine",
+            commands=commands,
+            examples=_EXAMPLES,
+            environment=_ENVIRONMENT,
+            files=_FILES,
+            see_also=(".BR systemctl (1),", ".BR journalctl (1)"),
+        ),
+        Manual(
+            program="venue-control",
+            summary="the service that venue agents report to",
+            commands=service_commands,
+            examples=_SERVICE_EXAMPLES,
+            environment=_SERVICE_ENVIRONMENT,
+            files=_SERVICE_FILES,
+            see_also=(".BR systemctl (1),", ".BR journalctl (1),", ".BR venue-agent (1)"),
+        ),
+    )
+}
+
+
+def man_page(program: str = "venue-agent") -> str:
+    """Return the page in man(7) macros."""
+    manual = MANUALS[program]
+    lines = [
+        f'.TH {program.upper()} 1 "" "{program} {__version__}" "User commands"',
+        ".SH NAME",
+        f"{program} \\- {manual.summary}",
+        ".SH SYNOPSIS",
+        f".B {program}",
+        "[\\fB\\-\\-debug\\fR] \\fIVERB\\fR [\\fIOPTIONS\\fR]",
+        ".SH VERBS",
+    ]
+    for command in manual.commands():
+        lines += [".TP", f".B {_roff(' '.join(command.words))}", _roff(_sentence(command.text))]
+        for option in command.options:
+            flags = ", ".join(option.flags)
+            name = f"\\fB{_roff(flags)}\\fR \\fI{_roff(option.value)}\\fR".strip()
+            lines += [".RS", ".TP", name, _roff(_sentence(option.text)), ".RE"]
+    lines += [*_closing_sections(manual), ""]
+    return "\n".join(lines)
+
+
+def _closing_sections(manual: Manual) -> Iterator[str]:
     yield ".SH EXAMPLES"
-    for text, command in _EXAMPLES:
+    for text, command in manual.examples:
         yield from (".PP", _roff(text), ".PP", ".RS 4", ".EX", _roff(command), ".EE", ".RE")
     for heading, entries in (
-        ("ENVIRONMENT", _ENVIRONMENT),
-        ("FILES", _FILES),
+        ("ENVIRONMENT", manual.environment),
+        ("FILES", manual.files),
         ("EXIT STATUS", _EXIT_STATUS),
     ):
         yield f".SH {heading}"
         for name, text in entries:
             yield from (".TP", f".B {_roff(name)}", _roff(_sentence(text)))
-    yield from (".SH SEE ALSO", ".BR systemctl (1),", ".BR journalctl (1)")
+    yield from (".SH SEE ALSO", *manual.see_also)
 
 
-def bash_completion() -> str:
+def bash_completion(program: str = "venue-agent") -> str:
     """Return a completion script for bash."""
-    known = tuple(commands())
+    known = tuple(MANUALS[program].commands())
+    verbs = " ".join(dict.fromkeys(command.words[0] for command in known))
+    function = f"_{program.replace('-', '_')}"
     lines = [
-        "# bash completion of venue-agent",
-        "_venue_agent() {",
+        f"# bash completion of {program}",
+        f"{function}() {{",
         '    local current="${COMP_WORDS[COMP_CWORD]}" words',
         '    case "${COMP_WORDS[COMP_CWORD-1]}" in',
-        "        --config|--html|--bundle|--api-key-file)",
+        "        --config|--html|--bundle|--api-key-file|--dir|backup|restore)",
         '            COMPREPLY=($(compgen -f -- "$current")); return ;;',
         "    esac",
         '    case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',
@@ -161,11 +236,11 @@ def bash_completion() -> str:
     for verb, actions in groups.items():
         lines.append(f'        "{verb}"*) words="{" ".join(actions)}" ;;')
     lines += [
-        f'        *) words="{" ".join(VERBS)} --version --help --debug" ;;',
+        f'        *) words="{verbs} --version --help --debug" ;;',
         "    esac",
         '    COMPREPLY=($(compgen -W "$words" -- "$current"))',
         "}",
-        "complete -F _venue_agent venue-agent",
+        f"complete -F {function} {program}",
         "",
     ]
     return "\n".join(lines)
@@ -181,4 +256,5 @@ def _roff(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(man_page() if sys.argv[1:] == ["man"] else bash_completion())
+    make = man_page if sys.argv[1] == "man" else bash_completion
+    sys.stdout.write(make(*sys.argv[2:3]))

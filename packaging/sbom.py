@@ -3,7 +3,8 @@
 It lists what PyInstaller has really put in: the Python distributions whose modules or files are
 in the bundle, the interpreter, and each native library with its hash.
 
-Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > venue-agent.cdx.json
+Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > NAME.cdx.json
+The last part of ONEDIR is the name of the program.
 Source: https://cyclonedx.org/docs/1.6/json/
 """
 
@@ -65,8 +66,8 @@ def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> d
     components.extend(_native_libraries(onedir))
     application = {
         "type": "application",
-        "bom-ref": f"venue-agent@{version}",
-        "name": "venue-agent",
+        "bom-ref": f"{onedir.name}@{version}",
+        "name": onedir.name,
         "version": version,
         "licenses": [{"license": {"id": "Apache-2.0"}}],
     }

@@ -21,6 +21,7 @@ from typing import Final
 from collectors import landlock
 from tests.lab import namespaces
 from tests.lab.peers.lan import peer_lan
+from tests.paths import ROOT
 
 Probe = Callable[[], object]
 IN_CI: Final = "CI"
@@ -134,6 +135,14 @@ def browser() -> str:
     return program
 
 
+def axe() -> Path:
+    """Return axe-core's script. Raises LookupError."""
+    script = ROOT / "build/axe/axe_playwright_python/axe.min.js"
+    if not script.is_file():
+        raise LookupError(f"{script.relative_to(ROOT)} is missing")
+    return script
+
+
 # ---------------------------------------------------------------------------- what there is
 
 _ALLOW: Final = (
@@ -165,6 +174,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     ),
     "postgresql": Prerequisite(_postgresql, "install postgresql"),
     "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
+    "axe": Prerequisite(axe, "make axe (needs the package index)"),
     "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
     "clock-state": Prerequisite(
         _clock_state, "allow adjtimex(2): a container's seccomp profile refuses it"

@@ -14,11 +14,12 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from agent import __version__
 from agent.config.rights import as_root
 from agent.errors import AgentError, ConfigError, NotVisible
+from agent.presentation.command_line import SuggestingParser
 from agent.redaction.known import redact, remember
 from agent.wire.controls import without_controls
 from collectors.programs import use_system_programs_only
@@ -105,32 +106,14 @@ def _code_of(error: Exception) -> int:
     return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
 
 
-class _Parser(argparse.ArgumentParser):
-    """Tells the version at every verb, and what was meant with its verb's usage.
+class _Parser(SuggestingParser):
+    """What it does not understand it repeats, but no secret."""
 
-    What it does not understand it repeats, but no secret.
-    """
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        version = f"venue-agent {__version__}"
-        text = "show the version and exit"
-        self.add_argument("--version", action="version", version=version, help=text)
-
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return options, unknown
+    version = f"venue-agent {__version__}"
 
     def error(self, message: str) -> NoReturn:
-        from agent.presentation.command_line import did_you_mean  # where there is a mistake only
-
         moved = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
-        message = redact(message)
-        super().error(message + (moved or did_you_mean(message, self.format_help())))
+        super().error(redact(message) + moved)
 
 
 def _write_any_character() -> None:

@@ -1,8 +1,9 @@
-"""The word that was meant: what both command lines say to a mistyped one."""
+"""What both command lines do alike: the version at every verb, and the word that was meant."""
 
+import argparse
 import re
-from difflib import get_close_matches
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, NoReturn
 
 UNKNOWN: Final = "unrecognized arguments: "
 """How argparse, and whoever speaks in its place, begins."""
@@ -10,6 +11,30 @@ _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _OPTION: Final = re.compile(r"(?<![\w-])--\w[\w-]*")
 _NEAR: Final = 0.6
 """How alike two words must be to be taken for each other (difflib's ratio)."""
+
+
+class SuggestingParser(argparse.ArgumentParser):
+    """Tells ``version`` at every verb, and answers a mistake with its verb's usage and the word
+    that was meant. Parsers of verbs are of the same class as the one that they are added to."""
+
+    version: ClassVar[str]
+    """The program's name and its version."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        text = "show the version and exit"
+        self.add_argument("--version", action="version", version=self.version, help=text)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"{UNKNOWN}{' '.join(unknown)}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message + did_you_mean(message, self.format_help()))
 
 
 def did_you_mean(message: str, help_text: str) -> str:
@@ -21,6 +46,8 @@ def did_you_mean(message: str, help_text: str) -> str:
         known = _OPTION.findall(help_text)
     else:
         return ""
+    from difflib import get_close_matches  # where there is a mistake only
+
     for word in words:
         if near := get_close_matches(word, known, n=1, cutoff=_NEAR):
             return f"; did you mean {near[0]!r}?"

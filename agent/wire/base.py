@@ -148,8 +148,16 @@ Timestamp = Annotated[datetime, BeforeValidator(_read_moment)]
 
 # ---------------------------------------------------------------------------- numbers
 
-Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX)]
-Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX)]
+
+def _read_integer(value: Any) -> Any:
+    """Read 3.0 as 3: JSON has one kind of number, and writers of other languages make no point of
+    how a whole one is spelt (JSON Schema, 6.1.1)."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+_WHOLE: Final = BeforeValidator(_read_integer)
+Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX), _WHOLE]
+Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX), _WHOLE]
 
 
 _FINITE: Final = core_schema.float_schema(strict=True, allow_inf_nan=False)

@@ -28,7 +28,12 @@ class Utf16Length(GroupedMetadata):
 
     def __iter__(self) -> Iterator[object]:
         # Characters are counted first: cheap, and never the stricter bound.
-        yield Field(min_length=min(1, self.least), max_length=self.most)
+        yield Field(
+            min_length=min(1, self.least),
+            max_length=self.most,
+            # Who writes by the schema counts characters; no fewer than these are ever enough.
+            json_schema_extra={"minLength": self.least} if self.least > 1 else None,
+        )
         yield AfterValidator(self._check)
 
     def _check(self, text: str) -> str:

@@ -33,9 +33,6 @@ class Queues:
     own: tuple[str, ...] = ()
 
 
-_NO_QUEUES = Queues()
-
-
 @dataclass
 class Sightings:
     """Hosts and open ports in the order found; each is told once. May be used by any thread.

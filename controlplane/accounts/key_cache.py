@@ -13,7 +13,7 @@ from uuid import UUID
 from controlplane.accounts.api_keys import Caller, hash_key
 
 KEYS_MAX = 65_536
-"""Those used longest ago are forgotten beyond this, and cost a question to the database."""
+"""Those recognised first are forgotten beyond this, and cost a question to the database."""
 USE_NOTED_EVERY = timedelta(minutes=1)
 """A use is written down at most this often: it must not make each reading a writing."""
 
@@ -24,7 +24,8 @@ class KeyCache:
     def __init__(self, cached_s: float, monotonic: Callable[[], float]) -> None:
         self._cached_s = cached_s
         self._monotonic = monotonic
-        # By hash: the keys themselves are kept nowhere.
+        # By hash: the keys themselves are kept nowhere. In the order in which they came: to note
+        # each use would cost every call, and what is forgotten too early costs one question.
         self._found: OrderedDict[str, Caller] = OrderedDict()
         self._holds_until_s = -math.inf
         self._noted: dict[UUID, datetime] = {}

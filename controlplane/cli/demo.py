@@ -27,9 +27,10 @@ from agent.wire.operator_operations import (
 )
 from agent.wire.vocabulary import Kind
 from controlplane.cli.errors import CommandError
-from controlplane.cli.requests import wait
+from controlplane.cli.requests.waiting import wait
 from controlplane.cli.tables import console
-from controlplane.client.operations import OperationsClient, connect
+from controlplane.client.connection import connect
+from controlplane.client.operations import OperationsClient
 from controlplane.demo.loop import MACHINE, start_agent, start_service
 from controlplane.demo.place import claimed
 from controlplane.demo.processes import Processes
@@ -43,6 +44,11 @@ KINDS: tuple[Kind, ...] = ("network", "application")
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when both reports came back completed or partial."""
+    if getattr(sys, "frozen", False):
+        raise CommandError(
+            "the demo is not in this package: it needs the agent beside the service",
+            "It is in the wheel and in a checkout: `make demo`.",
+        )
     home = options.dir.absolute()
     with claimed(home) as lock, Processes(home, lock) as processes:
         try:

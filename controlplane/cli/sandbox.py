@@ -1,11 +1,10 @@
 """``venue-control sandbox``: a merchant to try the service with, made up in its database."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
+from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database
 from controlplane.cli.serve import database_error
@@ -34,7 +34,6 @@ from controlplane.sandbox.standing import (
     standing_trade,
 )
 from controlplane.storage.database import Database, DatabaseBusyError, DatabaseVersionError
-from controlplane.storage.location import default_database
 from controlplane.storage.merchant_tables import Organization
 
 KEY_NAME = "sandbox"
@@ -157,11 +156,9 @@ def _plainly(work: Callable[[], Result]) -> Result:
 @contextmanager
 def _open(url: str | None) -> Iterator[Database]:
     try:
-        database = Database(url or default_database(os.environ), connections=1)
-        try:
+        chosen = chosen_database(url)
+        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
             yield database
-        finally:
-            database.close()
     except (
         SQLAlchemyError,
         DatabaseBusyError,

@@ -4,12 +4,18 @@ import argparse
 import os
 import socket
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.wire.addresses import is_loopback, is_web_url
 from controlplane.cli.errors import ClosedError, CommandError, UsageError
+from controlplane.observability.listener import MetricsListener
+from controlplane.observability.logs import set_up_logging
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseVersionError, sqlite_file
@@ -40,10 +46,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace, settings: Settings, listener: socket.socket) -> int:
     database = options.database or default_database(os.environ)
-    work = partial(serve, database, settings, options.log_level)
-    on_listening = partial(announce, listener)
+    work = partial(serve, database, settings, options.log_level, log_format=options.log_format)
     if options.workers == 1:
-        work(listener, on_listening)
+        with _metrics_listener(options, listener) as metrics:
+            work(listener, partial(announce, listener, metrics), metrics=metrics)
         return 0
     if sqlite_file(database) is not None:
         raise UsageError(
@@ -52,7 +58,33 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
         )
     # What keeps a worker from starting is said here, once and in plain words.
     Database(database).close()
-    return run_workers(options.workers, work, listener, on_listening)
+    set_up_logging(options.log_level, options.log_format)
+    with _metrics_listener(options, listener) as metrics:
+        on_listening = partial(announce, listener, metrics)
+        return run_workers(options.workers, partial(work, metrics=metrics), listener, on_listening)
+
+
+@contextmanager
+def _metrics_listener(
+    options: argparse.Namespace, listener: socket.socket
+) -> Iterator[MetricsListener | None]:
+    """Listen where metrics are asked for. Workers get a directory in which they add them up."""
+    if options.metrics is None:
+        yield None
+        return
+    host, port = options.metrics
+    try:
+        metrics = bind(host, port)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"cannot listen on {host} port {port} for metrics: {error}") from error
+    with metrics, tempfile.TemporaryDirectory(prefix="venue-control-metrics-") as directory:
+        if metrics.getsockname()[1] == listener.getsockname()[1]:
+            raise UsageError("--metrics needs a port of its own")
+        if not is_loopback(metrics.getsockname()[0]):
+            sys.stderr.write(
+                f"warning: whoever reaches {url_of(metrics)} may read the metrics without a key\n"
+            )
+        yield MetricsListener(metrics, Path(directory) if options.workers > 1 else None)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

@@ -1,6 +1,7 @@
 // Asks many devices for a report: those that can answer, not those that were asked already.
 
 import { ask, call } from "./facade.js";
+import { openDialog } from "./dialogs.js";
 import { plural } from "./elements.js";
 
 const ASKED_MAX = 500;
@@ -33,9 +34,9 @@ export function openAsking(rows, filters) {
     }
     at("ask-start").hidden = true;
     at("ask-close").textContent = "Close";
+    at("ask-close").focus();
   };
-  dialog.onclose = () => { isStopped = true; };
-  dialog.showModal();
+  openDialog(dialog, () => { isStopped = true; });
 }
 
 async function all(filters, isStopped) {

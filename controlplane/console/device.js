@@ -1,7 +1,9 @@
 // One device: what it is, what was asked of it, what it reported.
 
 import { ask } from "./facade.js";
+import { announceWork } from "./announcing.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
+import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt, working } from "./devices.js";
 
 const PAGES_MAX = 100;
@@ -28,6 +30,7 @@ export async function fetchDevice(instanceId, pages) {
 export function showDevice(data, view, problem, actions) {
   const { detail, row, canWrite } = data;
   const { device } = row;
+  announceWork(row);
   if (!document.getElementById("device-sheet"))
     view.replaceChildren(element("div", { class: "sheet", id: "device-sheet" }));
   const sheet = document.getElementById("device-sheet");
@@ -42,20 +45,26 @@ export function showDevice(data, view, problem, actions) {
       askButton("network", row, true), askButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
     element("p", { class: "problem", role: "alert" }, problem),
+    changesSection(data.changes),
     element("section", {},
       element("h2", {}, "Requests and reports"), historyTable(data),
       data.hasOlder
         ? element("button", { class: "more", id: "older", type: "button" }, "Show older ones") : null),
     element("section", {}, element("h2", {}, "Device"), facts(detail.device)),
     element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
-  sheet.onclick = (event) => actions[event.target.closest("button")?.id]?.();
+  sheet.onclick = (event) => {
+    const button = event.target.closest("button");
+    if (button?.ariaDisabled !== "true") actions[button?.id]?.();
+  };
 }
 
 // What is under way is not asked for again.
 function askButton(kind, row, isPrimary) {
   const open = row.requests.find((request) => request.kind === kind);
   return element("button", {
-    id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button", disabled: Boolean(open),
+    id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button",
+    // Not disabled: a button that is loses the focus of who pressed it.
+    "aria-disabled": open ? "true" : null,
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Ask for a${kind === "network" ? "" : "n"} ${kind} report`);
 }
 

@@ -54,7 +54,18 @@ export const plural = (count, word) => `${count.toLocaleString()} ${word}${count
 export function replace(parent, ...children) {
   const fresh = element("div", {}, ...children);
   if (parent.innerHTML === fresh.innerHTML) return;
-  const focused = document.activeElement?.id;
+  const find = finder(parent, document.activeElement);
   parent.replaceChildren(...fresh.childNodes);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  find()?.focus({ preventScroll: true });
+}
+
+// How to find what has the focus again: by its id, or as one of the links or boxes of one target.
+function finder(parent, focused) {
+  if (!focused || focused === parent || !parent.contains(focused)) return () => null;
+  // What is gone leaves the focus to the view, not to the top of the page.
+  if (focused.id) return () => document.getElementById(focused.id) || document.getElementById("view");
+  const target = (each) => each.getAttribute("href") || each.getAttribute("value");
+  const alike = () => [...parent.querySelectorAll(focused.localName)].filter((each) => target(each) === target(focused));
+  const place = alike().indexOf(focused);
+  return () => alike()[place] || document.getElementById("view");
 }

@@ -51,6 +51,11 @@ export async function reportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }
 
+// As bytes: a text would lose the byte order mark that spreadsheets go by.
+export async function reportTable(reportId, table) {
+  return (await post("/console/report-table", { reportId, table })).blob();
+}
+
 async function post(path, body, signal = AbortSignal.timeout(20000)) {
   let response;
   try {

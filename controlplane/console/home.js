@@ -30,8 +30,7 @@ export function showHome({ summary, rows }, view) {
       element("div", {},
         element("section", {}, element("h2", {}, "Newest reports"),
           summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),
-        element("section", {}, element("h2", {}, "Versions"), counts("version", summary.versions)),
-        element("section", {}, element("h2", {}, "Platforms"), counts("platform", summary.platforms)))),
+        counts("Versions", "version", summary.versions), counts("Platforms", "platform", summary.platforms))),
     element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}.`));
 }
 
@@ -56,6 +55,7 @@ const report = (each) => element("li", {},
       ` · ${each.kind} · `, when(each.createdAt),
       element("span", { class: "sub" }, each.headline || ""))));
 
-const counts = (name, values) => element("ul", { class: "counts" }, ...values.slice(0, 10).map(({ value, count }) =>
-  element("li", {}, element("a", { href: `#/devices?${name}=${encodeURIComponent(value ?? "")}` }, value ?? "unknown"),
-    element("span", {}, count.toLocaleString()))));
+const counts = (title, name, values) => values.length ? element("section", {}, element("h2", {}, title),
+  element("ul", { class: "counts" }, ...values.slice(0, 10).map(({ value, count }) =>
+    element("li", {}, element("a", { href: `#/devices?${name}=${encodeURIComponent(value ?? "")}` }, value ?? "unknown"),
+      element("span", {}, count.toLocaleString()))))) : null;

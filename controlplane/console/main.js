@@ -4,6 +4,7 @@
 import { call, changes, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
+import { focusOn, openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
 import { fetchHome, showHome } from "./home.js";
 import { fetchReport, showReport } from "./report.js";
@@ -17,7 +18,7 @@ const TICK_MS = 10000;
 const WATCHED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0 };
+const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0, isEntered: false };
 let timer = 0;
 let due = Infinity;
 let turn = 0;
@@ -41,7 +42,7 @@ const VIEWS = {
   report: {
     // A report never changes: it is fetched once.
     load: (route) => (state.at === location.hash && state.data ? state.data : fetchReport(route.id)),
-    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view")); },
+    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view"), attemptSaving); },
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
     rows: () => null,
   },
@@ -86,9 +87,11 @@ async function refresh() {
   const mine = turn;
   const wanted = route();
   const began = Date.now();
+  const address = location.hash;
   try {
     const data = await VIEWS[wanted.view].load(wanted);
-    if (mine !== turn) return;
+    // The address may be another already, before anybody is told of it.
+    if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
     state.tookMs = state.loadedAt - began;
@@ -116,6 +119,8 @@ function render(wanted, data) {
     at("view").scrollTop = 0;
   }
   view.show(data);
+  if (state.isEntered) at("view").focus({ preventScroll: true });
+  state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
   at("nav-home").ariaCurrent = wanted.view === "home" ? "page" : null;
   at("nav-devices").ariaCurrent = wanted.view === "home" ? null : "page";
@@ -172,10 +177,13 @@ function again(error) {
 
 function explain(error) {
   if (at("view").hidden) return signedOut(error.message || String(error));
-  live(error.message || String(error), true);
-  if (error.status === 404 || error.status === 403) {
+  const isAnswer = error.status === 404 || error.status === 403;
+  live(isAnswer ? "" : error.message || String(error), !isAnswer);
+  if (isAnswer) {
     at("view").replaceChildren(
-      element("div", { class: "sheet" }, element("p", { class: "problem" }, error.message)));
+      element("div", { class: "sheet" },
+        element("h1", {}, error.status === 404 ? "There is no such thing here" : "This key may not see this"),
+        element("p", { class: "problem" }, error.message)));
   }
 }
 
@@ -214,25 +222,40 @@ async function attempt(action) {
   refresh();
 }
 
+async function attemptSaving(action) {
+  try {
+    await action();
+    at("report-problem").textContent = "";
+  } catch (error) {
+    if (error.status === 401) return signedOut("The key was revoked.");
+    at("report-problem").textContent = error.message;
+  }
+}
+
 function confirmRevoke(device) {
   const dialog = at("confirm");
   at("confirm-title").textContent = `Revoke ${nameOf(device)}?`;
-  dialog.onclose = () => {
+  openDialog(dialog, () => {
     if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId: device.instanceId }));
-  };
-  dialog.returnValue = "";
-  dialog.showModal();
+  });
 }
 
 at("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
   keepKey(at("key").value.trim());
   at("key").value = "";
+  state.isEntered = true;
   refresh();
 });
 at("sign-out").addEventListener("click", () => signedOut());
-addEventListener("hashchange", () => {
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault();  // the address names the view already
+  focusOn("view");
+});
+addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/")) return start();
+  // Who goes to another view is there; who filters a list stays at the filter.
+  state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
   refresh();

@@ -1,9 +1,12 @@
 // One report as the page it is rendered to, in a frame that may do nothing.
 
-import { ask, call, reportPage } from "./facade.js";
+import { ask, call, reportPage, reportTable } from "./facade.js";
 import { element, exact, pill } from "./elements.js";
 import { nameOf } from "./devices.js";
 import { fileName, save } from "./saving.js";
+
+// Which tables a report of each kind has (agent/presentation/report_csv.py).
+const TABLES = { network: ["hosts", "endpoints", "printers"], application: ["facts"] };
 
 export async function fetchReport(reportId) {
   const detail = await call("reportDetail", { reportId });
@@ -12,22 +15,52 @@ export async function fetchReport(reportId) {
   return { detail, page, row };
 }
 
-export function showReport({ detail, page, row }, view) {
+export function showReport(data, view, attempt) {
+  const { detail, page, row } = data;
   const name = nameOf(row.device);
-  const saved = (kind) => `${fileName([name, detail.kind, detail.createdAt.slice(0, 19)])}.${kind}`;
   view.replaceChildren(element("div", { class: "report" },
     element("div", { class: "bar" },
       element("a", { href: `#/device/${detail.instanceId}` }, `← ${name}`),
       element("h1", { class: "what" }, `${detail.kind} report of ${exact(detail.createdAt)}`),
       pill(detail.outcome),
       element("span", { class: "hash mono", title: "SHA-256 of the report" }, detail.payloadHash.slice(0, 16)),
-      page === null ? null : element("button", { type: "button", onclick: () => save(page, "text/html", saved("html")) }, "Save page"),
-      element("button", { type: "button", onclick: () => save(JSON.stringify(detail, null, 2), "application/json", saved("json")) }, "Save JSON")),
+      savingMenu(data, name, attempt)),
+    element("p", { class: "problem", role: "alert", id: "report-problem" }),
     page === null ? without(detail) : frame(page, name)));
 }
 
+function savingMenu({ detail, page }, name, attempt) {
+  const saved = (kind, ...of) => `${fileName([name, detail.kind, ...of, detail.createdAt.slice(0, 19)])}.${kind}`;
+  const item = (id, text, action) => element("button", { type: "button", id, onclick: () => {
+    menu.open = false;
+    menu.firstChild.focus();
+    attempt(action);
+  } }, text);
+  const tables = page === null ? [] : TABLES[detail.kind];
+  const menu = element("details", { class: "menu", id: "saving" },
+    element("summary", {}, "Save as"),
+    element("div", {},
+      page === null ? null : item("save-page", "Page (HTML)", () => save(page, "text/html", saved("html"))),
+      item("save-report-json", "Report (JSON)", () => save(JSON.stringify(detail, null, 2), "application/json", saved("json"))),
+      ...tables.map((table) => item(`save-${table}`, `Table of ${table} (CSV)`, async () =>
+        save(await reportTable(detail.id, table), "text/csv", saved("csv", table))))));
+  // As a menu does: Escape closes it, and so does going on.
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.firstChild.focus();
+  });
+  menu.addEventListener("focusout", (event) => {
+    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  });
+  return menu;
+}
+
 function frame(page, name) {
-  const made = element("iframe", { sandbox: "", title: `Report of ${name}`, referrerpolicy: "no-referrer" });
+  const made = element("iframe", {
+    sandbox: "", title: `Report of ${name}`, referrerpolicy: "no-referrer", "aria-busy": "true",
+    onload: () => made.removeAttribute("aria-busy"),
+  });
   made.srcdoc = page;
   return made;
 }

@@ -27,7 +27,7 @@ export async function saveList(kind, filters) {
     cursor = page.nextCursor;
   } while (cursor && rows.length < ROWS_MAX);
   if (kind === "json") save(JSON.stringify(rows, null, 2), "application/json", `devices-${today()}.json`);
-  else save(csv(rows), "text/csv", `devices-${today()}.csv`);
+  else save(`\ufeff${csv(rows)}`, "text/csv", `devices-${today()}.csv`);
 }
 
 // RFC 4180. A text that a spreadsheet would take for a formula is kept a text.

@@ -1,7 +1,7 @@
 """The ASGI application: which path leads where."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
@@ -13,10 +13,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent.wire import routes
-from controlplane.analytics import registry as analytics
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -27,7 +25,10 @@ from controlplane.http.errors import Refusal, unavailable
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.heartbeat import HeartbeatEndpoint
 from controlplane.http.middleware import Guard
-from controlplane.remote_control.registry import OPERATIONS
+from controlplane.openapi.areas import AREAS, OPERATIONS
+from controlplane.openapi.document import document_bytes
+from controlplane.openapi.operation import Operation, Procedure
+from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 
 READY_WITHIN_S = 2
 
@@ -43,27 +44,59 @@ def build_app(core: Core) -> Starlette:
         finally:
             core.close()
 
+    routes = [
+        *(Route(each.path, _endpoint(core, each)) for each in OPERATIONS),
+        Route("/openapi.json", DocumentEndpoint()),
+        *console_routes(core),
+        *console_api_routes(core),
+        Route("/healthz", _healthz),
+        Route("/readyz", ReadyEndpoint(core)),
+    ]
+    guard = Middleware(
+        Guard,
+        clock=core.clock,
+        delay_s=core.settings.refusal_delay_s,
+        names=_names(routes),
+        tell=core.metrics.answered,
+    )
     app = Starlette(
-        routes=[
-            *(Route(path, OperationEndpoint(core, op)) for path, op in OPERATIONS.items()),
-            *(
-                Route(path, OperationEndpoint(core, op))
-                for path, op in analytics.OPERATIONS.items()
-            ),
-            Route(routes.HEARTBEAT, HeartbeatEndpoint(core)),
-            Route(routes.ON_COMMANDS, CommandsEndpoint(core)),
-            *console_routes(core),
-            *console_api_routes(core),
-            Route("/healthz", _healthz),
-            Route("/readyz", ReadyEndpoint(core)),
-        ],
-        middleware=[Middleware(Guard, clock=core.clock, delay_s=core.settings.refusal_delay_s)],
+        routes=routes,
+        middleware=[guard],
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
     # A path is served or it is not: a redirect would go where the caller's Host header says.
     app.router.redirect_slashes = False
     return app
+
+
+def _names(routes: Iterable[Route]) -> dict[str, str]:
+    """Return what metrics and logs call each path."""
+    names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
+    for route in routes:
+        is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
+        plain = "console.page" if is_page else route.path.strip("/").replace("/", ".")
+        names.setdefault(route.path, plain)
+    return names
+
+
+def _endpoint(core: Core, operation: Operation) -> ASGIApp:
+    if operation is HEARTBEAT:
+        return HeartbeatEndpoint(core)
+    if operation is ON_COMMANDS:
+        return CommandsEndpoint(core)
+    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - a row without an endpoint
+    return OperationEndpoint(core, operation)
+
+
+class DocumentEndpoint:
+    """Serves the OpenAPI document, to anybody: it holds nothing but the interface."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        require_method(Request(scope, receive), "GET", "HEAD")
+        headers = {"Cache-Control": "public, max-age=300"}
+        response = Response(document_bytes(), media_type="application/json", headers=headers)
+        await response(scope, receive, send)
 
 
 class ReadyEndpoint:

@@ -21,7 +21,7 @@ async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
     """Return who is calling, or raise the refusal."""
     require_method(request, "POST")
     caller = await _authenticate(core, request)
-    request.state.key_id = str(caller.key_id)
+    request.state.caller = caller
     core.fairness.admit(caller)
     if writes and not caller.can_write:
         raise read_only_key()

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agent.wire.base import Message
 from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.core import Core
@@ -20,7 +19,7 @@ from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.command_feeds import CommandStream
-from controlplane.remote_control.requests.delivery import waiting_commands
+from controlplane.remote_control.requests.delivery import CommandList, waiting_commands
 
 RECONNECT_MS = 3000
 OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
@@ -29,12 +28,6 @@ HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
 ]
-
-
-class CommandList(Message):
-    """The body for who asks for JSON."""
-
-    commands: tuple[Command, ...]
 
 
 class CommandsEndpoint:
@@ -49,6 +42,7 @@ class CommandsEndpoint:
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),
+                self._core.metrics.stream("commands"),
                 self._core.feeds.open(caller.key_id) as stream,
             ):
                 await send_events(stream, command_stream(self._core, stream), receive, send)
@@ -57,6 +51,8 @@ class CommandsEndpoint:
         commands = await self._core.read(
             lambda session: waiting_commands(session, caller.key_id, now)
         )
+        for command in commands:
+            self._core.metrics.told(command.kind, "reply")
         response = Response(encode(CommandList(commands=commands)), media_type="application/json")
         await response(scope, receive, send)
 
@@ -67,6 +63,7 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
         for command in fresh:
+            core.metrics.told(command.kind, "stream")
             yield event_of(command)
         if not fresh and not stream.is_ended:
             yield KEEP_ALIVE

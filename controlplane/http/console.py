@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Annotated
 
 from pydantic import StringConstraints
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -14,14 +15,19 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.presentation.page.html import report_page, style_hash
+from agent.presentation.report_csv import report_csv, tables_of
 from agent.wire.base import Exact
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
+from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
-from controlplane.http.errors import Refusal
+from controlplane.http.errors import Refusal, invalid_field
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import read_report
+from controlplane.remote_control.overview.records import ReportTableRequest
+from controlplane.remote_control.overview.since import compared, earlier_than
+from controlplane.storage.tables import Report
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGES = {
@@ -36,6 +42,9 @@ PAGES = {
     "/console/asking.js": "asking.js",
     "/console/saving.js": "saving.js",
     "/console/report.js": "report.js",
+    "/console/changes.js": "changes.js",
+    "/console/announcing.js": "announcing.js",
+    "/console/dialogs.js": "dialogs.js",
 }
 FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors 'none'"
 
@@ -66,6 +75,7 @@ def console_routes(core: Core) -> list[Route]:
             for path, name in PAGES.items()
         ),
         Route("/console/report", ReportPageEndpoint(core)),
+        Route("/console/report-table", ReportTableEndpoint(core)),
         Route("/console/sign-in", SignInEndpoint(core)),
     ]
 
@@ -98,13 +108,37 @@ class ReportPageEndpoint:
 
         def work(session: Session) -> str:
             context = RequestContext(session, caller, now, self._core.settings)
-            return _page_of(read_report(context, parse_body(ReportDetailRequest, body)))
+            return _page_of(context, parse_body(ReportDetailRequest, body))
 
         page = await self._core.read(work)
         policy = FRAMED_POLICY.format(style=style_hash())
         response = Response(
             page, media_type="text/html", headers={"Content-Security-Policy": policy}
         )
+        await response(scope, receive, send)
+
+
+class ReportTableEndpoint:
+    """Takes a report and the name of one of its tables, and answers with CSV for a spreadsheet.
+
+    It begins with a byte order mark: without one Excel reads UTF-8 as the system's old code page.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        caller = await admit(self._core, request, writes=False)
+        body = await read_body(self._core, request)
+        now = self._core.clock()
+
+        def work(session: Session) -> str:
+            context = RequestContext(session, caller, now, self._core.settings)
+            return _table_of(context, parse_body(ReportTableRequest, body))
+
+        table = await self._core.read(work)
+        response = Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
         await response(scope, receive, send)
 
 
@@ -134,10 +168,26 @@ class SignInEndpoint:
         await JSONResponse({"key": key})(scope, receive, send)
 
 
-def _page_of(report: ReportDetail) -> str:
+def _page_of(context: RequestContext, body: ReportDetailRequest) -> str:
+    """Return the report as a page, with what changed since the one before."""
+    payload = _payload_of(read_report(context, body))
+    report = context.session.scalars(select(Report).where(Report.id == body.report_id)).one()
+    earlier = earlier_than(context, report)
+    return report_page(payload, None if earlier is None else compared(earlier, payload))
+
+
+def _table_of(context: RequestContext, body: ReportTableRequest) -> str:
+    payload = _payload_of(read_report(context, ReportDetailRequest(report_id=body.report_id)))
+    tables = tables_of(payload)
+    if body.table not in tables:
+        raise invalid_field("table", f"is none of {', '.join(tables)}")
+    return report_csv(payload, body.table)
+
+
+def _payload_of(report: ReportDetail) -> ReportPayload:
     if report.payload is None:
         raise Refusal(HTTPStatus.NOT_FOUND, "report_empty", "the report has no content")
-    return report_page(report.payload)
+    return report.payload
 
 
 def _content(name: str) -> bytes:

@@ -1,7 +1,6 @@
 """What the console asks beside the facade, with the same keys: lists, and what changes in them."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Final
 
@@ -11,7 +10,6 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agent.wire.codec import encode
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
@@ -19,35 +17,34 @@ from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, send_events
 from controlplane.http.facade import OperationEndpoint
+from controlplane.openapi.operation import procedure
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
 from controlplane.remote_control.overview.device import device
 from controlplane.remote_control.overview.home import summary
-from controlplane.remote_control.overview.listing import overview, rows_at, visible
+from controlplane.remote_control.overview.listing import overview, visible
 from controlplane.remote_control.overview.records import (
     ChangesRequest,
+    DeviceReply,
+    OverviewReply,
     OverviewRequest,
-    Row,
+    SummaryReply,
     SummaryRequest,
 )
-from controlplane.remote_control.registry import Operation
-from controlplane.storage.tables import ApiKey, Device
+from controlplane.storage.tables import Device
 
-SETTLE_S: Final = 0.2
-"""What happens together is told together: a request is taken, begun and answered in a moment."""
-LOOK_S: Final = 5.0
-"""After it a stream looks for what another process on the database did."""
 PREFIX: Final = "/console/api/"
 
 
 def console_api_routes(core: Core) -> list[Route]:
-    operations = {
-        "overview": Operation(partial(parse_body, OverviewRequest), overview, writes=False),
-        "summary": Operation(partial(parse_body, SummaryRequest), summary, writes=False),
-        "device": Operation(partial(parse_body, DeviceDetailRequest), device, writes=False),
-    }
+    detail = partial(device, core.changes)
+    procedures = (
+        procedure(PREFIX + "overview", OverviewRequest, OverviewReply, overview),
+        procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
+        procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
+    )
     return [
-        *(Route(PREFIX + name, OperationEndpoint(core, each)) for name, each in operations.items()),
+        *(Route(each.path, OperationEndpoint(core, each)) for each in procedures),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 
@@ -69,28 +66,21 @@ class ChangesEndpoint:
             body = parse_body(ChangesRequest, await read_body(self._core, request))
             shown = await self._core.read(partial(self._positions, caller, body))
         with (
-            self._core.fairness.stream(caller),
-            self._core.console_feeds.open(caller.organization_id, shown) as stream,
+            self._core.fairness.stream(caller, of="console"),
+            self._core.metrics.stream("console"),
+            self._core.console_feeds.open(caller.organization_id, caller.key_id, shown) as stream,
         ):
-            await send_events(stream, self._events(caller, stream), receive, send)
+            await send_events(stream, self._events(stream), receive, send)
 
-    async def _events(self, caller: Caller, stream: ConsoleStream) -> AsyncGenerator[bytes]:
+    async def _events(self, stream: ConsoleStream) -> AsyncGenerator[bytes]:
         yield OPENING
-        told: dict[int, bytes] = {}
         while not stream.is_ended:
-            positions, is_reordered = await stream.next(LOOK_S)
-            await asyncio.sleep(SETTLE_S)
-            rows = await self._core.read(partial(self._look, caller, positions))
-            if rows is None or stream.is_ended:
-                return
-            fresh = {at: encode(row) for at, row in rows.items()}
-            changed = {at: data for at, data in fresh.items() if told.get(at) != data}
-            told |= changed
-            for data in changed.values():
+            rows, is_reordered = await stream.next(self._core.settings.keep_alive_s)
+            for data in rows:
                 yield b"event: device\ndata: " + data + b"\n\n"
             if is_reordered:
                 yield b"event: reload\ndata: {}\n\n"
-            if not changed and not is_reordered:
+            if not rows and not is_reordered and not stream.is_ended:
                 yield KEEP_ALIVE
 
     def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
@@ -99,19 +89,3 @@ class ChangesEndpoint:
             visible(context), Device.instance_id.in_(body.instance_ids)
         )
         return list(session.scalars(query))
-
-    def _look(
-        self, caller: Caller, positions: Collection[int], session: Session
-    ) -> dict[int, Row] | None:
-        """Return the rows that the key may see now; None where it is revoked."""
-        key = session.get(ApiKey, caller.key_id)
-        if key is None or key.revoked_at is not None:
-            return None
-        locations = frozenset(key.locations)
-        rows = rows_at(session, positions, self._core.clock(), self._core.settings)
-        return {
-            at: row
-            for at, row in rows.items()
-            if row.device.organization_id == key.organization_id
-            and (not locations or row.device.location_id in locations)
-        }

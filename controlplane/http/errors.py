@@ -1,11 +1,6 @@
 """Every way the service says no, and the `application/problem+json` body that says it (RFC 9457).
 
-Codes by status: 400 validation_error, invalid_request, invalid_cursor, invalid_signature ·
-401 unauthenticated · 403 read_only_key, foreign_location · 404 not_found, *_not_found ·
-405 method_not_allowed · 408 body_timeout · 409 *_revoked, *_conflict, challenge_used,
-challenge_expired, request_finished, request_expired, too_many_open_requests ·
-413 body_too_large · 415 invalid_request · 429 rate_limited · 500 internal_server_error ·
-503 unavailable.
+`controlplane.openapi.operation` lists the codes with their statuses.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,12 @@
 """The operations of the facade that answer with one JSON body."""
 
 import asyncio
+import re
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -16,21 +18,25 @@ from agent.wire.codec import encode
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
+from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.registry import Operation
-from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
+from controlplane.storage.transactions import Transactions
 
 LARGE_BYTES = 65_536
 DEPRECATED_SINCE_S = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
 """RFC 9745: a moment in seconds since 1970. The contract names no date; ours is that of the first
 release which served these operations, deprecated from the beginning."""
+PAGE_MAX: Final = 200
+"""Records of a page, where the caller asks for so many."""
+_MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
+"""The preference of OData 4.01 (Part 1, 8.2.8.6), one of a list (RFC 7240)."""
 
 
 class OperationEndpoint:
     """An ASGI endpoint for one operation."""
 
-    def __init__(self, core: Core, operation: Operation) -> None:
+    def __init__(self, core: Core, operation: Procedure) -> None:
         self._core = core
         self._operation = operation
 
@@ -39,7 +45,8 @@ class OperationEndpoint:
         caller = await admit(self._core, request, writes=self._operation.writes)
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
-            content = await run_operation(self._core, self._operation, caller, body)
+            size = preferred_page_size(request.headers.getlist("prefer"))
+            content = await run_operation(self._core, self._operation, caller, body, size)
         response = Response(
             content, media_type="application/json", headers=deprecation(self._operation.successor)
         )
@@ -56,7 +63,25 @@ def deprecation(successor: str | None) -> dict[str, str]:
     }
 
 
-async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
+def preferred_page_size(headers: Sequence[str]) -> int | None:
+    """Return what ``Prefer: maxpagesize=N`` asks for, cut to ``PAGE_MAX``; None where nothing does.
+
+    The contract has no word for a page's size, and an unknown key of a body is an error. Who does
+    not know a preference passes over it (RFC 7240), so a caller may send it to any service.
+    """
+    for each in ",".join(headers).split(","):
+        if found := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
+            return min(int(found[1]), PAGE_MAX)
+    return None
+
+
+async def run_operation(
+    core: Core,
+    operation: Procedure,
+    caller: Caller,
+    body: bytes,
+    page_size: int | None = None,
+) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now, loop = core.clock(), asyncio.get_running_loop()
 
@@ -71,16 +96,17 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
                 took_s = time.thread_time() - began_s
                 loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
 
-    def job(database: Database) -> tuple[bytes, RequestContext]:
+    def job(transactions: Transactions) -> tuple[bytes, RequestContext]:
         parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
-            context = RequestContext(session, caller, now, core.settings)
+            context = RequestContext(session, caller, now, core.settings, page_size)
             reply = operation.run(context, parsed)
             publish(session, context.woken, core.name)
             return reply, context
 
-        reply, context = database.write(work) if operation.writes else database.read(work)
+        transact = transactions.write if operation.writes else transactions.read
+        reply, context = transact(work)
         # Here and not on the event loop: the hours of many locations are megabytes.
         return encode(reply), context
 
@@ -88,6 +114,8 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
     async with core.large_bodies if is_large else nullcontext():
         content, context = await core.run(job)
     core.feeds.notify(context.woken)
+    for kind, outcome in context.taken:
+        core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )

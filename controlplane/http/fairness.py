@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 from uuid import UUID
 
 from controlplane.accounts.api_keys import Caller
@@ -16,6 +17,7 @@ from controlplane.http.errors import rate_limited, unavailable
 from controlplane.http.rate_limit import RateLimit
 from controlplane.settings import Settings
 
+StreamOf = Literal["commands", "console"]
 AGAIN_S = 30
 """How long who is refused a stream should wait, and up to twice as long."""
 
@@ -60,16 +62,23 @@ class Fairness:
                 del self._under_way[caller.key_id]
 
     @contextmanager
-    def stream(self, caller: Caller) -> Iterator[None]:
-        """Count an open stream. Raises the refusal of one too many."""
+    def stream(self, caller: Caller, of: StreamOf = "commands") -> Iterator[None]:
+        """Count an open stream. Raises the refusal of one too many.
+
+        A key's consoles and its devices have limits of their own: neither shuts out the other.
+        """
+        own = {
+            "commands": self._settings.key_streams_max,
+            "console": self._settings.key_consoles_max,
+        }
         limits: dict[Hashable, int] = {
             None: self._settings.streams_max,
             caller.organization_id: self._settings.organization_streams_max,
-            caller.key_id: self._settings.key_streams_max,
+            (of, caller.key_id): own[of],
         }
         for each, limit in limits.items():
             if self._streams[each] >= limit:
-                raise unavailable("too many command streams are open", wait_s=spread(AGAIN_S))
+                raise unavailable(f"too many {of} streams are open", wait_s=spread(AGAIN_S))
         self._streams.update(limits.keys())
         try:
             yield

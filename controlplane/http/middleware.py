@@ -7,6 +7,7 @@ import logging
 import random
 import re
 import time
+from collections.abc import Callable, Mapping
 from email.utils import format_datetime
 from http import HTTPStatus
 
@@ -20,6 +21,10 @@ from controlplane.http.errors import MEDIA_TYPE, Refusal, internal_error, proble
 
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
+OTHER = "other"
+"""The operation of every path that is not served."""
+Tell = Callable[[str, int, str, float | None], None]
+"""Takes a call's operation, status (0: the client went away), code and seconds (None: a stream)."""
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
@@ -27,14 +32,19 @@ _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 class Guard:
     """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to what is inside.
 
+    ``names`` are the operations by path: strangers choose all others.
     Who is refused for asking too much is answered after ``delay_s``: who asks again at once would
     otherwise keep the service busy with refusals.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock, delay_s: float) -> None:
+    def __init__(
+        self, app: ASGIApp, *, clock: Clock, delay_s: float, names: Mapping[str, str], tell: Tell
+    ) -> None:
         self._app = app
         self._clock = clock
         self._delay_s = delay_s
+        self._names = names
+        self._tell = tell
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -44,17 +54,20 @@ class Guard:
         try:
             await self._app(scope, receive, call.send)
         except ClientDisconnect:
-            call.note = "the client went away"
+            call.note = "client_gone"
         except Refusal as refusal:
             if refusal.status in TOO_MUCH:
                 await asyncio.sleep(self._delay_s)
             await call.refuse(refusal, receive)
         except Exception:
             # The boundary: whatever it was, the caller learns a trace id and the log the rest.
-            log.exception("trace_id=%s the call failed", call.trace_id)
+            fields = {"trace_id": call.trace_id}
+            log.exception("trace_id=%s the call failed", call.trace_id, extra=fields)
             await call.refuse(internal_error(), receive)
         finally:
-            call.write_log()
+            operation = self._names.get(scope["path"], OTHER)
+            self._tell(operation, call.status, call.note, call.took_s)
+            call.write_log(operation)
 
 
 class _Call:
@@ -67,13 +80,20 @@ class _Call:
         self._scope = scope
         self._send = send
         self._clock = clock
-        self._status = 0
+        self.status = 0
+        self._is_stream = False
         self._began_s = time.monotonic()
         scope.setdefault("state", {})["trace_id"] = self.trace_id
 
+    @property
+    def took_s(self) -> float | None:
+        """How long it took; None for a stream, which lasts as long as its reader likes."""
+        return None if self._is_stream else time.monotonic() - self._began_s
+
     async def send(self, message: Message) -> None:
+        self._is_stream |= message.get("more_body", False)
         if message["type"] == "http.response.start":
-            self._status = message["status"]
+            self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["Date"] = format_datetime(self._clock(), usegmt=True)
             headers["Trace-Id"] = self.trace_id
@@ -83,7 +103,7 @@ class _Call:
 
     async def refuse(self, refusal: Refusal, receive: Receive) -> None:
         self.note = refusal.code
-        if self._status:
+        if self.status:
             return  # The reply had begun: all that is left is to end the connection.
         body = problem_body(refusal, path=_plain(self._scope["path"]), trace_id=self.trace_id)
         response = Response(
@@ -94,18 +114,34 @@ class _Call:
         )
         await response(self._scope, receive, self.send)
 
-    def write_log(self) -> None:
-        is_fault = self._status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    def write_log(self, operation: str) -> None:
+        """Write a line: an error for a fault, debug for what went well, info for a refusal."""
+        level = logging.DEBUG
+        if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            level = logging.ERROR
+        elif self.status >= HTTPStatus.BAD_REQUEST:
+            level = logging.INFO
+        if not log.isEnabledFor(level):
+            return
+        caller = self._scope["state"].get("caller")
+        key_id = str(caller.key_id) if caller else None
+        took_ms = (time.monotonic() - self._began_s) * 1000
+        method, path = _plain(self._scope["method"]), _plain(self._scope["path"])
         log.log(
-            logging.WARNING if is_fault else logging.INFO,
+            level,
             "%s %s %d %.0fms key=%s trace_id=%s %s",
-            _plain(self._scope["method"]),
-            _plain(self._scope["path"]),
-            self._status,
-            (time.monotonic() - self._began_s) * 1000,
-            self._scope["state"].get("key_id", "-"),
-            self.trace_id,
-            self.note,
+            *(method, path, self.status, took_ms, key_id or "-", self.trace_id, self.note),
+            extra={
+                "trace_id": self.trace_id,
+                "operation": operation,
+                "method": method,
+                "path": path,
+                "status": self.status,
+                "duration_ms": round(took_ms, 1),
+                "code": self.note or None,
+                "key_id": key_id,
+                "organization_id": caller.organization_id if caller else None,
+            },
         )
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from agent.wire.vocabulary import Kind, Outcome
 from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import conflict, foreign_location, not_found
 from controlplane.settings import Settings
@@ -16,17 +17,24 @@ from controlplane.storage.tables import Binding, Device
 @dataclass(slots=True)
 class RequestContext:
     """``woken`` collects the API keys whose command streams have something new after commit,
-    ``changed`` the positions of devices that a console may show; ``is_reordered`` tells that the
-    order in which it lists them is another.
+    ``changed`` the positions of devices that a console may show, ``taken`` the new reports;
+    ``is_reordered`` tells that the order in which a console lists devices is another.
+    ``preferred_page_size`` is what the caller asks for, if anything.
     """
 
     session: Session
     caller: Caller
     now: datetime
     settings: Settings
+    preferred_page_size: int | None = None
     woken: set[UUID] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
+    taken: list[tuple[Kind, Outcome]] = field(default_factory=list)
     is_reordered: bool = False
+
+    @property
+    def page_size(self) -> int:
+        return self.preferred_page_size or self.settings.page_size
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Refuse what the caller may not see: another organization's things do not exist."""

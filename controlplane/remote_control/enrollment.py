@@ -5,11 +5,13 @@ location; otherwise (revoked, moved, other key) the old one ends and a new one b
 """
 
 import secrets
-import unicodedata
 import uuid
+from typing import Annotated
 
 from sqlalchemy import select
 
+from agent.wire import limits
+from agent.wire.base import Absent, MaxItems
 from agent.wire.device_operations import (
     ChallengeReply,
     ChallengeRequest,
@@ -17,31 +19,39 @@ from agent.wire.device_operations import (
     EnrollmentRecord,
     EnrollRequest,
 )
+from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
 from controlplane.http.errors import (
     Refusal,
     conflict,
     foreign_location,
     invalid_field,
     not_found,
-    validation_error,
 )
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.priority import priority_of
 from controlplane.remote_control.records import enrollment_record
 from controlplane.remote_control.requests.expiry import expire_binding
-from controlplane.remote_control.signatures import is_signed, parse_public_key
+from controlplane.remote_control.signatures import PublicKey, is_signed
+from controlplane.storable_text import STORABLE
 from controlplane.storage.tables import Binding, Challenge, Device
 
 NONCE_BYTES = 32
 
 
-def challenge(context: RequestContext, body: ChallengeRequest) -> ChallengeReply:
+class DescribedDevice(ChallengeRequest):
+    """The body of `challenge`, with what the contract leaves open: which key, and which text."""
+
+    public_key: PublicKey
+    location_id: Annotated[LocationId, *STORABLE]
+    legacy_install_id: Annotated[LegacyInstallId, *STORABLE]
+    app_version: Absent[Annotated[AppVersion, *STORABLE]] = None
+    capabilities: Annotated[
+        tuple[Annotated[Capability, *STORABLE], ...], MaxItems(limits.CAPABILITIES_MAX)
+    ]
+
+
+def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
     """Remember who wants to enrol and give a nonce to sign."""
-    if parse_public_key(body.public_key) is None:
-        raise invalid_field(
-            "publicKey", "must be the lower-case hex of an Ed25519 SubjectPublicKeyInfo in DER"
-        )
-    _refuse_controls(body)
     if not context.caller.may_visit(body.location_id):
         raise foreign_location()
     row = Challenge(
@@ -92,23 +102,6 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
         query = query.where(Device.location_id.in_(context.caller.locations))
     device = context.session.scalars(query).first()
     return None if device is None else enrollment_record(device)
-
-
-def _refuse_controls(body: ChallengeRequest) -> None:
-    """Names are shown in lists and logs, and PostgreSQL stores no U+0000."""
-    texts = {
-        "locationId": (body.location_id,),
-        "legacyInstallId": (body.legacy_install_id,),
-        "appVersion": (body.app_version or "",),
-        "capabilities": body.capabilities,
-    }
-    bad = {
-        name: ("must not hold control characters",)
-        for name, values in texts.items()
-        if any(unicodedata.category(character) == "Cc" for text in values for character in text)
-    }
-    if bad:
-        raise validation_error(bad)
 
 
 def _repeat(context: RequestContext, asked: Challenge, signature: str) -> EnrollmentRecord:

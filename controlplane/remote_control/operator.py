@@ -39,6 +39,7 @@ KINDS: Final = frozenset(get_args(Kind))
 
 
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
+    """Ask a device for a report. It is queued until the device says that it has received it."""
     device = context.device(body.instance_id, lock=True)
     if device.revoked_at is not None:
         raise conflict("device_revoked", "the device was revoked and receives no requests")
@@ -75,7 +76,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
 def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevicesReply:
     """Return a page of devices, in the order in which they first enrolled."""
     after = 0 if body.cursor is None else read_cursor("devices", body.cursor)[0]
-    size = context.settings.page_size
+    size = context.page_size
     query = (
         select(Device)
         .where(Device.organization_id == context.caller.organization_id, Device.position > after)
@@ -114,6 +115,7 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
 
 
 def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDetail:
+    """Return a report with its content."""
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         raise not_found("report")
@@ -154,7 +156,7 @@ def _page(
 
     0 stands for no further page.
     """
-    size = context.settings.page_size
+    size = context.page_size
     query = (
         select(table)
         .where(

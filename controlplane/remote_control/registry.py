@@ -1,65 +1,135 @@
-"""Which procedure answers which path, what body it takes, and whether it writes.
+"""The twelve operations of the contract's `remoteControl`, each a row.
 
-Not here: ``onCommands``, whose reply is a stream (``controlplane.http.commands``), and
-``heartbeat``, which many share a transaction for (``controlplane.http.heartbeat``).
+`heartbeat`, for which many share a transaction, and `onCommands`, whose reply is a stream, have
+endpoints of their own (``controlplane.http``); all others are answered by the function named here.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operators
 from agent.wire import routes
-from agent.wire.base import Message
-from controlplane.http.bodies import parse_body
+from controlplane.openapi.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
-from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.enrollment import DescribedDevice
 from controlplane.remote_control.requests import delivery
 
+_BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
+_DEVICE: Final = frozenset({"device_not_found", "foreign_location"})
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """``parse`` makes a model of the body or refuses it; it needs no database and is done first.
+HEARTBEAT: Final = Operation(
+    name="heartbeat",
+    path=routes.HEARTBEAT,
+    body=device.HeartbeatRequest,
+    reply=device.HeartbeatReply,
+    writes=True,
+    description="Note that the device lives. Under another API key it moves to that key if its"
+    " present one is revoked or it has been silent; else it is answered and nothing changes.",
+    refusals=_BINDING,
+)
+ON_COMMANDS: Final = Operation(
+    name="onCommands",
+    path=routes.ON_COMMANDS,
+    body=device.EmptyRequest,
+    reply=delivery.CommandList,
+    writes=True,
+    description="Return what the devices of the calling API key have not begun. Who prefers"
+    " `text/event-stream` gets a stream that brings each new request at once.",
+    events="`retry` and a comment at the start, a comment every 15 seconds, and for each request an"
+    " event `command`: its id is the request's, its data a `Command` as JSON.",
+)
 
-    ``run`` may return None, which is null on the wire. ``writes`` tells that the API key needs
-    a write grant. ``successor`` is the path of what replaced a deprecated operation.
-    """
-
-    parse: Callable[[bytes], Any]
-    run: Callable[[RequestContext, Any], Message | None]
-    writes: bool
-    successor: str | None = None
-
-
-def read(
-    body: type[Message],
-    run: Callable[[RequestContext, Any], Message | None],
-    *,
-    successor: str | None = None,
-) -> Operation:
-    return Operation(partial(parse_body, body), run, writes=False, successor=successor)
-
-
-def _write(body: type[Message], run: Callable[[RequestContext, Any], Message | None]) -> Operation:
-    return Operation(partial(parse_body, body), run, writes=True)
-
-
-OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
-    {
-        routes.CHALLENGE: _write(device.ChallengeRequest, enrollment.challenge),
-        routes.ENROLL: _write(device.EnrollRequest, enrollment.enroll),
-        routes.CURRENT: read(device.EmptyRequest, enrollment.current),
-        routes.ACKNOWLEDGE: _write(device.AcknowledgeRequest, delivery.acknowledge),
-        routes.SUBMIT_RESULT: Operation(
-            submission.parse_submission, submission.submit_result, writes=True
+REMOTE_CONTROL: Final = Area(
+    "remoteControl",
+    "Devices enrol, say that they live, take requests and hand in reports; operators list them, ask"
+    " for reports and read them.",
+    (
+        procedure(
+            routes.CHALLENGE,
+            DescribedDevice,
+            device.ChallengeReply,
+            enrollment.challenge,
+            writes=True,
+            refusals={"foreign_location"},
         ),
-        routes.CREATE_REQUEST: _write(operators.CreateRequestRequest, operator.create_request),
-        routes.LIST_DEVICES: read(operators.ListDevicesRequest, operator.list_devices),
-        routes.DEVICE_DETAIL: read(operators.DeviceDetailRequest, operator.device_detail),
-        routes.REPORT_DETAIL: read(operators.ReportDetailRequest, operator.read_report),
-        routes.REVOKE: _write(operators.RevokeRequest, operator.revoke),
-    }
+        procedure(
+            routes.ENROLL,
+            device.EnrollRequest,
+            device.EnrollmentRecord,
+            enrollment.enroll,
+            writes=True,
+            refusals=_BINDING
+            | {
+                "challenge_not_found",
+                "challenge_used",
+                "challenge_expired",
+                "device_key_mismatch",
+                "invalid_signature",
+            },
+        ),
+        procedure(
+            routes.CURRENT,
+            device.EmptyRequest,
+            device.EnrollmentRecord | None,
+            enrollment.current,
+        ),
+        HEARTBEAT,
+        procedure(
+            routes.ACKNOWLEDGE,
+            device.AcknowledgeRequest,
+            device.AcknowledgeReply,
+            delivery.acknowledge,
+            writes=True,
+            refusals=_BINDING | {"request_not_found", "request_finished", "request_expired"},
+        ),
+        procedure(
+            routes.SUBMIT_RESULT,
+            device.SubmitResultRequest,
+            device.SubmitResultReply,
+            submission.submit_result,
+            writes=True,
+            refusals=_BINDING
+            | {"request_not_found", "request_finished", "report_not_found", "report_conflict"},
+            parse=submission.parse_submission,
+            body_schema=submission.submission_schema,
+        ),
+        ON_COMMANDS,
+        procedure(
+            routes.CREATE_REQUEST,
+            operators.CreateRequestRequest,
+            operators.CreateRequestReply,
+            operator.create_request,
+            writes=True,
+            refusals=_DEVICE | {"device_revoked", "kind_unsupported", "too_many_open_requests"},
+        ),
+        procedure(
+            routes.LIST_DEVICES,
+            operators.ListDevicesRequest,
+            operators.ListDevicesReply,
+            operator.list_devices,
+            refusals={"invalid_cursor"},
+        ),
+        procedure(
+            routes.DEVICE_DETAIL,
+            operators.DeviceDetailRequest,
+            operators.DeviceDetailReply,
+            operator.device_detail,
+            refusals=_DEVICE | {"invalid_cursor"},
+        ),
+        procedure(
+            routes.REPORT_DETAIL,
+            operators.ReportDetailRequest,
+            operators.ReportDetail,
+            operator.read_report,
+            refusals={"report_not_found", "foreign_location"},
+        ),
+        procedure(
+            routes.REVOKE,
+            operators.RevokeRequest,
+            operators.RevokeReply,
+            operator.revoke,
+            writes=True,
+            refusals=_DEVICE,
+        ),
+    ),
 )

@@ -8,9 +8,12 @@ The contract leaves the encodings open. Read here: the public key is the lower-c
 import base64
 import binascii
 import re
+from typing import Annotated, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 SPKI_PREFIX = bytes.fromhex("302a300506032b6570032100")
 """SEQUENCE { SEQUENCE { OID 1.3.101.112 }, BIT STRING (33 bytes) } of an Ed25519 key (RFC 8410)."""
@@ -40,6 +43,24 @@ def parse_signature(text: str) -> bytes | None:
     except (ValueError, binascii.Error):
         return None
     return raw if len(raw) == SIGNATURE_BYTES else None
+
+
+def _check_public_key(text: str) -> str:
+    if parse_public_key(text) is None:
+        raise PydanticCustomError("public_key", "must be {form}", {"form": _FORM})
+    return text
+
+
+_FORM: Final = "the lower-case hex of an Ed25519 SubjectPublicKeyInfo in DER"
+PublicKey = Annotated[
+    str,
+    AfterValidator(_check_public_key),
+    Field(
+        description=_FORM,
+        json_schema_extra={"pattern": f"^{SPKI_PREFIX.hex()}[0-9a-f]{{{2 * KEY_BYTES}}}$"},
+    ),
+]
+"""A device's public key as `challenge` takes it."""
 
 
 def is_signed(public_key: str, nonce: str, signature: str) -> bool:

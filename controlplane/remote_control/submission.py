@@ -7,12 +7,14 @@ still learns that its report arrived.
 
 import uuid
 from dataclasses import dataclass
+from typing import Any, Final, get_args
 
 from sqlalchemy import select
 
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
+from agent.wire.vocabulary import Kind, Outcome
 from controlplane.http.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.http.errors import conflict, invalid_field
 from controlplane.remote_control.canonical import canonical_json, sha256_hex
@@ -23,6 +25,8 @@ from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.delivery import refusal_of, request_of
 from controlplane.remote_control.requests.expiry import expire_due
 from controlplane.storage.tables import Device, Report, Request
+
+_NULL: Final = {"type": "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,19 @@ def parse_submission(content: bytes) -> Submission:
     return Submission(body, body_hash, payload, summary_of(report))
 
 
+def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what `parse_submission` takes: each kind and outcome has a shape.
+
+    ``model`` is that of the body, which does not know what its report may be.
+    """
+    shapes = [
+        _shape(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
+    ]
+    return {"description": model.get("description", ""), "oneOf": shapes}
+
+
 def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
+    """Take a report, asked for or not. The same report again gets the same reply."""
     body = submission.body
     context.lock_binding(body.binding_id)
     known = _known_report(context, body)
@@ -56,6 +72,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
+    context.taken.append((report.kind, report.outcome))
     note_report(context, device, report)
     return _reply(report)
 
@@ -135,3 +152,22 @@ def _reply(report: Report) -> SubmitResultReply:
         outcome=report.outcome,
         tracker_status=report.tracker_status,
     )
+
+
+def _shape(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:
+    payload = {"$ref": f"#/components/schemas/{PAYLOADS[kind].__name__}"}
+    properties = model["properties"] | {
+        "kind": {"const": kind},
+        "outcome": {"const": outcome},
+        "report": {"oneOf": [payload, _NULL]} if outcome == "failed" else payload,
+    }
+    if outcome == "completed":
+        del properties["failureReason"]
+    required = [*model["required"], *(() if outcome == "failed" else ("report",))]
+    return {
+        "type": "object",
+        "title": f"{outcome} {kind} report",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }

@@ -124,6 +124,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, claim: Claim) -> None:
     status = await core.write(
         lambda session: conclude(session, core.settings, claim, not reason, now)
     )
+    core.metrics.tracked("retried" if status == "pending" else "sent" if not reason else "failed")
     log.log(
         logging.WARNING if reason else logging.INFO,
         "report=%s attempt=%d tracker=%s %s",

@@ -2,6 +2,7 @@
 the same input: fixed owners and modes, times clamped to SOURCE_DATE_EPOCH.
 
 Usage: python packaging/deb/build_deb.py --onedir DIR --manual DIR --output DIR [--version V]
+       [--program venue-agent|venue-control]
 """
 
 import argparse
@@ -14,36 +15,82 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
-UNITS = ROOT / "agent/adapters/service_manager"
-SERVICE_UNITS = ("venue-agent.service", "venue-agent-key.path", "venue-agent-key.service")
-DOCUMENTS = (
-    "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
-    "docs/install.md",
-    "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
-)  # fmt: skip
 SCRIPTS = ("postinst", "prerm", "postrm")
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
 """They are not in the package."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
-CONTROL = """\
-Package: venue-agent
-Version: {version}
-Architecture: {architecture}
-Maintainer: The venue-agent authors <venue-agent@localhost>
-Installed-Size: {installed_kib}
-Depends: libc6 (>= {glibc}), systemd (>= 247), passwd, init-system-helpers
-Section: admin
-Priority: optional
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the two packages differ in. ``resources`` has the units and the sysusers file; paths are
+    relative to the checkout. ``conffiles``: files of ``resources`` for /etc/NAME. ``depends`` is
+    beside libc6."""
+
+    name: str
+    resources: str
+    units: tuple[str, ...]
+    documents: tuple[str, ...]
+    depends: str
+    description: str
+    conffiles: tuple[str, ...] = ()
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program(
+            name="venue-agent",
+            resources="agent/adapters/service_manager",
+            units=("venue-agent.service", "venue-agent-key.path", "venue-agent-key.service"),
+            documents=(
+                "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
+                "docs/install.md",
+                "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
+            ),
+            depends="systemd (>= 247), passwd, init-system-helpers",
+            description="""\
 Description: remote control and diagnostics agent of a venue's machine
  Enrolls this machine at a venue operations service, answers its requests for
  network and application reports, and tells what is wrong, in words that a
  technician can act on. Brings its own Python.
-"""
+""",
+        ),
+        Program(
+            name="venue-control",
+            resources="controlplane/service",
+            units=("venue-control.service",),
+            documents=(
+                "docs/controlplane.md", "docs/service-install.md",
+                "packaging/proxy/nginx.conf", "packaging/proxy/Caddyfile",
+            ),
+            depends="systemd (>= 247), passwd, init-system-helpers",
+            description="""\
+Description: service that venue agents report to, with a web console
+ Keeps devices, hands out requests for reports, takes the reports and shows
+ them in a web console, on SQLite or PostgreSQL. Listens on loopback, behind a
+ reverse proxy with TLS. Brings its own Python.
+""",
+            conffiles=("serve.conf",),
+        ),
+    )
+}  # fmt: skip
+
+CONTROL = """\
+Package: {name}
+Version: {version}
+Architecture: {architecture}
+Maintainer: The venue-agent authors <venue-agent@localhost>
+Installed-Size: {installed_kib}
+Depends: libc6 (>= {glibc}), {depends}
+Section: admin
+Priority: optional
+{description}"""
 
 
 def source_version() -> str:
@@ -54,27 +101,31 @@ def source_version() -> str:
     return found[1]
 
 
-def stage(tree: Path, onedir: Path, manual: Path) -> None:
+def stage(
+    tree: Path, onedir: Path, manual: Path, program: Program = PROGRAMS["venue-agent"]
+) -> None:
     """Lay out the package's files under ``tree``."""
-    shutil.copytree(onedir, tree / "usr/lib/venue-agent", symlinks=True)
+    name, resources = program.name, ROOT / program.resources
+    shutil.copytree(onedir, tree / "usr/lib" / name, symlinks=True)
     (tree / "usr/bin").mkdir(parents=True)
-    (tree / "usr/bin/venue-agent").symlink_to("../lib/venue-agent/venue-agent")
-    for name in SERVICE_UNITS:
-        _copy(UNITS / name, tree / "usr/lib/systemd/system" / name)
-    _copy(UNITS / "venue-agent.sysusers", tree / "usr/lib/sysusers.d/venue-agent.conf")
-    _gzip((manual / "venue-agent.1").read_bytes(), tree / "usr/share/man/man1/venue-agent.1.gz")
-    completions = tree / "usr/share/bash-completion/completions/venue-agent"
-    _copy(manual / "venue-agent.bash", completions)
-    docs = tree / "usr/share/doc/venue-agent"
+    (tree / "usr/bin" / name).symlink_to(f"../lib/{name}/{name}")
+    for unit in program.units:
+        _copy(resources / unit, tree / "usr/lib/systemd/system" / unit)
+    _copy(resources / f"{name}.sysusers", tree / f"usr/lib/sysusers.d/{name}.conf")
+    _gzip((manual / f"{name}.1").read_bytes(), tree / f"usr/share/man/man1/{name}.1.gz")
+    _copy(manual / f"{name}.bash", tree / "usr/share/bash-completion/completions" / name)
+    docs = tree / "usr/share/doc" / name
     _copy(ROOT / "LICENSE", docs / "copyright")
-    for name in DOCUMENTS:
-        text = (ROOT / name).read_text(encoding="utf-8")
-        path = docs / Path(name).name
+    for document in program.documents:
+        text = (ROOT / document).read_text(encoding="utf-8")
+        path = docs / Path(document).name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_PICTURES.sub("", text), encoding="utf-8")
     if (ROOT / "CHANGELOG.md").exists():
         _gzip((ROOT / "CHANGELOG.md").read_bytes(), docs / "changelog.gz")
-    (tree / "etc/venue-agent").mkdir(parents=True)
+    (tree / "etc" / name).mkdir(parents=True)
+    for conffile in program.conffiles:
+        _copy(resources / conffile, tree / "etc" / name / conffile)
 
 
 def newest_glibc(tree: Path) -> str:
@@ -96,15 +147,18 @@ def settle_modes(tree: Path) -> None:
         path.chmod(0o755 if is_program else 0o644)
 
 
-def build(onedir: Path, manual: Path, output: Path, version: str) -> Path:
+def build(program: Program, onedir: Path, manual: Path, output: Path, version: str) -> Path:
     """Return the path of the package."""
     architecture = ARCHITECTURES[platform.machine()]
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
         tree.mkdir()
-        stage(tree, onedir, manual)
+        stage(tree, onedir, manual, program)
         settle_modes(tree)
         control = CONTROL.format(
+            name=program.name,
+            depends=program.depends,
+            description=program.description,
             version=version,
             architecture=architecture,
             installed_kib=sum(-(-f.stat().st_size // 1024) for f in _files(tree)),
@@ -113,10 +167,13 @@ def build(onedir: Path, manual: Path, output: Path, version: str) -> Path:
         (tree / "DEBIAN").mkdir()
         (tree / "DEBIAN/control").write_text(control)
         for name in SCRIPTS:
-            _copy(DEB / name, tree / "DEBIAN" / name)
+            _copy(DEB / program.name / name, tree / "DEBIAN" / name)
             (tree / "DEBIAN" / name).chmod(0o755)
+        if program.conffiles:
+            paths = (f"/etc/{program.name}/{name}\n" for name in program.conffiles)
+            (tree / "DEBIAN/conffiles").write_text("".join(paths))
         output.mkdir(parents=True, exist_ok=True)
-        package = output / f"venue-agent_{version}_{architecture}.deb"
+        package = output / f"{program.name}_{version}_{architecture}.deb"
         subprocess.run(
             ("dpkg-deb", "--root-owner-group", "-Zxz", "-z9", "--build", str(tree), str(package)),
             check=True,
@@ -146,8 +203,10 @@ def main() -> int:
     parser.add_argument("--manual", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--version", default=source_version())
+    parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
     options = parser.parse_args()
-    package = build(options.onedir, options.manual, options.output, options.version)
+    program = PROGRAMS[options.program]
+    package = build(program, options.onedir, options.manual, options.output, options.version)
     sys.stdout.write(f"{package}\n")
     return 0
 

@@ -3,7 +3,6 @@ environment, with other agents of the field measured in the same window.
 
 Everything runs in a network namespace of its own: there is nothing but loopback to talk to.
 Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers]
-       [--latency-only]
 """
 
 import argparse
@@ -16,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 from tests.bench import peers as bench_peers
@@ -29,6 +27,7 @@ from tests.bench.daemon import (
     write_config,
 )
 from tests.bench.day import Day, show_day
+from tests.bench.latency import show_latencies
 from tests.bench.processes import Cost, cost_of
 from tests.fakes.strict_service import API_KEY, Reading, StrictService
 from tests.packaging.local_service import LocalService, local_service, until
@@ -37,9 +36,6 @@ IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 SETTLE_S = 80
 """The first heartbeat after memory was given back brings some of it in again: it is not idling."""
 STARTS = 10
-# On an idle machine, from the package, against a service that sends at once (TCP_NODELAY).
-RECEIVED_GOAL = "goals: p50 6 ms, p99 20 ms"
-RUNNING_GOAL = "goals: p50 9 ms, p99 20 ms"
 
 
 def main() -> int:
@@ -48,21 +44,15 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=50)
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")
-    parser.add_argument("--latency-only", action="store_true", help="measure requests only")
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("namespaces and the peers' overlay need root: run it with sudo")
     if IN_NAMESPACE not in os.environ:
-        return _in_a_namespace(with_peers=not (options.no_peers or options.latency_only))
+        return _in_a_namespace(with_peers=not options.no_peers)
     builds = builds_here()
     with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
         home = Path(directory)
-        if options.latency_only:
-            with local_service(home) as service:
-                for name, line in builds.items():
-                    show_latencies(name, line, home, service, options.requests)
-            return 0
         if not options.idle_only:
             show_work(builds, home, options.requests)
         with local_service(_made(home / "idle")) as service:
@@ -78,9 +68,7 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
     for name, line in builds.items():
         show_verbs(name, line, home)
         asyncio.run(show_starts(name, line, home))
-    with local_service(home) as service:
-        for name, line in builds.items():
-            show_latencies(name, line, home, service, requests)
+        show_latencies(name, line, _made(home / f"latency-{name}"), requests)
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
@@ -152,30 +140,6 @@ async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
         show(f"{name}: exec to first heartbeat acknowledged", _ms(beaten))
 
 
-def show_latencies(
-    name: str, line: tuple[str, ...], home: Path, service: LocalService, requests: int
-) -> None:
-    """Request reports one after the other; the times are the service's own."""
-    config = write_config(home / f"latency-{name}", service.base_url, service.api_key)
-    received, started, finished = [], [], []
-    known = {device["instanceId"] for device in service.devices()}
-    with running(line, config):
-        device = until(
-            lambda: next((d for d in service.devices() if d["instanceId"] not in known), None), 30
-        )
-        instance_id = device["instanceId"]
-        for _ in range(requests):
-            request_id = service.request(instance_id, "network")
-            row = until(lambda: _finished(service, instance_id, request_id), 60)  # noqa: B023
-            created = _moment(row["createdAt"])
-            received.append(_moment(row["receivedAt"]) - created)
-            started.append(_moment(row["startedAt"]) - created)
-            finished.append(_moment(row["finishedAt"]) - created)
-    show(f"{name}: createRequest to acknowledged received", _percentiles(received), RECEIVED_GOAL)
-    show(f"{name}: createRequest to acknowledged running", _percentiles(started), RUNNING_GOAL)
-    show(f"{name}: createRequest to report taken (this machine)", _percentiles(finished))
-
-
 def show_idling(
     builds: dict[str, tuple[str, ...]],
     home: Path,
@@ -232,18 +196,9 @@ def _costs(pids: dict[str, int]) -> dict[str, Cost]:
     return costs
 
 
-def _finished(service: LocalService, instance_id: str, request_id: str) -> dict[str, str] | None:
-    row = service.request_row(instance_id, request_id)
-    return row if row["finishedAt"] else None
-
-
 def _made(path: Path) -> Path:
     path.mkdir()
     return path
-
-
-def _moment(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def _seconds(action: Callable[[], object]) -> float:
@@ -258,15 +213,6 @@ def _quietly(*words: str) -> None:
 
 def _ms(seconds: list[float]) -> str:
     return f"median {1000 * statistics.median(seconds):.0f} ms, max {1000 * max(seconds):.0f} ms"
-
-
-def _percentiles(seconds: list[float]) -> str:
-    ordered = sorted(1000 * each for each in seconds)
-    p95, p99 = (ordered[min(len(ordered) - 1, int(part * len(ordered)))] for part in (0.95, 0.99))
-    return (
-        f"p50 {statistics.median(ordered):.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms"
-        f" (n={len(ordered)})"
-    )
 
 
 if __name__ == "__main__":

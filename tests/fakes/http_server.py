@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -57,6 +58,9 @@ class Connections:
         if self._closing:
             writer.transport.abort()
             return
+        # As asyncio does by itself: a small reply after another must not wait for the peer's ACK.
+        peer: socket.socket = writer.get_extra_info("socket")
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.made += 1
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks[task] = writer

@@ -92,6 +92,7 @@ def _netlink_body(body: bytes) -> None:
     rtnetlink.parse_address(body)
     rtnetlink.parse_default_routes(body)
     rtnetlink.parse_neighbour(body)
+    rtnetlink.parse_neighbour_table_size(body)
 
 
 def _reply(data: bytes) -> None:

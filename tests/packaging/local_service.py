@@ -60,14 +60,16 @@ class LocalService:
         return None
 
 
-def until(look: Callable[[], Found | None], within_s: float) -> Found:
+def until(
+    look: Callable[[], Found | None], within_s: float, *, every_s: float = LOOK_EVERY_S
+) -> Found:
     """Look again and again until there is something. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         found = look()
         if found:
             return found
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(every_s)
     raise TimeoutError(f"nothing within {within_s:g} s")
 
 

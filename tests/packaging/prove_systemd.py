@@ -25,6 +25,7 @@ UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
 EXPOSURE_MAX = 1.6
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
 BOOT_AND_PROVE_WITHIN_S = 240
+BOOT_WITHIN_S = 40
 CHECK_UNIT = """\
 [Unit]
 Description=Prove the package
@@ -33,19 +34,19 @@ After=multi-user.target
 Type=oneshot
 WorkingDirectory={root}
 Environment=PYTHONDONTWRITEBYTECODE=1 ARGS={arguments}
-ExecStart={python} -m tests.packaging.inside_systemd $ARGS
+ExecStart={python} -m {module} $ARGS
 ExecStopPost=/bin/systemctl --no-block exit $EXIT_STATUS
 StandardOutput=file:/results/out.txt
 StandardError=file:/results/err.txt
-TimeoutStartSec=200
+TimeoutStartSec={prove_within_s}
 """
 
 
-def exposure() -> float:
+def exposure(unit: Path = UNIT) -> float:
     """Return the unit's exposure by systemd-analyze: 0 is none, 10 the most."""
-    words = ("systemd-analyze", "security", "--offline=yes", "--no-pager", str(UNIT))
+    words = ("systemd-analyze", "security", "--offline=yes", "--no-pager", str(unit))
     output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    return float(output.rpartition("venue-agent.service: ")[2].split()[0])
+    return float(output.rpartition(f"{unit.name}: ")[2].split()[0])
 
 
 @contextlib.contextmanager
@@ -83,11 +84,26 @@ def _hide_python(root: Path) -> None:
             program.unlink()
 
 
-def boot(root: Path, results: Path, arguments: str, *, is_overlay: bool) -> int:
+def boot(
+    root: Path,
+    results: Path,
+    arguments: str,
+    *,
+    is_overlay: bool,
+    module: str = "tests.packaging.inside_systemd",
+    within_s: int = BOOT_AND_PROVE_WITHIN_S,
+) -> int:
     """Boot the container, let it prove, and return the proof's exit code."""
     check = results / "check.service"
     python = ROOT / ".venv/bin/python"
-    check.write_text(CHECK_UNIT.format(root=ROOT, python=python, arguments=arguments))
+    unit = CHECK_UNIT.format(
+        root=ROOT,
+        python=python,
+        module=module,
+        arguments=arguments,
+        prove_within_s=within_s - BOOT_WITHIN_S,
+    )
+    check.write_text(unit)
     volatile = () if is_overlay else ("--volatile=overlay",)
     words = (
         "systemd-nspawn", "-q", "-D", str(root), *volatile, "--register=no", "--keep-unit",
@@ -103,21 +119,21 @@ def boot(root: Path, results: Path, arguments: str, *, is_overlay: bool) -> int:
         try:
             return subprocess.run(
                 words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                timeout=BOOT_AND_PROVE_WITHIN_S, check=False,
+                timeout=within_s, check=False,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             return 124
 
 
-def make_upgrade(results: Path) -> None:
+def make_upgrade(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
     """Copy the package, and pack the same program once more as a later version."""
-    packages = sorted((ROOT / "dist").glob("venue-agent_*.deb"))
-    if len(packages) != 1:
-        raise SystemExit("exactly one package is wanted in dist/: run `make deb`")
-    shutil.copy(packages[0], results / "first.deb")
+    found = sorted(ROOT.glob(packages))
+    if len(found) != 1:
+        raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
+    shutil.copy(found[0], results / "first.deb")
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)
-        _run("dpkg-deb", "-R", str(packages[0]), str(tree))
+        _run("dpkg-deb", "-R", str(found[0]), str(tree))
         control = tree / "DEBIAN/control"
         control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 99."))
         _run("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(results / "next.deb"))

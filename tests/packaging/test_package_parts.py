@@ -15,10 +15,11 @@ import pytest
 from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import prove_bare
+from tests.packaging.service.commands_of_doc import proven_commands
 from tests.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
-NOT_SHIPPED = {"controlplane.md", "application-fields.md"}
+NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
 """Of the service, and of its reports: for who develops them."""
 
 
@@ -35,9 +36,10 @@ def module(path: str) -> ModuleType:
     return loaded
 
 
+@pytest.mark.parametrize("program", ["venue-agent", "venue-control"])
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])
-def test_maintainer_scripts_are_plain_shell(name: str) -> None:
-    script = PACKAGING / "deb" / name
+def test_maintainer_scripts_are_plain_shell(program: str, name: str) -> None:
+    script = PACKAGING / "deb" / program / name
     assert script.read_text().startswith("#!/bin/sh\nset -e\n")
     subprocess.run(("sh", "-n", str(script)), check=True)
 
@@ -74,6 +76,40 @@ def test_the_debian_package_carries_the_documents_without_pictures(tmp_path: Pat
         assert "images/" not in text
         named = re.findall(r"\]\((\w[\w-]*\.md)[)#]", text)
         assert set(named) - shipped.keys() <= NOT_SHIPPED, path.name
+
+
+def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> None:
+    (tmp_path / "onedir").mkdir()
+    for name in ("venue-control.1", "venue-control.bash"):
+        (tmp_path / name).touch()
+    build = module("deb/build_deb.py")
+    program = build.PROGRAMS["venue-control"]
+    tree = tmp_path / "tree"
+    build.stage(tree, tmp_path / "onedir", tmp_path, program)
+    files = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    assert {
+        "usr/lib/systemd/system/venue-control.service", "usr/lib/sysusers.d/venue-control.conf",
+        "etc/venue-control/serve.conf", "usr/share/doc/venue-control/service-install.md",
+        "usr/share/doc/venue-control/nginx.conf", "usr/share/doc/venue-control/Caddyfile",
+    } <= files  # fmt: skip
+    assert not [name for name in files if "venue-agent" in name]
+
+
+def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
+    manual = module("manual.py")
+    page = manual.man_page("venue-control")
+    for words in ("serve", "keys create", "service install", "backup", "database copy"):
+        assert re.search(rf"^\.B {words}$", page, re.MULTILINE), words
+    assert "%(" not in page
+    assert "_venue_control venue-control" in manual.bash_completion("venue-control")
+
+
+def test_postgresql_takes_five_commands_and_each_proven_block_is_there() -> None:
+    commands = proven_commands()
+    assert commands.keys() == {
+        "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
+    }  # fmt: skip
+    assert len(commands["postgresql"]) == 5
 
 
 def test_the_completion_completes(tmp_path: Path) -> None:
@@ -125,7 +161,7 @@ def test_the_windows_package_holds_what_is_imported_by_name() -> None:
     sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
     wanted = {name for source in sources for name in named.findall(source.read_text())}
     assert "servicemanager" in wanted
-    spec = (PACKAGING / "venue-agent.spec").read_text()
+    spec = (PACKAGING / "program.spec").read_text()
     assert {name for name in wanted if f'"{name}"' not in spec} == set()
 
 
@@ -199,8 +235,9 @@ def test_the_registry_of_makers_is_small_and_in_every_package() -> None:
     assert "agent" in targets["wheel"]["packages"]
     assert "agent" in targets["sdist"]["include"]
     # The onedir package, and with it the .deb, takes every file of agent/ that is no source.
-    spec = (PACKAGING / "venue-agent.spec").read_text()
-    assert '(ROOT / "agent").rglob("*")' in spec
+    spec = (PACKAGING / "program.spec").read_text()
+    assert '"entry.py", ("agent", "collectors"), ("agent",)' in spec
+    assert '(ROOT / folder).rglob("*")' in spec
     excluded = re.search(r"path\.suffix not in \{(.*)\}", spec)
     assert excluded is not None
     assert data.suffix not in excluded[1]

@@ -29,7 +29,7 @@ def build_package(wine: Wine) -> Path:
 
 def _freeze(wine: Wine, onedir: Path) -> None:
     work = ("--distpath", windows(onedir), "--workpath", windows(WORLD / "pyinstaller"))
-    spec = windows(ROOT / "packaging/venue-agent.spec")
+    spec = windows(ROOT / "packaging/program.spec")
     options = ("--noconfirm", "--log-level", "ERROR")
     wine.python("-m", "PyInstaller", *options, *work, spec, within_s=BUILD_WITHIN_S)
 

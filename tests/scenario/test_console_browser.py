@@ -1,29 +1,63 @@
-"""A real Chromium on the console: from the key to a report, and what was never said or shown."""
+"""A real Chromium on the console, at both widths: from the key to a report, by mouse and keyboard,
+what axe-core says of every state, and what was never said or shown."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import pytest
 
-from tests.fakes.console_browser import HOSTILE
+from tests.fakes.console.page import SCHEMES, VIEWPORTS
+from tests.fakes.console.play import HOSTILE
 from tests.lab import namespaces
 from tests.paths import ROOT
-from tests.prerequisites import browser
+from tests.prerequisites import axe, browser
 
-pytestmark = [pytest.mark.slow, pytest.mark.exclusive, pytest.mark.needs("browser")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.exclusive,
+    pytest.mark.needs("browser", "axe"),
+    pytest.mark.parametrize("width", VIEWPORTS),
+]
+PLAYED: Final = {
+    "sign-in", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
+    "devices-found", "device-running", "report-network", "report-saving", "device",
+    "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
+    "service-away", "devices-read-only", "device-read-only",
+}  # fmt: skip
+GRAVE: Final = {"serious", "critical"}
 
 
-@pytest.fixture(scope="module")
-def stage() -> dict[str, Any]:
-    stage = (sys.executable, "-m", "tests.fakes.console_browser", browser())
+@cache
+def act(name: str, width: str) -> dict[str, Any]:
+    command = (sys.executable, "-m", "tests.fakes.console", browser(), name, width, "--axe", axe())
     finished = subprocess.run(
-        (*namespaces.entering(), *stage), cwd=ROOT, capture_output=True, timeout=120, check=False
+        (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=180, check=False
     )
     assert finished.returncode == 0, finished.stderr.decode()[-3000:]
     told: dict[str, Any] = json.loads(finished.stdout)
     return told
+
+
+@pytest.fixture
+def stage(width: str) -> dict[str, Any]:
+    return act("play", width)
+
+
+@pytest.fixture
+def typed(width: str) -> dict[str, Any]:
+    return act("keyboard", width)
+
+
+# ---------------------------------------------------------------------------- by the mouse
+
+
+def test_a_wrong_key_is_refused_in_words(stage: dict[str, Any]) -> None:
+    assert stage["refused"] == "The service does not know this key, or it was revoked."
 
 
 def test_it_begins_with_what_is_broken(stage: dict[str, Any]) -> None:
@@ -49,6 +83,22 @@ def test_a_request_is_seen_from_asking_to_its_report(stage: dict[str, Any]) -> N
     assert stage["who"].startswith("asked by rollout")
     assert stage["report"] == "Report of till-kitchen"
     assert stage["report title"] == "till-kitchen, network report · Venue control"
+    assert stage["map"] is True
+
+
+def test_what_changed_since_the_report_before_is_said(stage: dict[str, Any]) -> None:
+    assert "Kitchen printer has moved to 192.168.1.61:9100; it was reachable." in stage["changes"]
+    assert "The printer Office laser is not reachable; it was reachable." in stage["changes"]
+    assert stage["since"] == "Since the report of 2026-11-20 19:04:12 UTC "
+
+
+def test_a_report_is_saved_as_a_table(stage: dict[str, Any]) -> None:
+    assert stage["saved"]["name"].startswith("till-kitchen-network-printers-")
+    assert stage["saved"]["name"].endswith(".csv")
+    content = bytes(stage["saved"]["bytes"])
+    assert content.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    assert [row["name"] for row in rows] == ["Bar receipts", "Kitchen printer", "Office laser"]
 
 
 def test_many_are_asked_at_once(stage: dict[str, Any]) -> None:
@@ -60,8 +110,14 @@ def test_who_is_revoked_is_named(stage: dict[str, Any]) -> None:
     assert stage["revoked"] == "till-bar"
 
 
+def test_what_went_wrong_is_said_and_gets_over(stage: dict[str, Any]) -> None:
+    assert stage["unknown"] == "There is no such device."
+    assert stage["away"] == "The service does not answer."
+    assert stage["back"] is True
+
+
 def test_a_key_that_only_reads_is_offered_nothing(stage: dict[str, Any]) -> None:
-    assert stage["buttons"] == []
+    assert (stage["buttons"], stage["boxes"]) == ([], 0)
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula(stage: dict[str, Any]) -> None:
@@ -72,10 +128,65 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(stage: dict[str, Any]) -> Non
     )  # fmt: skip
 
 
-def test_all_fits_into_both_widths(stage: dict[str, Any]) -> None:
-    assert set(stage["layouts"].values()) == {"fits"}
-    assert len(stage["layouts"]) == 8
-
-
 def test_no_script_fails_and_the_policy_holds(stage: dict[str, Any]) -> None:
     assert stage["wrong"] == []
+
+
+# ---------------------------------------------------------------------------- by the keyboard
+
+
+def test_the_navigation_can_be_skipped(typed: dict[str, Any]) -> None:
+    assert typed["skip link"] is True
+    assert (typed["skipped to"], typed["hash"]) == ("view", "")
+
+
+def test_a_new_view_takes_the_focus_and_a_filter_keeps_it(typed: dict[str, Any]) -> None:
+    assert typed["entered"] == "view"
+    assert typed["still in"] == "by-search"
+    assert typed["filtered"] == "state=online"
+
+
+def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
+    assert typed["after escape"] == typed["after dialog"] == "ask-selected"
+    assert typed["kind"] == "application"
+    assert typed["result"] == "1 device asked."
+    assert typed["first in dialog"] == "cancel"
+    assert typed["after keeping"] == "revoke"
+    assert typed["revoked"] == "till-bar"
+    assert typed["after revoking"] == "view"
+
+
+def test_how_a_request_goes_on_is_announced_and_takes_no_focus(typed: dict[str, Any]) -> None:
+    taken, running, report = typed["said"]
+    assert taken == "The network report was taken by the device."
+    assert running == "The network report is running."
+    assert report.startswith("A new network report: Kitchen printer has moved")
+    assert typed["role"] == "status"
+    assert typed["after asking"] == typed["kept"] == "ask-network"
+
+
+def test_a_menu_closes_by_escape(typed: dict[str, Any]) -> None:
+    assert typed["after menu"] == "Save as"
+    assert typed["signed out"] is True
+
+
+# ---------------------------------------------------------------------------- every state of it
+
+
+@pytest.mark.parametrize("name", ["play", "pages"])
+def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
+    told = act(name, width)
+    seen = told["seen"]
+    states = {state.rpartition(" ")[0] for state in seen}
+    assert states == PLAYED if name == "play" else len(states) == told["pages"]
+    assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
+    assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
+    # It looked: some rules apply to every page.
+    assert all(each["axe"]["passes"] >= 5 for each in seen.values())
+    found = {
+        (state, rule["rule"], *rule["at"])
+        for state, each in seen.items()
+        for rule in each["axe"]["violations"]
+        if rule["impact"] in GRAVE
+    }
+    assert found == set()

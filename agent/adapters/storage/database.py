@@ -1,8 +1,9 @@
 """The one SQLite file behind journal and outbox.
 
 WAL with synchronous=FULL: a committed transaction survives a power loss
-(sqlite.org/pragma.html#pragma_synchronous). A file that cannot be read is set aside and a new one
-is begun: a machine nobody visits must start.
+(sqlite.org/pragma.html#pragma_synchronous). One that need not is synced together with the next
+that must: it survives whatever happens to the process, and the file stays whole. A file that
+cannot be read is set aside and a new one is begun: a machine nobody visits must start.
 """
 
 import contextlib
@@ -127,19 +128,37 @@ class Database:
             )
 
     @contextlib.contextmanager
-    def transaction(self, failpoint: Failpoint) -> Iterator[sqlite3.Connection]:
-        """Commit what the body did, all of it or nothing."""
+    def transaction(
+        self, failpoint: Failpoint, *, durably: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """Commit what the body did, all of it or nothing.
+
+        Not ``durably``: a power loss may undo it, until the next durable one has been committed.
+        """
         failpoints.before(failpoint)
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # SQLite ends some failed transactions by itself (sqlite.org/lang_transaction.html).
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        with self._synchronous("FULL" if durably else "NORMAL"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # SQLite ends some failed transactions by itself (sqlite.org/lang_transaction.html).
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
         failpoints.after(failpoint)
+
+    @contextlib.contextmanager
+    def _synchronous(self, mode: Literal["FULL", "NORMAL"]) -> Iterator[None]:
+        """Commit in ``mode``, and by default again after it."""
+        if mode == "FULL":
+            yield
+            return
+        self._connection.execute(f"PRAGMA synchronous={mode}")
+        try:
+            yield
+        finally:
+            self._connection.execute("PRAGMA synchronous=FULL")
 
     def query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         """Read outside a transaction."""

@@ -26,6 +26,9 @@ TOMBSTONES_MAX: Final = 10_000
 PRUNED_EVERY: Final = 500
 """Requests taken between two prunings: the journal's size is bounded, however long it runs."""
 
+SAID_AGAIN: Final = frozenset({Event.ACCEPTED})
+"""Steps that need not survive a power loss: the service is told once more, and accepts it again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -114,7 +117,8 @@ class Journal:
         """Move requests by the same step, all of them or none."""
         if not entries:
             return ()
-        with self._database.transaction(Failpoint.REQUEST_MOVED) as connection:
+        durably = event not in SAID_AGAIN
+        with self._database.transaction(Failpoint.REQUEST_MOVED, durably=durably) as connection:
             return tuple(
                 self.move_within(connection, entry, event, now, detail=detail) for entry in entries
             )
@@ -152,8 +156,9 @@ class Journal:
         return _entry(row)
 
     def note_running_acknowledged(self, request_id: UUID) -> None:
-        """Remember that the service knows the request to be running."""
-        with self._database.transaction(Failpoint.RUNNING_NOTED) as connection:
+        """Remember that the service knows the request to be running; forgotten in a power loss, it
+        is told once more."""
+        with self._database.transaction(Failpoint.RUNNING_NOTED, durably=False) as connection:
             connection.execute(
                 "UPDATE requests SET running_acknowledged = 1 WHERE request_id = ?",
                 (str(request_id),),

@@ -21,8 +21,10 @@ from agent.presentation.application_rows import (
     snapshot_groups,
     snapshot_limitation_lines,
 )
+from agent.presentation.changes.change import Changes
 from agent.presentation.headline import application_headline, network_headline
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
+from agent.presentation.humanize import moment_in_words
 from agent.presentation.network_rows import (
     PrinterRow,
     interface_rows,
@@ -41,11 +43,19 @@ _PRINTERS_SHOWN: Final = 12
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
 
-def report_page(payload: NetworkPayload | ApplicationPayload) -> str:
-    """Return a report of either kind as a complete HTML document."""
+def report_page(
+    payload: NetworkPayload | ApplicationPayload, changes: Changes | None = None
+) -> str:
+    """Return a report of either kind as a complete HTML document.
+
+    ``changes`` are those since the report before, where that is known.
+    """
     if isinstance(payload, NetworkPayload):
-        return _environment().get_template("network.html").render(_network(payload))
-    return _environment().get_template("application.html").render(_application(payload))
+        name, words = "network.html", _network(payload)
+    else:
+        name, words = "application.html", _application(payload)
+    since = moment_in_words(changes.since) if changes else ""
+    return _environment().get_template(name).render(words, changes=changes, since=since)
 
 
 def style_hash() -> str:

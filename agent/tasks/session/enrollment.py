@@ -54,7 +54,7 @@ class Enrollment:
         """Hold a confirmed binding for as long as the service allows one; never returns."""
         if self._binding_state.binding is None:
             await self._enroll_until_bound()
-        else:
+        elif not await self._tell_what_is_new():
             await self._confirm(needs_recheck=self._binding_state.is_revoked)
         while True:
             if self._binding_state.is_revoked:
@@ -62,6 +62,28 @@ class Enrollment:
                 await self._wait_while_revoked()
             await self._session.wait_for_recheck()
             await self._confirm(needs_recheck=True)
+
+    async def _tell_what_is_new(self) -> bool:
+        """Enroll again where the service knows this device by another version than it has now.
+
+        It is told of it at enrollment only, and who upgrades a fleet reads the list of versions
+        there. Returns False where nothing is new, or the service would not hear of it.
+        """
+        known = self._binding_state.binding
+        if known is None or self._binding_state.is_revoked:
+            return False
+        if known.app_version in (None, __version__):  # None: this service keeps none
+            return False
+        try:
+            record = await self.enroll_once()
+        except ServiceError as error:
+            log.info("the service was not told of this version: %s", explain(error))
+            return False
+        log.info("the service was told of version %s", __version__)
+        if record.binding_id != known.binding_id:
+            log.warning("it has bound this device anew: binding %s", record.binding_id)
+        self._show_binding()
+        return True
 
     async def _confirm(self, *, needs_recheck: bool) -> None:
         """Ask `current` and believe it. ``needs_recheck``: a call as this device was refused."""

@@ -1,8 +1,8 @@
 """The application snapshot (contract: Version-1 payload)."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Tag, model_validator
 
 from agent.wire import limits
 from agent.wire.base import Absent, Array, Exact, MaxItems, Number, value_kind
@@ -70,8 +70,31 @@ BrowserValue = Annotated[
 ]
 
 
+def _one_of_the_two(schema: dict[str, Any]) -> None:
+    """Say in a JSON Schema what `BrowserField` checks: two shapes instead of one."""
+    fields = schema.pop("properties")
+    required = [name for name in fields if name not in {"value", "reason"}]
+    statuses = [each for each in get_args(FieldStatus) if each != "available"]
+    shapes = (("value", {"const": "available"}), ("reason", {"enum": statuses}))
+    closed = {
+        "type": schema.pop("type"),
+        "additionalProperties": schema.pop("additionalProperties"),
+    }
+    del schema["required"]
+    schema["oneOf"] = [
+        {
+            "properties": {name: fields[name] for name in (*required, has)} | {"status": status},
+            "required": [*required, has],
+            **closed,
+        }
+        for has, status in shapes
+    ]
+
+
 class BrowserField(Exact):
     """A fact of the browser: with a value where its status is available, else with a reason."""
+
+    model_config = ConfigDict(json_schema_extra=_one_of_the_two)
 
     key: BrowserFieldKey
     source: BrowserSource

@@ -24,6 +24,8 @@ RTM_NEWROUTE = 24
 RTM_GETROUTE = 26
 RTM_NEWNEIGH = 28
 RTM_GETNEIGH = 30
+RTM_NEWNEIGHTBL = 64
+RTM_GETNEIGHTBL = 66
 
 AF_INET = 2
 AF_INET6 = 10  # Linux's number: these bytes come from a Linux kernel wherever they are parsed
@@ -35,12 +37,15 @@ _IFADDRMSG = struct.Struct("=BBBBI")
 _RTMSG = struct.Struct("=BBBBBBBBI")
 _RTNEXTHOP = struct.Struct("=HBBi")
 _NDMSG = struct.Struct("=BxxxiHBB")
+_NDTMSG = struct.Struct("=Bxxx")
+_NDT_CONFIG_ENTRIES = struct.Struct("=4xI")
 _U32 = struct.Struct("=I")
 _BODY_BYTES = {
     RTM_GETLINK: _IFINFOMSG.size,
     RTM_GETADDR: _IFADDRMSG.size,
     RTM_GETROUTE: _RTMSG.size,
     RTM_GETNEIGH: _NDMSG.size,
+    RTM_GETNEIGHTBL: _NDTMSG.size,
 }
 _ATTRIBUTE_TYPE_MASK = 0x3FFF  # without the NLA_F_NESTED and NLA_F_NET_BYTEORDER bits
 
@@ -52,6 +57,7 @@ _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE, _RTA_VIA = 4,
 _RT_TABLE_MAIN = 254
 _RTN_UNICAST = 1
 _NDA_DST, _NDA_LLADDR = 1, 2
+_NDTA_THRESH3, _NDTA_CONFIG = 4, 5
 _MAC_BYTES = 6
 
 NeighbourState = Literal["reachable", "stale", "resolving", "failed"]
@@ -111,6 +117,15 @@ class LinkNeighbour:
     address: str
     mac_address: str | None
     state: NeighbourState
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourTableSize:
+    """How many entries a neighbour table has, and how many it takes (gc_thresh3), both of the
+    whole machine: it is one table for all network namespaces."""
+
+    entries: int
+    entries_max: int
 
 
 def dump_request(message_type: int, family: int, sequence: int) -> bytes:
@@ -211,6 +226,16 @@ def plain_address(value: str | bytes) -> str | None:
         return str(ipaddress.ip_address(value))
     except ValueError:
         return None
+
+
+def parse_neighbour_table_size(body: bytes) -> NeighbourTableSize | None:
+    """Read an RTM_NEWNEIGHTBL body; None where it tells of one device's parameters only."""
+    attributes = _attributes(body, _NDTMSG.size)
+    limit, config = attributes.get(_NDTA_THRESH3, b""), attributes.get(_NDTA_CONFIG, b"")
+    if len(limit) < _U32.size or len(config) < _NDT_CONFIG_ENTRIES.size:
+        return None
+    (entries,) = _NDT_CONFIG_ENTRIES.unpack_from(config)
+    return NeighbourTableSize(entries, _U32.unpack_from(limit)[0])
 
 
 def _attributes(body: bytes, start: int) -> dict[int, bytes]:

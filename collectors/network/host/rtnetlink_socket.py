@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from collectors.network.host import rtnetlink
-from collectors.network.host.rtnetlink import LinkNeighbour, Message
+from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
 
 RTMGRP_NEIGH = 0x4
 _DATAGRAM_MAX = 65536
@@ -40,6 +40,15 @@ def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...
     """Return the neighbour table of one address family."""
     bodies = (message.body for message in read_dump(rtnetlink.RTM_GETNEIGH, family))
     return tuple(entry for entry in map(rtnetlink.parse_neighbour, bodies) if entry)
+
+
+def read_neighbour_table_size() -> NeighbourTableSize | None:
+    """Return the size of the IPv4 neighbour table, also in a namespace without its sysctls."""
+    for message in read_dump(rtnetlink.RTM_GETNEIGHTBL, rtnetlink.AF_INET):
+        size = rtnetlink.parse_neighbour_table_size(message.body)
+        if message.type == rtnetlink.RTM_NEWNEIGHTBL and size is not None:
+            return size
+    return None
 
 
 class NeighbourEvents:

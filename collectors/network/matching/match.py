@@ -7,24 +7,22 @@ that another queue holds.
 """
 
 import ipaddress
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from collectors.contract import LearnedPrinter, Printer
 from collectors.network.matching.causes import explain
 from collectors.network.matching.devices import (
-    BY,
     IDENTITIES,
-    NAMES,
     By,
     Device,
     DeviceIndex,
     group_devices,
     service_names,
 )
+from collectors.network.matching.hints import Hints
 from collectors.network.matching.learned import learn
 from collectors.network.matching.locate import Located, locate_printers
-from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed, sentence
 from collectors.network.matching.symptoms import (
     NOTHING_WRONG,
@@ -37,7 +35,6 @@ from collectors.network.matching.verdicts import (
     Verdict,
     difference,
     is_queue_missing,
-    is_surely,
     judge_port,
     open_instead,
     own_state,
@@ -60,9 +57,6 @@ from collectors.shared.addresses import (
     parse_networks,
 )
 
-HINTS_MAX = 4
-"""More devices of one model than this tell nobody which one is meant."""
-
 Key = tuple[str, int]  # an address and a port
 
 _USUAL_PREFIX = 24
@@ -77,8 +71,9 @@ def match(
     """Judge every known printer by what the network showed, in the order given."""
     matcher = _Matcher(known, observed, machine)
     verdicts = [matcher.judge(printer, at) for printer, at in matcher.located]
+    hints = Hints(matcher.index, matcher.is_free)
     printers = tuple(
-        _printer(printer, verdict, matcher.hint(printer, verdict))
+        _printer(printer, verdict, hints.about(printer) if _is_lost(printer, verdict) else None)
         for printer, verdict in zip(known, verdicts, strict=True)
     )
     ids: dict[tuple[str, int], dict[str, None]] = {}
@@ -95,13 +90,13 @@ class _Matcher:
     ) -> None:
         self._machine = machine
         self._observed_looks = observed.looks
-        self._index = DeviceIndex(group_devices(observed))
+        self.index = DeviceIndex(group_devices(observed))
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
         self._usual_networks = [_usual_network(each) for each in self._own_networks]
         self._is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
-        self.located = locate_printers(known, self._index)
+        self.located = locate_printers(known, self.index)
         seen = [at for _, at in self.located if at is not None]
         own = (at.device for at in seen if at.device is not None)
         self._held = {d.address for d in (*own, *(d for at in seen for d in at.rivals))}
@@ -122,7 +117,7 @@ class _Matcher:
             for address in printer.addresses
             if self._is_still_there(printer, address, self._arrived)
         ]
-        self._held |= {device.address for a in still if (device := self._index.at(a)) is not None}
+        self._held |= {device.address for a in still if (device := self.index.at(a)) is not None}
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
@@ -167,7 +162,7 @@ class _Matcher:
             if verdict.device and verdict.endpoint and at is not None
             if verdict.status == "reachable" or (at.left is not None and at.by == "MAC")
         )
-        return tuple(learn(found, self._index.devices))
+        return tuple(learn(found, self.index.devices))
 
     def strangers(self, verdicts: Sequence[Verdict]) -> tuple[LearnedPrinter, ...]:
         """Return what answers instead of printers that were seen nowhere."""
@@ -176,68 +171,11 @@ class _Matcher:
             for (printer, _), verdict in zip(self.located, verdicts, strict=True)
             if verdict.taken_by is not None
         )
-        return tuple(learn(found, self._index.devices))
+        return tuple(learn(found, self.index.devices))
 
-    def hint(self, printer: KnownPrinter, verdict: Verdict) -> str | None:
-        """Point at what a printer that was not found may be; never at what another queue holds."""
-        is_lost = verdict.device is None and not verdict.is_ambiguous
-        if printer.transport != "network" or not is_lost:
-            return None
-
-        def is_free(device: Device) -> bool:
-            return device.address not in self._held and self._can_reach(device.address)
-
-        for look in (self._renamed, self._alike, self._of_its_name):
-            if said := look(printer, is_free):
-                return said
-        same: dict[str, None] = {}
-        for device in filter(is_free, self._index.of_model(printer.make_model)):
-            same[device.address] = None
-            if len(same) > HINTS_MAX:
-                return None
-        if same:
-            return f"the same model was seen at {listed(tuple(same))}"
-        return None if plain_model(printer.make_model) else self._only_other(is_free)
-
-    def _renamed(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        """Tell where the device is that had the name a printer is set up with."""
-        if printer.learned is None or printer.addresses:
-            return None
-        learned = replace(printer, addresses=(printer.learned.address,))
-        found = self._index.find(learned, [by for by in BY if by not in IDENTITIES])
-        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
-        if device is None or not is_free(device) or not is_surely(printer.learned, device):
-            return None
-        where = device.address
-        return f"the device that had it when it last answered is at {where}: was it renamed?"
-
-    def _alike(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        """Tell of the device with one thing that the printer had, which is not enough to be it."""
-        found = self._index.find(printer, [by for by in BY if by not in IDENTITIES])
-        device = found.devices[0] if found is not None and len(found.devices) == 1 else None
-        if found is None or device is None or not is_free(device):
-            return None
-        if difference(replace(printer, learned=None), device, None, found.by):
-            return None
-        where = device.address
-        return f"a device with its {found.by} was seen at {where}: it may be the same printer"
-
-    def _of_its_name(self, printer: KnownPrinter, is_free: Callable[[Device], bool]) -> str | None:
-        found = self._index.find(printer, [by for by in BY if by not in NAMES])
-        devices = found.devices if found is not None else ()
-        if len(devices) != 1 or not is_free(devices[0]):
-            return None
-        if difference(printer, devices[0], None, "name"):
-            return None
-        where = devices[0].address
-        return f"a device of its name was seen at {where}: it may be the same printer"
-
-    def _only_other(self, is_free: Callable[[Device], bool]) -> str | None:
-        """Tell of a printer that no queue uses, if it is the only one."""
-        free = [device.address for device in self._index.printers() if is_free(device)]
-        if len(free) != 1:
-            return None
-        return f"a printer that no queue of this machine uses was seen at {free[0]}"
+    def is_free(self, device: Device) -> bool:
+        """Tell whether no queue holds a device that this machine could print to."""
+        return device.address not in self._held and self._can_reach(device.address)
 
     # ------------------------------------------------------------------ how it is
 
@@ -354,7 +292,7 @@ class _Matcher:
 
     def _what_is_at(self, old: str, moved: Device) -> str:
         """Say who has the old address. A MAC alone may be the neighbour table's memory."""
-        there = self._index.at(old)
+        there = self.index.at(old)
         is_remembered = there is not None and set(there.mac_addresses) <= set(moved.mac_addresses)
         if there is None or (is_remembered and not self._is_answering(old)):
             return f"nothing answers at {old} any more"
@@ -363,7 +301,7 @@ class _Matcher:
     def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
         """Tell whether what answers at the address it is set up with may well be the printer;
         it is not where another one has ``arrived``."""
-        there = self._index.at(old)
+        there = self.index.at(old)
         is_open = printer.port is not None and self._contact(old, printer.port) == "open"
         if there is None or not is_open or there.address in arrived:
             return False
@@ -407,6 +345,12 @@ class _Matcher:
     def _is_scanned(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
         return any(parsed in network for network in self._networks)
+
+
+def _is_lost(printer: KnownPrinter, verdict: Verdict) -> bool:
+    """Tell whether a printer of the network was not found, nor several that may be it."""
+    is_seen = verdict.device is not None or verdict.is_ambiguous
+    return printer.transport == "network" and not is_seen
 
 
 def _usual_network(own: Network) -> Network:

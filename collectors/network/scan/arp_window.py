@@ -1,37 +1,86 @@
 """The window of addresses the kernel is resolving for the scan.
 
 An absent host holds an entry of the kernel's neighbour table for about 3 s (three requests, one a
-second). The table overflows at 1024 entries and is swept at 512, which makes hosts vanish and
-hurts the machine's own traffic, so no more than ``UNRESOLVED_MAX`` are asked for at once.
+second), and nothing can take it away meanwhile. The table is one for the whole machine, its
+containers included, and one that is full makes hosts vanish and hurts the machine's own traffic.
+So no more than a share of it is asked for at once.
+
+Of the table's three bounds (arp(7)) only gc_thresh3, 1024 by default, refuses an entry. Above
+gc_thresh2, by default 512, a new entry has the kernel look at most every 5 s for what it can do
+without: what failed, which is ours and over, and who was not heard of for 5 s, which costs whoever
+talks to them next one ARP request. Failed addresses stay in the table until then, so every larger
+scan comes there, whatever its window; its own MACs are read as they come and not from the table.
 
 Pure: ``now`` is given, in seconds of a monotonic clock.
 """
 
+import sys
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from collectors.network.scan.targets import Target
 
 UNRESOLVED_MAX = 480
+"""Addresses asked for at once where the table's size is not known."""
+UNRESOLVED_MOST = 640
+"""Addresses asked for at once in a table of any size: each is a broadcast a second on the link."""
+UNRESOLVED_LEAST = 16
+"""Addresses asked for at once in a table that is nearly full: a scan must come to its end."""
+UNRESOLVED_SHARE = 0.6
+"""Of the table: so much is filled by addresses asked for and what cannot be dropped for them."""
+FILLED_SHARE = 0.85
+"""Of the table: so much is filled by that and the hosts found, which are kept for half a minute."""
 SETTLE_S = 2.25
 """How long an answer is waited for: the kernel's third and last request goes out after 2 s."""
-SLOT_S = 3.3
-"""After which a slot is free even if the kernel did not say that it gave up."""
+SLOT_S = 5.0
+"""After which a slot is free even if the kernel did not say that it gave up. A busy machine does so
+some tenths of a second after the three it takes, holding the entry until then: a slot taken as free
+sooner is one too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRoom:
+    """How many addresses may be ``unresolved`` at once, and how many ``entries`` they and the hosts
+    found may have in the neighbour table."""
+
+    unresolved: int = UNRESOLVED_MAX
+    entries: int = sys.maxsize
+
+    @classmethod
+    def in_table(cls, entries_max: int, occupied: int) -> Self:
+        """Return the room in a table of ``entries_max``, of which ``occupied`` are lasting ones of
+        whoever else uses it."""
+        unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
+        return cls(
+            unresolved=max(UNRESOLVED_LEAST, min(UNRESOLVED_MOST, unresolved)),
+            entries=int(entries_max * FILLED_SHARE) - occupied,
+        )
+
+    def left(self, unresolved: int, resolved: int) -> int:
+        """Return how many more may be asked for beside so many ``unresolved`` and ``resolved``."""
+        allowed = max(UNRESOLVED_LEAST, self.entries - resolved)
+        return max(0, min(self.unresolved, allowed) - unresolved)
+
+
+ROOM_UNKNOWN = TableRoom()
 
 
 class ArpWindow:
     """Hands out addresses to ask for and takes back those that answered or failed."""
 
-    def __init__(self, targets: Sequence[Target], limit: int = UNRESOLVED_MAX) -> None:
+    def __init__(self, targets: Sequence[Target], room: TableRoom = ROOM_UNKNOWN) -> None:
         self._pending = deque(targets)
         self._known = {target.address: target for target in targets}
         self._asked: dict[str, float] = {}  # in the order asked, so the oldest comes first
         self._unanswered: dict[str, Target] = dict(self._known)
-        self._limit = limit
+        self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
         """Return up to ``room`` addresses for which a slot is free."""
-        count = max(0, min(room, self._limit - len(self._asked), len(self._pending)))
+        resolved = len(self._known) - len(self._unanswered)
+        count = max(0, min(room, self._room.left(len(self._asked), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
     def asked(self, now: float) -> None:

@@ -6,6 +6,7 @@ SYN again only after a second; where a host answers on others, again in a second
 Pure: ``now`` is given, in seconds of a monotonic clock.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -223,20 +224,28 @@ class HostProbes:
         self._abandon_if_nobody()
         return Step(probe.port, "drop")
 
-    def leave_second_tries_at_print_ports(self) -> bool:
+    def leave_second_tries_at_print_ports(self, latest_s: float) -> bool:
         """Do without them where nothing else is left to do; True if there were any. They have to
-        wait a second, and the scan should not."""
+        wait a second, and the scan should not.
+
+        Where the host answers, a silent print port is rather a packet that was lost: there those
+        that may begin until ``latest_s`` are waited for."""
         if self._flying or self._ordinary or not all(map(self._tries.get, self._printing)):
             return False
-        was_waiting = bool(self._printing)
-        self._leave_second_tries()
-        return was_waiting
+        latest_s = latest_s if self.has_answered else -math.inf
+        return self._leave_second_tries(latest_s)
 
-    def _leave_second_tries(self) -> None:
-        tried = [port for port in self._printing if self._tries.get(port)]
+    def _leave_second_tries(self, latest_s: float = -math.inf) -> bool:
+        """Give up the print ports that were tried and may be again only after ``latest_s``."""
+        tried = [
+            port
+            for port in self._printing
+            if self._tries.get(port) and self._next_print_s[port] > latest_s
+        ]
         for port in tried:
             self._printing.remove(port)
         self.silent += tried
+        return bool(tried)
 
     def _abandon_if_nobody(self) -> None:
         is_nobody = self._is_mute or self._unreachable >= _UNREACHABLE_PORTS

@@ -6,6 +6,8 @@ from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.network.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
+from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
 from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
@@ -105,6 +107,7 @@ def _scan(
             sightings=sightings,
             sockets_max=_sockets_max(),
             tries=tries,
+            room=_table_room(),
         )
         result = sweep.run(
             deadline_s=deadline_s,
@@ -236,6 +239,19 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
         refused_ports=tuple(sorted(refused)),
         silent_ports=tuple(sorted(silent)),
     )
+
+
+def _table_room() -> TableRoom:
+    """Return the room in the neighbour table, which is Linux's; elsewhere nobody asks for it."""
+    try:
+        size, table = read_neighbour_table_size(), read_neighbours()
+    except OSError:
+        return ROOM_UNKNOWN
+    if size is None:
+        return ROOM_UNKNOWN
+    # What failed, or was not heard of for long, goes when there is need of its place.
+    spare = sum(entry.state in ("failed", "stale") for entry in table)
+    return TableRoom.in_table(size.entries_max, max(0, size.entries - spare))
 
 
 def _sockets_max() -> int:

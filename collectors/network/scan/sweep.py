@@ -5,24 +5,25 @@ others are connected to as they are, paced alike. The sweep sees the network onl
 `ScanNetwork`, so it runs against a simulated one as well.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import ArpWindow
+from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
+from collectors.network.scan.pace import Paces
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.network.sightings import Sightings
 from collectors.shared.addresses import PRINT_PORTS
 
-DATAGRAMS_PER_S = 2000.0
-CONNECTIONS_PER_S = 3000.0
+PRINT_PORTS_WAIT_S = 0.3
+"""How long after all else print ports that did not answer are waited for, to be tried again: a host
+that lost an ARP request is found after a second, and its print ports are tried one by one."""
 _TICK_S = 0.05
-_BURST = 32.0
-_ROUNDING = 1e-6  # else a token short by a rounding error is waited for in vain
 
 
 @dataclass(slots=True)
@@ -49,33 +50,6 @@ class SweepResult:
     ended_early: bool
 
 
-@dataclass(slots=True)
-class _Pace:
-    """A token bucket: ``rate_per_s`` with small bursts."""
-
-    rate_per_s: float
-    tokens: float = _BURST
-    then: float | None = None
-
-    def room(self, now: float) -> int:
-        if self.then is not None:
-            self.tokens = min(_BURST, self.tokens + (now - self.then) * self.rate_per_s)
-        self.then = now
-        return int(self.tokens + _ROUNDING)
-
-    def spend(self, count: int) -> None:
-        self.tokens -= count
-
-    def next_s(self) -> float:
-        return max(0.0, 1.0 - self.tokens) / self.rate_per_s
-
-
-@dataclass(slots=True)
-class _Paces:
-    datagrams: _Pace = field(default_factory=lambda: _Pace(DATAGRAMS_PER_S))
-    connections: _Pace = field(default_factory=lambda: _Pace(CONNECTIONS_PER_S))
-
-
 class Sweep:
     """Runs once. ``ports`` are those of every target that names none of its own.
 
@@ -92,13 +66,14 @@ class Sweep:
         sightings: Sightings,
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
+        room: TableRoom = ROOM_UNKNOWN,
     ) -> None:
         self._network = network
         self._sightings = sightings
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
-        self._window = ArpWindow([target for target in targets if target.way == "arp"])
+        self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
         self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
@@ -108,8 +83,9 @@ class Sweep:
         self._resting: list[tuple[float, SweptHost]] = []
         """Hosts with silent ports, and when these get their last look."""
         self._census = MacCensus()
-        self._paces = _Paces()
+        self._paces = Paces()
         self._sockets = 0
+        self._settled_s = math.inf
 
     def run(
         self,
@@ -226,11 +202,13 @@ class Sweep:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
-        """Do not wait for print ports alone, once everybody had the time to answer."""
-        if self._has_window and self._window.is_settled(now):
-            for host in tuple(self._active):
-                if host.probes.leave_second_tries_at_print_ports():
-                    self._finish(host, now)
+        """Wait for print ports alone only a little, once everybody had the time to answer."""
+        if not self._has_window or not self._window.is_settled(now):
+            return
+        self._settled_s = min(now, self._settled_s)
+        for host in tuple(self._active):
+            if host.probes.leave_second_tries_at_print_ports(self._settled_s + PRINT_PORTS_WAIT_S):
+                self._finish(host, now)
 
     def _look_last(self, now: float) -> None:
         for due in [each for each in self._resting if each[0] <= now]:

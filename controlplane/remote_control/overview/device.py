@@ -7,14 +7,16 @@ from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import device_detail
 from controlplane.remote_control.overview.listing import LINE, line_of, names_of_askers, rows
 from controlplane.remote_control.overview.records import DeviceReply
+from controlplane.remote_control.overview.since import RememberedChanges
 from controlplane.storage.tables import Report
 
 
-def device(context: RequestContext, body: DeviceDetailRequest) -> DeviceReply:
+def device(
+    known: RememberedChanges, context: RequestContext, body: DeviceDetailRequest
+) -> DeviceReply:
     detail = device_detail(context, body)
-    (row,) = rows(
-        context.session, [context.device(body.instance_id)], context.now, context.settings
-    )
+    shown_device = context.device(body.instance_id)
+    (row,) = rows(context.session, [shown_device], context.now, context.settings)
     shown = [each.report_id for each in detail.reports]
     asked = [each.id for each in detail.requests]
     # Requests and reports are paged apart: what answers a request may be on another page.
@@ -24,5 +26,6 @@ def device(context: RequestContext, body: DeviceDetailRequest) -> DeviceReply:
         row=row,
         lines=tuple(line_of(report) for report in context.session.scalars(query)),
         askers=names_of_askers(context.session, {each.requested_by_id for each in detail.requests}),
+        changes=known.of_device(context, shown_device) if body.cursor is None else (),
         can_write=context.caller.can_write,
     )

@@ -23,6 +23,7 @@ VALUES_MAX: Final = 500
 
 
 def summary(context: RequestContext, _body: SummaryRequest) -> SummaryReply:
+    """Count the devices, and name the newest reports."""
     groups = _groups(context)
     bound = [each for each in groups if each.priority != Priority.REVOKED]
     return SummaryReply(

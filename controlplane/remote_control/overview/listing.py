@@ -45,6 +45,7 @@ LINE = load_only(
 
 
 def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
+    """Return a page of devices, what needs a look first."""
     size = body.size or PAGE_DEFAULT
     query = (
         select(Device.position)

@@ -1,29 +1,18 @@
 """What the console's own calls take and answer, beside the contract's."""
 
-import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.storable_text import STORABLE
 
 State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
-NOT_STORED = frozenset({"Cc", "Cs"})
-"""Controls and halves of surrogate pairs: no database holds them, and some refuse to look."""
-
-
-def _storable(text: str) -> str:
-    if any(unicodedata.category(character) in NOT_STORED for character in text):
-        raise PydanticCustomError("controls", "must not hold control characters")
-    return text
-
-
-FilterText = Annotated[PayloadText, AfterValidator(_storable)]
+FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
 PAGE_DEFAULT = 50
 
@@ -110,12 +99,43 @@ class SummaryReply(Tolerant):
     can_write: bool
 
 
+class ReportChange(Tolerant):
+    tone: str
+    sentence: str
+
+
+class ReportChanges(Tolerant):
+    """What is otherwise than in the report before, ``earlier_id``, which arrived at ``since``.
+
+    ``more`` changes are not listed; ``not_compared`` says what one of the two did not look at.
+    """
+
+    report_id: Uuid
+    kind: Kind
+    earlier_id: Uuid
+    since: datetime
+    verdict: str
+    tone: str
+    changes: Array[ReportChange]
+    more: int
+    not_compared: Array[str]
+
+
+class ReportTableRequest(Exact):
+    """One of a report's tables (`agent.presentation.report_csv`)."""
+
+    report_id: Uuid
+    table: Annotated[str, Field(max_length=32)]
+
+
 class DeviceReply(Tolerant):
     """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
-    and who asked, by the id that requests name."""
+    who asked, by the id that requests name, and, on the first page, what the newest report of each
+    kind says that the one before it did not."""
 
     detail: DeviceDetailReply
     row: Row
     lines: Array[ReportLine]
     askers: dict[str, str]
+    changes: Array[ReportChanges]
     can_write: bool

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, select
 from sqlalchemy.orm import Session
 
+from agent.wire.base import Message
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
 from controlplane.http.errors import Refusal, conflict, not_found
 from controlplane.remote_control.context import RequestContext
@@ -17,6 +18,12 @@ from controlplane.storage.tables import ApiKey, Device, Request
 
 COMMANDS_MAX = 256
 """Commands given at once, oldest first; the next look brings the others."""
+
+
+class CommandList(Message):
+    """What waits for the devices of an API key, oldest first."""
+
+    commands: tuple[Command, ...]
 
 
 def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:

@@ -5,6 +5,7 @@ local hours are worked out anew, as clocks were set in between. The file is new 
 that nothing waits for the disk.
 """
 
+import math
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,7 +33,8 @@ class Undo(Exception):
 
 def load_base(database: Database, locations: int, sales: int, repetitions: int) -> int:
     """Write the two weeks that are repeated; return how many sales they are."""
-    a_day = round(sales / repetitions / locations / BASE_DAYS)
+    # The last day is half over.
+    a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
         locations=locations, days=BASE_DAYS, sales_per_day=a_day, goods=100, until=NOW.date()
     )

@@ -69,7 +69,7 @@ async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = N
                 await asyncio.sleep(0.02)
         if revoke is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
-            await _control("revoke", instance_id, **revoke)
+            await _control("revoke", instance_id, "--yes", **revoke)
         results = await world.doctor()
         await agent.stop()
     return results

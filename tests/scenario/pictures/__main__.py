@@ -22,7 +22,7 @@ from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
 from controlplane.cli.demo import keep, reports_of
-from controlplane.client.operations import connect
+from controlplane.client.connection import connect
 from controlplane.demo.loop import start_agent, start_service
 from controlplane.demo.processes import Processes
 from controlplane.demo.stage import set_up, why_no_lan
@@ -149,11 +149,11 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
         tab.look(width, 900, theme)
         for name, place, ready in (
             ("console", "#/", "document.querySelector('#home a.name')"),
-            ("console-report", report, "document.querySelector('iframe')"),
+            ("console-report", report, "document.querySelector('iframe:not([aria-busy])')"),
         ):
             tab.call("Runtime.evaluate", expression=f"location.hash = '{place}'")
             tab.wait(ready)
-            time.sleep(0.5)  # the frame has no event that this page may hear
+            time.sleep(0.5)  # that it has painted as well no event tells
             tab.shoot(file_of(folder, name, theme, "png"))
 
 

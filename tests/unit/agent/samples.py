@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from agent import __version__
 from agent.config.model import Config
 from agent.rules.reports.sealing import Report, Sealed, seal
 from agent.wire.codec import decode
@@ -24,7 +25,7 @@ def record(
         instance_id=instance_id,
         location_id=location_id,
         legacy_install_id="install-1",
-        app_version="0.1.0",
+        app_version=__version__,
         capabilities=("network",),
         binding_id=binding_id,
         organization_id="org-0001",

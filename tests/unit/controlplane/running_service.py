@@ -18,6 +18,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.tables import Schema
+from tests.contract.openapi import conformance
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -97,10 +98,19 @@ async def beside(
     core = Core(database, settings, clock)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
-        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://service", event_hooks={"response": [_conforms]}
+        ) as http:
             yield RunningService(database, core, clock, http)
     finally:
         core.close()
+
+
+async def _conforms(response: httpx2.Response) -> None:
+    """Hold every reply that a test gets to the OpenAPI document."""
+    if response.headers.get("content-type", "").partition(";")[0].endswith("json"):
+        await response.aread()
+    conformance.check(response)
 
 
 def _empty(session: Session) -> None:

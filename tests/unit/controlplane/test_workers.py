@@ -1,6 +1,7 @@
 """Several processes on one socket and one PostgreSQL."""
 
 import asyncio
+import contextlib
 import signal
 import subprocess
 import sys
@@ -8,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 
 from agent.wire import routes
-from tests.bench.processes import family_of
 from tests.postgresql import postgresql
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
@@ -42,11 +43,12 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 
 def workers_of(process: Process) -> list[int]:
     """Return the processes that serve: one that is there to tidy up is among the children too."""
-    return [
-        pid
-        for pid in family_of(process.popen.pid)[1:]
-        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+    found = []
+    for child in psutil.Process(process.popen.pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
 
 
 def is_running(pid: int) -> bool:

@@ -3,27 +3,31 @@
 import asyncio
 import json
 import unicodedata
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Collection
+from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.key_store import revoke_key
 from controlplane.background import note_silent
-from controlplane.http import console_api
 from controlplane.http.bodies import parse_body
 from controlplane.http.console_api import ChangesEndpoint
-from controlplane.http.errors import Refusal
-from controlplane.remote_control.overview import summaries
+from controlplane.http.errors import Refusal, unavailable
+from controlplane.remote_control.overview import console_feeds, summaries
+from controlplane.remote_control.overview import looks as module_of_looks
+from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.remote_control.overview.listing import WORDS_MAX, conditions
-from controlplane.remote_control.overview.records import OverviewRequest
+from controlplane.remote_control.overview.looks import ConsoleLooks
+from controlplane.remote_control.overview.records import OverviewRequest, Row
 from controlplane.remote_control.overview.summaries import Summary, summary_of
 from controlplane.storage.tables import Device
 from tests.fixtures.payloads import bare_report, hostile_network, small_venue
@@ -284,8 +288,8 @@ class Console:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_api, "SETTLE_S", 0.0)
-    monkeypatch.setattr(console_api, "LOOK_S", 0.05)
+    monkeypatch.setattr(console_feeds, "SETTLE_S", 0.0)
+    monkeypatch.setattr(console_feeds, "LOOK_S", 0.05)
 
 
 @pytest.fixture
@@ -293,8 +297,9 @@ async def console(service: RunningService) -> AsyncIterator[tuple[Console, Simul
     device = await enrolled(service, "till")
     shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     caller = service.caller(service.write_key)
-    with service.core.console_feeds.open(caller.organization_id, shown) as stream:
-        events = ChangesEndpoint(service.core)._events(caller, stream)
+    feeds = service.core.console_feeds
+    with feeds.open(caller.organization_id, caller.key_id, shown) as stream:
+        events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
             made = Console(events)
             await made.row_where(legacyInstallId="till")
@@ -368,3 +373,112 @@ async def test_the_stream_ends_with_the_service(
     body = json.dumps({"instanceIds": [console[1].instance_id]})
     reply = await service.post("/console/api/changes", body, api_key=stranger)
     assert "event: device" not in reply.text
+
+
+class Counted:
+    """A look that notes how often it was made, and at how many devices."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._look = service.core._shown
+        self.looks: list[tuple[int, int, int]] = []
+        self.is_away = False
+
+    async def __call__(
+        self, changed: Collection[int], shown: Collection[int], keys: Collection[UUID]
+    ) -> Seen:
+        self.looks.append((len(changed), len(shown), len(keys)))
+        if self.is_away:
+            raise unavailable("the database is away")
+        return await self._look(changed, shown, keys)
+
+
+async def test_one_look_serves_all_consoles(service: RunningService) -> None:
+    device = await enrolled(service, "till")
+    other = await enrolled(service, "other", location="loc-0002")
+    counted = Counted(service)
+    feeds = ConsoleFeeds(counted)
+    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    callers = [
+        service.caller(key) for key in (service.write_key, service.make_key(locations=["loc-0002"]))
+    ]
+    async with asyncio.timeout(TIMEOUT_S):
+        with ExitStack() as stack:
+            streams = [
+                stack.enter_context(feeds.open(each.organization_id, each.key_id, shown))
+                for each in callers * 10
+            ]
+            told = [await stream.next(TIMEOUT_S) for stream in streams]
+            assert counted.looks[0] == (2, 0, 2)
+            # A key of one place is told of that place.
+            assert {len(rows) for rows, _ in told[0::2]} == {2}
+            assert {len(rows) for rows, _ in told[1::2]} == {1}
+            asked = len(counted.looks)
+            service.clock.advance(5)
+            await other.heartbeat()
+            feeds.notify(callers[0].organization_id, shown[1:], is_reordered=False)
+            for stream in streams:
+                ((row,), _) = await stream.next(TIMEOUT_S)
+                assert json.loads(row)["device"]["instanceId"] == other.instance_id
+            assert len([each for each in counted.looks[asked:] if each[0]]) == 1
+        await feeds.finished()
+    assert device.instance_id
+
+
+async def test_consoles_outlast_a_database_that_is_away(service: RunningService) -> None:
+    await enrolled(service, "till")
+    counted = Counted(service)
+    counted.is_away = True
+    feeds = ConsoleFeeds(counted)
+    caller = service.caller(service.write_key)
+    async with asyncio.timeout(TIMEOUT_S):
+        with feeds.open(caller.organization_id, caller.key_id, (1,)) as stream:
+            while len(counted.looks) < 2:
+                assert await stream.next(0.01) == ((), False)
+            counted.is_away = False
+            while not (await stream.next(0.01))[0]:
+                assert not stream.is_ended
+        await feeds.finished()
+
+
+async def test_a_console_that_comes_as_the_last_one_goes_is_served(service: RunningService) -> None:
+    await enrolled(service, "till")
+    caller = service.caller(service.write_key)
+    own = caller.organization_id, caller.key_id, (1,)
+    async with asyncio.timeout(TIMEOUT_S):
+        for _ in range(3):
+            with service.core.console_feeds.open(*own) as stream:
+                assert len((await stream.next(TIMEOUT_S))[0]) == 1
+        with service.core.console_feeds.open(*own):
+            pass
+        with service.core.console_feeds.open(*own) as stream:
+            assert len((await stream.next(TIMEOUT_S))[0]) == 1
+
+
+async def test_nothing_is_read_closely_that_is_what_it_was(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = await enrolled(service, "till")
+    looks = ConsoleLooks(service.core.settings)
+    read = list[list[int]]()
+
+    def rows_at(session: Session, positions: list[int], *_: object) -> dict[int, Row]:
+        read.append(positions)
+        return {}
+
+    monkeypatch.setattr(module_of_looks, "rows_at", rows_at)
+
+    def look() -> list[list[int]]:
+        read.clear()
+        service.database.read(lambda session: looks.look(session, service.clock(), (), (1,), ()))
+        return list(read)
+
+    assert (look(), look()) == ([[1]], [])
+    await device.heartbeat()
+    service.clock.advance(1)
+    await device.heartbeat()
+    assert (look(), look()) == ([[1]], [])
+    await device.asked_for()
+    assert (look(), look()) == ([[1]], [])
+    # Time alone: the request runs out, then the device is silent.
+    service.clock.advance(service.core.settings.request_ttl_s + 1)
+    assert (look(), look()) == ([[1]], [])

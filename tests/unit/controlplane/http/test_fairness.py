@@ -85,6 +85,16 @@ def test_streams_are_bounded_by_key_by_organization_and_in_all() -> None:
             again.enter_context(fairness.stream(greedy))
 
 
+def test_consoles_and_devices_of_a_key_do_not_shut_each_other_out() -> None:
+    fairness, key = Fairness(Settings(key_streams_max=1, key_consoles_max=1), Monotonic()), caller()
+    with fairness.stream(key), fairness.stream(key, of="console"):
+        for of in ("commands", "console"):
+            with pytest.raises(Refusal):
+                fairness.stream(key, of=of).__enter__()
+    with fairness.stream(key, of="console"):
+        pass
+
+
 def test_those_who_are_refused_together_do_not_come_back_together() -> None:
     assert len({spread(30) for _ in range(200)}) > 20
     assert {spread(30) for _ in range(200)} <= set(range(30, 61))

@@ -293,7 +293,7 @@ async def test_control_characters_are_no_names(service: RunningService) -> None:
     )
     assert response.status_code == 400
     assert set(response.json()["errors"]) == {
-        "locationId", "legacyInstallId", "appVersion", "capabilities",
+        "locationId", "legacyInstallId", "appVersion", "capabilities.0",
     }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from agent.errors import StateError
 from tests.unit.agent.samples import NOW, command
 
 NAME = "agent.db"
+NORMAL, FULL = 1, 2
+"""Values of PRAGMA synchronous."""
 
 
 def filled(state: StateDirectory, requests: int = 200) -> None:
@@ -29,6 +31,10 @@ def filled(state: StateDirectory, requests: int = 200) -> None:
             " updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
+
+
+def synchronous(database: Database) -> int:
+    return int(database.query("PRAGMA synchronous")[0][0])
 
 
 def known(state: StateDirectory) -> tuple[int, bool]:
@@ -53,7 +59,29 @@ def test_what_was_written_is_there_after_a_restart(state: StateDirectory) -> Non
 
 def test_the_settings_survive_a_power_loss(database: Database) -> None:
     assert database.query("PRAGMA journal_mode")[0][0] == "wal"
-    assert database.query("PRAGMA synchronous")[0][0] == 2  # FULL
+    assert synchronous(database) == FULL
+
+
+@pytest.mark.parametrize(("durably", "within"), [(True, FULL), (False, NORMAL)])
+def test_what_need_not_survive_a_power_loss_waits_for_no_disk(
+    database: Database, durably: bool, within: int
+) -> None:
+    with database.transaction(Failpoint.COUNTED, durably=durably) as connection:
+        connection.execute("INSERT INTO counters VALUES ('seen', 1)")
+        assert synchronous(database) == within
+
+    assert synchronous(database) == FULL
+    assert database.counters() == {"seen": 1}
+
+
+def test_the_next_transaction_is_durable_also_after_one_that_failed(database: Database) -> None:
+    with (
+        pytest.raises(sqlite3.Error),
+        database.transaction(Failpoint.COUNTED, durably=False) as connection,
+    ):
+        connection.execute("no SQL")
+
+    assert synchronous(database) == FULL
 
 
 @pytest.mark.parametrize(

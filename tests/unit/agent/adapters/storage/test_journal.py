@@ -1,5 +1,7 @@
 """The journal knows every request, also those that it cannot read."""
 
+import sqlite3
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from uuid import UUID
 
@@ -187,3 +189,26 @@ def test_it_is_pruned_while_it_grows(journal: Journal) -> None:
 
     assert journal.get(REQUEST) is None
     assert journal.waiting() == PRUNED_EVERY - 1
+
+
+def test_only_what_the_service_is_told_again_may_be_lost_with_the_power(
+    journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable: list[bool] = []
+    transaction = database.transaction
+
+    def noted(
+        failpoint: Failpoint, *, durably: bool = True
+    ) -> AbstractContextManager[sqlite3.Connection]:
+        durable.append(durably)
+        return transaction(failpoint, durably=durably)
+
+    monkeypatch.setattr(database, "transaction", noted)
+
+    journal.add(command(), NOW)
+    acknowledged = journal.move(journal.in_state(State.RECEIVED)[0], Event.ACCEPTED, NOW)
+    running = journal.move(acknowledged, Event.STARTED, NOW)
+    journal.note_running_acknowledged(REQUEST)
+    journal.move(running, Event.REFUSED, NOW)
+
+    assert durable == [True, False, True, False, True]

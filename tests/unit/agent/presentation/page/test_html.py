@@ -33,7 +33,7 @@ ELEMENTS = {
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "data-label", "title", "role"),
     *("aria-label", "viewbox", "width", "height", "id", "d", "points", "x1", "y1", "x2", "y2"),
-    *("cx", "cy", "r", "x", "y", "transform", "href"),
+    *("cx", "cy", "r", "x", "y", "transform", "href", "tabindex"),
 }
 VOID = frozenset({"meta"})
 EVERY_PAYLOAD = (

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from agent import __version__
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
 from agent.tasks.session.enrollment import explain, sign_up
@@ -155,6 +156,47 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
     assert operations(home) == ["current"]
     assert home.binding_state.binding_id == BINDING
+
+
+async def upgraded(home: Harness) -> None:
+    """Begin as after an upgrade: the service was told of the version before."""
+    older = record().model_copy(update={"app_version": "0.0.9"})
+    home.binding_state.adopt(older, "loc-0001")
+    await restarted(home)
+
+
+async def test_an_upgraded_agent_tells_its_version(home: Harness) -> None:
+    """The service learns of it at enrollment only, and its list shows how far a rollout is."""
+    await upgraded(home)
+    async with running(home.enrollment.run):
+        await home.binding_state.wait_until_bound()
+        await settle()
+
+    assert operations(home) == ["challenge", "enroll"]
+    assert home.client.named("challenge")[0].app_version == __version__
+    assert home.binding_state.binding_id == BINDING
+
+
+async def test_an_upgrade_that_may_not_be_told_stops_nothing(home: Harness) -> None:
+    home.client.always["challenge"] = NO
+    await upgraded(home)
+    async with running(home.enrollment.run):
+        await home.binding_state.wait_until_bound()
+        await settle()
+
+    assert operations(home) == ["challenge", "current"]
+    assert home.codes() == set()
+
+
+async def test_a_service_that_keeps_no_version_is_not_told_again(home: Harness) -> None:
+    await upgraded(home)
+    home.binding_state.adopt(record().model_copy(update={"app_version": None}), "loc-0001")
+    await restarted(home)
+    async with running(home.enrollment.run):
+        await home.binding_state.wait_until_bound()
+        await settle()
+
+    assert operations(home) == ["current"]
 
 
 async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:

@@ -18,7 +18,7 @@ from collectors.network.host.interfaces_linux import (
     parse_routes,
 )
 from collectors.network.host.local_network import LocalInterface
-from collectors.network.host.rtnetlink import LinkNeighbour, Message
+from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
@@ -86,6 +86,16 @@ def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message
     }
 
 
+def test_the_table_tells_its_size_once_and_devices_do_not(dumps: dict[str, list[Message]]) -> None:
+    sizes = [
+        rtnetlink.parse_neighbour_table_size(message.body)
+        for message in dumps["neighbour_table"]
+        if message.type == rtnetlink.RTM_NEWNEIGHTBL
+    ]
+    assert len(sizes) > 1
+    assert [size for size in sizes if size] == [NeighbourTableSize(entries=2, entries_max=1024)]
+
+
 def test_an_error_message_tells_its_number() -> None:
     refusal = (-1).to_bytes(4, sys.byteorder, signed=True) + bytes(16)
     assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, refusal)) == 1
@@ -97,6 +107,7 @@ PARSERS = (
     rtnetlink.parse_address,
     rtnetlink.parse_default_routes,
     rtnetlink.parse_neighbour,
+    rtnetlink.parse_neighbour_table_size,
 )
 
 

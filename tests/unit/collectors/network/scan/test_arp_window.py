@@ -1,9 +1,17 @@
 """The window of unresolved addresses."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.scan.arp_window import SETTLE_S, SLOT_S, ArpWindow
+from collectors.network.scan.arp_window import (
+    SETTLE_S,
+    SLOT_S,
+    UNRESOLVED_LEAST,
+    UNRESOLVED_MOST,
+    ArpWindow,
+    TableRoom,
+)
 from collectors.network.scan.targets import Target
 
 
@@ -20,7 +28,7 @@ def ask_all(window: ArpWindow, now: float) -> int:
 
 
 def test_no_more_than_the_limit_is_unresolved() -> None:
-    window = ArpWindow(targets(600), limit=480)
+    window = ArpWindow(targets(600), TableRoom(480))
     assert ask_all(window, 0.0) == 480
     assert window.resolved("10.0.0.1") is not None
     window.failed("10.0.0.2")
@@ -28,7 +36,7 @@ def test_no_more_than_the_limit_is_unresolved() -> None:
 
 
 def test_slots_are_freed_when_the_kernel_says_nothing() -> None:
-    window = ArpWindow(targets(3), limit=2)
+    window = ArpWindow(targets(3), TableRoom(2))
     ask_all(window, 0.0)
     window.expire(SLOT_S - 0.1)
     assert ask_all(window, SLOT_S - 0.1) == 0
@@ -56,7 +64,7 @@ def test_an_address_resolves_once_and_strangers_never() -> None:
 
 
 def test_what_resolved_before_it_was_asked_for_takes_no_slot() -> None:
-    window = ArpWindow(targets(2), limit=1)
+    window = ArpWindow(targets(2), TableRoom(1))
     window.resolved("10.0.0.1")
     assert ask_all(window, 0.0) == 2
     assert window.done_count(0.0) == 1
@@ -65,7 +73,7 @@ def test_what_resolved_before_it_was_asked_for_takes_no_slot() -> None:
 
 @given(steps=st.lists(st.tuples(st.sampled_from("arfe"), st.integers(0, 29)), max_size=200))
 def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
-    window = ArpWindow(targets(30), limit=5)
+    window = ArpWindow(targets(30), TableRoom(5))
     unresolved: dict[str, float] = {}
     resolved: set[str] = set()
     now = 0.0
@@ -87,3 +95,38 @@ def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
             window.expire(now)
             unresolved = {a: t for a, t in unresolved.items() if now - t < SLOT_S}
         assert len(unresolved) <= 5
+
+
+@pytest.mark.parametrize(
+    ("entries_max", "occupied", "unresolved"),
+    [
+        (1024, 0, 614),
+        (1024, 100, 514),
+        (8192, 100, UNRESOLVED_MOST),
+        (256, 10, 143),
+        (128, 100, UNRESOLVED_LEAST),
+        (0, 0, UNRESOLVED_LEAST),
+    ],
+)
+def test_a_share_of_the_table_is_taken(entries_max: int, occupied: int, unresolved: int) -> None:
+    room = TableRoom.in_table(entries_max, occupied)
+    assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
+
+
+def test_hosts_that_were_found_leave_less_of_a_small_table() -> None:
+    room = TableRoom.in_table(256, occupied=10)  # 217 entries less 10 are ours
+    window = ArpWindow(targets(400), room)
+    assert ask_all(window, 0.0) == 143
+    for target in targets(120):
+        window.resolved(target.address)
+    assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
+    for target in targets(200):
+        window.resolved(target.address)
+    assert ask_all(window, 0.2) == UNRESOLVED_LEAST - 7
+
+
+@given(entries_max=st.integers(64, 2048), occupied=st.integers(0, 500), hosts=st.integers(0, 300))
+def test_the_table_is_never_filled(entries_max: int, occupied: int, hosts: int) -> None:
+    room = TableRoom.in_table(entries_max, occupied)
+    left = room.left(0, hosts)
+    assert left == UNRESOLVED_LEAST or occupied + hosts + left <= entries_max * 0.85

@@ -63,16 +63,21 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
 def test_second_tries_at_print_ports_may_be_left() -> None:
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
-    assert not probes.leave_second_tries_at_print_ports()  # others are still waited for
+    assert not probes.leave_second_tries_at_print_ports(0.5)  # others are still waited for
     probes.answered(80, "open", 0.01)
     assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert probes.leave_second_tries_at_print_ports()
+    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # it comes just in time
+    assert probes.leave_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]
+    answers_nothing = HostProbes((9100,))
+    answers_nothing.connects(0.0, 100)
+    answers_nothing.timeouts(WAIT_S)
+    assert answers_nothing.leave_second_tries_at_print_ports(PRINT_GAP_S)
     never_tried = HostProbes((9100, 9101))
     never_tried.connects(0.0, 100)
     never_tried.timeouts(WAIT_S)
-    assert not never_tried.leave_second_tries_at_print_ports()
+    assert not never_tried.leave_second_tries_at_print_ports(0.5)
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:

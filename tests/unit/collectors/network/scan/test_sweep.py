@@ -8,7 +8,7 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_MAX
 from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
-from collectors.network.scan.sweep import Sweep, SweepResult
+from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
 from collectors.network.sightings import Sightings
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
@@ -139,6 +139,18 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
     silent = {h.address: h.silent_ports for h in found(findings, 10).hosts}
     assert silent == {"10.0.0.5": (9100,), "10.0.0.7": (9100,)}
     assert took_s < SETTLE_S + 0.8
+
+
+def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
+    """It is found after a second, and its print ports are tried one by one: that of 9100 is over
+    when everybody else has been waited for, and it may be tried again only a second after that."""
+    printer = SimulatedHost(
+        mac(1), frozenset({80, 631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
+    )
+    lan = SimulatedLan({"10.0.0.1": printer})
+    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100))
+    assert [host.open_ports for host in found(findings, 10).hosts] == [(80, 631, 9100)]
+    assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
 
 
 def test_a_lost_syn_is_tried_again() -> None:

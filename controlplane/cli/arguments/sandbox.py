@@ -1,16 +1,25 @@
-"""What there is to type after ``venue-control sandbox``; importing this imports no library."""
+"""``venue-control sandbox``: a merchant to try the service with."""
 
 import argparse
-from collections.abc import Callable
 from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-"""Adds a verb by its name, the path of its function, and what it does."""
+from controlplane.cli.arguments.keys import DEFAULT_ORGANIZATION, add_database
+from controlplane.cli.arguments.verb import add_verb
+
+if TYPE_CHECKING:
+    from controlplane.cli.arguments.verb import Subparsers
 
 
-def add_verbs(add: Add) -> list[argparse.ArgumentParser]:
-    """Return the verbs' parsers, each of which works on a database."""
-    load = add("load", "sandbox:load", "make a merchant up, with a year of sales, and print a key")
+def add_sandbox_verbs(verbs: "Subparsers") -> None:
+    parser = verbs.add_parser("sandbox", help="make a merchant up, to try the service with")
+    add = partial(add_verb, parser.add_subparsers(required=True, metavar="ACTION"))
+    load = add(
+        "load", "sandbox:load", "make a merchant up, with a year of sales, and print a key",
+        "venue-control sandbox load",
+        "venue-control sandbox load --seed 7 --locations 10 --days 92 --sales-per-day 200",
+    )  # fmt: skip
     _plan_options(load)
     run = add("run", "sandbox:run", "let the merchant's trade go on as time passes, until Ctrl-C")
     run.add_argument(
@@ -33,11 +42,12 @@ def add_verbs(add: Add) -> list[argparse.ArgumentParser]:
     for parser in (load, run, export):
         parser.add_argument(
             "--organization",
-            default="org-0001",
+            default=DEFAULT_ORGANIZATION,
             metavar="ID",
             help="whose data it is (default: %(default)s)",
         )
-    return [load, run, export, given, rebuild]
+    for parser in (load, run, export, given, rebuild):
+        add_database(parser)
 
 
 def _plan_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,124 @@
+"""``venue-control backup``, ``restore`` and ``database copy``."""
+
+import argparse
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from controlplane.cli.chosen_database import chosen_database
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.serve import database_error
+from controlplane.clock import system_clock
+from controlplane.storage.backup import (
+    BackupError,
+    complete_or_absent,
+    snapshot,
+)
+from controlplane.storage.backup import (
+    restore as put_back,
+)
+from controlplane.storage.copy import NotEmptyError, copy_rows
+from controlplane.storage.database import (
+    Database,
+    DatabaseBusyError,
+    DatabaseVersionError,
+    parse_url,
+    sqlite_file,
+)
+
+BYTES_OF_A_MEGABYTE = 1_000_000
+
+
+def backup(options: argparse.Namespace) -> int:
+    path = Path(options.file)
+    chosen = chosen_database(options.database)
+    database = _sqlite(chosen.url, "pg_dump --format=custom")
+    if not database.exists():
+        raise UsageError(f"there is no database at {database}", "--database names another.")
+    try:
+        # The file is made by whoever calls; the database is read as the user whose it is.
+        with (
+            complete_or_absent(path) as out,
+            chosen.as_its_owner(),
+            snapshot(database) as whole,
+            whole.open("rb") as source,
+        ):
+            shutil.copyfileobj(source, out)
+    except (OSError, sqlite3.Error) as error:
+        raise CommandError(f"no backup was made: {_reason(error)}") from error
+    size = path.stat().st_size / BYTES_OF_A_MEGABYTE
+    sys.stdout.write(f"wrote {path}, {size:.1f} MB: all that was answered before it began\n")
+    return 0
+
+
+def restore(options: argparse.Namespace) -> int:
+    chosen = chosen_database(options.database)
+    database = _sqlite(chosen.url, "pg_restore")
+    try:
+        with Path(options.file).open("rb") as source, chosen.as_its_owner():
+            kept = put_back(source, database, system_clock())
+    except BackupError as error:
+        raise UsageError(str(error), error.hint) from error
+    except (OSError, sqlite3.Error) as error:
+        raise CommandError(f"nothing was restored: {_reason(error)}") from error
+    sys.stdout.write(f"restored {database}\n")
+    if kept is not None:
+        sys.stdout.write(f"what was there is kept as {kept}\n")
+    return 0
+
+
+def copy(options: argparse.Namespace) -> int:
+    file = _file_of(options.source)
+    if file is not None and not file.exists():
+        raise UsageError(f"there is no database at {file}")
+    try:
+        with (
+            closing(Database(options.source, connections=1)) as source,
+            closing(Database(options.target, connections=1)) as target,
+        ):
+            counts = copy_rows(
+                source, target, lambda name, rows: _say(f"{name:12} {rows:>9,} rows")
+            )
+    except NotEmptyError as error:
+        raise UsageError(
+            f"nothing was copied: {error}",
+            "The target must be a database of its own, without rows.",
+        ) from error
+    except (
+        SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError,
+    ) as error:  # fmt: skip
+        raise database_error(error) from error
+    _say(f"copied {sum(counts.values()):,} rows; name the new database by --database")
+    return 0
+
+
+def _sqlite(url: str, instead: str) -> Path:
+    file = _file_of(url)
+    if file is None:
+        kind = parse_url(url).get_backend_name()
+        raise UsageError(
+            f"the database is {kind}'s, which has its own backups",
+            f'Use {instead}: see "Backup" in docs/service-install.md.',
+        )
+    return file
+
+
+def _file_of(url: str) -> Path | None:
+    try:
+        return sqlite_file(url)
+    except SQLAlchemyError as error:
+        raise database_error(error) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")

@@ -1,0 +1,1 @@
+"""``venue-control devices``, ``device`` and ``revoke``, and which devices are meant."""

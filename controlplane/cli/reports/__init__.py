@@ -1,0 +1,1 @@
+"""``venue-control reports``, ``report`` and ``changes``."""

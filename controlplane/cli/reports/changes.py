@@ -1,0 +1,85 @@
+"""``venue-control changes`` and ``report --against``: what is otherwise than in another."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from itertools import islice
+from uuid import UUID
+
+from agent.presentation.changes.change import Changes
+from agent.presentation.changes.changes import changes_between
+from agent.presentation.plain_text import plain
+from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
+from controlplane.cli.connection import client_of, device_of, report_of, reports_since
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.client.operations import OperationsClient
+
+
+def latest(options: argparse.Namespace) -> int:
+    """Compare the newest two reports of a kind that have something in them."""
+    with client_of(options) as client:
+        reports = reports_since(client, device_of(client, options.instance), lambda _: True)
+        found = (
+            each.report_id
+            for each in reports
+            if each.kind == options.kind and each.outcome != "failed"
+        )
+        two = list(islice(found, 2))
+        if len(two) < len(("after", "before")):
+            count = "no report" if not two else "only one report"
+            raise CommandError(
+                f"{plain(options.instance)} has {count} of kind {options.kind} to compare",
+                "Ask for another: venue-control request DEVICE KIND --wait",
+            )
+        after, before = (client.report(ReportDetailRequest(report_id=each)) for each in two)
+    return _show(before, after, as_json=options.json)
+
+
+def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
+    """Compare two reports by when they came, whichever was named first."""
+    other = report_of(client, options.against)
+    two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other)]
+    before, after = sorted(two, key=lambda report: report.created_at)
+    if before.instance_id != after.instance_id:
+        sys.stderr.write("These are reports of two devices.\n")
+    return _show(before, after, as_json=options.json)
+
+
+def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
+    changes = _between(before, after)
+    if as_json:
+        ids = {"before": str(before.id), "after": str(after.id)}
+        sys.stdout.write(json.dumps({**ids, **asdict(changes)}, indent=2) + "\n")
+    else:
+        _print(changes)
+    return 0
+
+
+def _between(before: ReportDetail, after: ReportDetail) -> Changes:
+    if before.payload is None or after.payload is None:
+        empty = before if before.payload is None else after
+        raise CommandError(f"the report {empty.id} has no content to compare")
+    try:
+        return changes_between(before.payload, after.payload)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _print(changes: Changes) -> None:
+    from rich.padding import Padding  # rich only where shown
+
+    from agent.presentation.humanize import moment_in_words
+    from agent.presentation.terminal.blocks import toned, words
+    from controlplane.cli.tables import console
+
+    to = console()
+    to.print(words(f"Since {moment_in_words(changes.since)}:", "dim"))
+    if not changes.changes:
+        to.print(toned(changes.verdict, changes.tone))
+    for each in changes.shown:
+        to.print(toned(each.sentence, each.tone))
+    if changes.more:
+        to.print(words(f"and {changes.more} more, see --json", "dim"))
+    for sentence in changes.not_compared:
+        to.print(Padding(words(sentence, "dim"), (0, 0, 0, 2)))

@@ -1,0 +1,126 @@
+"""``venue-control service``: the service under systemd, installed, started, stopped and asked."""
+
+import argparse
+import sys
+
+from controlplane.cli.errors import UsageError
+from controlplane.cli.serve import settings_of
+from controlplane.service.places import OPTIONS, RESOURCES, UNIT
+from controlplane.service.program import command_line
+from controlplane.service.systemd import (
+    ServiceState,
+    SystemdService,
+    require_root,
+    this_machines_service,
+    unit_text,
+)
+
+RUNNING, NOT_RUNNING = 0, 1
+
+
+def install(options: argparse.Namespace) -> int:
+    words = [word for word in options.options if word != "--"]
+    lines = options_file(words)
+    if options.dry_run:
+        sys.stdout.write(unit_text(command_line()))
+        sys.stdout.write(f"\n# {OPTIONS}\n{lines}")
+        return 0
+    service = _changed_by_root()
+    return install_and_start(service, lines, given=bool(words))
+
+
+def install_and_start(service: SystemdService, lines: str, *, given: bool) -> int:
+    """``given``: options were typed, which an options file that is there already overrules."""
+    taken = service.install(lines)
+    _say("installed: it starts at boot")
+    if taken:
+        _say(f"wrote {service.options}")
+    elif given:
+        _say(f"{service.options} was there already and is kept: edit it to change the options")
+    service.start()
+    _say(f"started: {service.state().detail}")
+    return 0
+
+
+def uninstall(options: argparse.Namespace) -> int:
+    service = _changed_by_root()
+    service.uninstall()
+    _say("uninstalled: it is stopped and starts no more")
+    if not options.purge:
+        _say(f"kept: database in {service.state_directory}, options in {service.options.parent}")
+        return 0
+    service.purge()
+    _say("deleted: the SQLite database, the options and the user; a PostgreSQL database stays")
+    return 0
+
+
+def start(_options: argparse.Namespace) -> int:
+    service = _changed_by_root()
+    service.start()
+    _say(f"started: {service.state().detail}")
+    return 0
+
+
+def stop(_options: argparse.Namespace) -> int:
+    _changed_by_root().stop()
+    _say("stopped")
+    return 0
+
+
+def status(_options: argparse.Namespace) -> int:
+    """Exit 0 when it runs, else 1."""
+    state = this_machines_service().state()
+    for line in in_words(state):
+        _say(line)
+    return RUNNING if state.activity == "running" else NOT_RUNNING
+
+
+def in_words(state: ServiceState) -> list[str]:
+    if not state.is_installed:
+        return ["service   not installed", "→ install it: sudo venue-control service install"]
+    boot = "starts at boot" if state.starts_at_boot else "does not start at boot"
+    process = f" (process {state.pid})" if state.pid else ""
+    lines = [f"service   installed, {boot}", f"now       {state.activity}{process}"]
+    if state.detail:
+        lines.append(f"detail    {state.detail}")
+    if state.restarts and state.activity != "stopped":
+        lines.append(f"restarts  {state.restarts} by systemd")
+    if state.activity == "stopped":
+        lines.append("→ start it: sudo venue-control service start")
+    elif state.activity != "running":
+        lines.append(f"→ find out why: journalctl -u {UNIT} -n 50")
+    return lines
+
+
+def options_file(words: list[str]) -> str:
+    """Return the text of a first options file. Raises UsageError where `serve` would."""
+    template = (RESOURCES / OPTIONS.name).read_text()
+    if not words:
+        return template
+    from controlplane.cli.main import build_parser
+
+    settings_of(build_parser().parse_args(["serve", *words]))
+    head = template.partition("\n\n")[0]
+    return head + "\n\n" + "".join(f"{line}\n" for line in _lines(words))
+
+
+def _lines(words: list[str]) -> list[str]:
+    """Return an option with its value on each line."""
+    lines: list[str] = []
+    for word in words:
+        if word.startswith("-"):
+            lines.append(word)
+        elif lines and " " not in lines[-1] and "=" not in lines[-1]:
+            lines[-1] += f" {word}"
+        else:
+            raise UsageError(f"{word!r} is no option of `venue-control serve`")
+    return lines
+
+
+def _changed_by_root() -> SystemdService:
+    require_root()
+    return this_machines_service()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")

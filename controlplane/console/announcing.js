@@ -1,0 +1,24 @@
+// Says to who hears the page what others see change: how a request of the device shown goes on.
+
+const WORDS = {
+  queued: "waits for the device", received: "was taken by the device", running: "is running",
+};
+let last = { id: "", requests: new Map(), reports: new Map() };
+
+// Called with each look at a device; the first look at one says nothing.
+export function announceWork({ device, requests, reports }) {
+  const now = {
+    id: device.instanceId,
+    requests: new Map(requests.map(({ id, kind, status }) => [id, { kind, status }])),
+    reports: new Map(reports.map((report) => [report.kind, report])),
+  };
+  const before = last;
+  last = now;
+  if (before.id !== now.id) return;
+  const news = [];
+  for (const [id, { kind, status }] of now.requests)
+    if (before.requests.get(id)?.status !== status) news.push(`The ${kind} report ${WORDS[status] || status}.`);
+  for (const [kind, report] of now.reports)
+    if (before.reports.get(kind)?.reportId !== report.reportId) news.push(`A new ${kind} report: ${report.headline || report.outcome}`);
+  if (news.length) document.getElementById("announced").textContent = news.join(" ");
+}

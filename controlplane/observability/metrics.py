@@ -1,0 +1,162 @@
+"""What is counted of the service's work, for Prometheus.
+
+Labels have few values that are known beforehand: none is a device, a key, an organization or
+anything else that a caller chooses. Several processes add up what they count by files
+(`share_between_workers`).
+"""
+
+import multiprocessing
+import os
+from contextlib import AbstractContextManager
+from http import HTTPStatus
+from itertools import product
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import values as prometheus_values
+from prometheus_client.multiprocess import mark_process_dead
+
+from agent.wire.vocabulary import Kind, Outcome
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a series began is of use to few, and doubles their number
+
+StreamKind = Literal["commands", "console"]
+Way = Literal["stream", "reply"]
+Transaction = Literal["read", "write"]
+TrackerResult = Literal["sent", "failed", "retried"]
+CALL_BUCKETS_S: Final = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+DATABASE_BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+
+
+def share_between_workers(directory: Path) -> None:
+    """Have `Metrics` that are made from now on count in files of this worker, in ``directory``.
+
+    The files are the worker's place and not its process id: what is started in the place of one
+    that died goes on counting, so that nothing counts backwards and files do not pile up. What
+    only a living process has is begun anew.
+    """
+    place = multiprocessing.current_process().name
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
+    mark_process_dead(place, str(directory))  # type: ignore[no-untyped-call]
+    prometheus_values.ValueClass = prometheus_values.MultiProcessValue(  # type: ignore[no-untyped-call]
+        lambda: place
+    )
+
+
+class Metrics:
+    """Used from any thread."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = self._counter(
+            "requests", "Calls that were answered.", "operation", "status"
+        )
+        self._durations = self._histogram(
+            "request_duration_seconds",
+            "How long calls took, but for streams.",
+            CALL_BUCKETS_S,
+            "operation",
+        )
+        self._refusals = self._counter("refusals", "Calls that were refused, by code.", "code")
+        self._streams = Gauge(
+            "venue_control_streams_open",
+            "Event streams that are open.",
+            ("kind",),
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+        self._commands = self._counter(
+            "commands_told", "Commands told to devices, repeated ones too.", "kind", "way"
+        )
+        self._reports = self._counter(
+            "reports_received", "Reports taken, each once.", "kind", "outcome"
+        )
+        self._transactions = self._histogram(
+            "database_transaction_seconds",
+            "How long transactions took.",
+            DATABASE_BUCKETS_S,
+            "kind",
+        )
+        self._waits = self._histogram(
+            "database_wait_seconds",
+            "How long transactions waited for a thread and for others of this process.",
+            DATABASE_BUCKETS_S,
+            "kind",
+        )
+        self._retries = self._counter(
+            "database_retries", "Transactions begun again, because another got in between.", "kind"
+        )
+        self._tracker = self._counter(
+            "tracker_attempts", "What became of attempts to tell the tracker.", "result"
+        )
+        self._calls: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self._by_kind = {
+            each: (self._waits.labels(each), self._transactions.labels(each))
+            for each in get_args(Transaction)
+        }
+        self._begin_at_zero()
+
+    def answered(self, operation: str, status: int, code: str, took_s: float | None) -> None:
+        """Count a call. ``status`` 0: the caller went away. ``took_s`` None: it was a stream."""
+        known = self._calls.get((operation, status))
+        if known is None:
+            # Kept: to find a series by its labels costs as much as to count.
+            status_class = f"{status // 100}xx" if status else "none"
+            known = (
+                self._requests.labels(operation, status_class),
+                self._durations.labels(operation),
+            )
+            self._calls[operation, status] = known
+        requests, durations = known
+        requests.inc()
+        if took_s is not None:
+            durations.observe(took_s)
+        if status >= HTTPStatus.BAD_REQUEST and code:
+            self._refusals.labels(code).inc()
+
+    def stream(self, kind: StreamKind) -> AbstractContextManager[object]:
+        """Count a stream for as long as the context lasts."""
+        return self._streams.labels(kind).track_inprogress()
+
+    def told(self, kind: Kind, way: Way) -> None:
+        self._commands.labels(kind, way).inc()
+
+    def received(self, kind: Kind, outcome: Outcome) -> None:
+        self._reports.labels(kind, outcome).inc()
+
+    def transacted(self, kind: Transaction, waited_s: float, took_s: float, tries: int) -> None:
+        """Count a transaction, done or not, that was begun ``tries`` times."""
+        waits, transactions = self._by_kind[kind]
+        waits.observe(waited_s)
+        transactions.observe(took_s)
+        if tries > 1:
+            self._retries.labels(kind).inc(tries - 1)
+
+    def tracked(self, result: TrackerResult) -> None:
+        self._tracker.labels(result).inc()
+
+    def _begin_at_zero(self) -> None:
+        """Have series whose labels are known begin with 0, for a rate needs what was before."""
+        for stream in get_args(StreamKind):
+            self._streams.labels(stream)
+        for kind, way in product(get_args(Kind), get_args(Way)):
+            self._commands.labels(kind, way)
+        for kind, outcome in product(get_args(Kind), get_args(Outcome)):
+            self._reports.labels(kind, outcome)
+        for result in get_args(TrackerResult):
+            self._tracker.labels(result)
+        for transaction in get_args(Transaction):
+            self._retries.labels(transaction)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"venue_control_{name}", text, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        full = f"venue_control_{name}"
+        return Histogram(full, text, labels, registry=self.registry, buckets=buckets)

@@ -1,0 +1,1 @@
+"""The service installed on a machine: under systemd, as a user of its own."""

@@ -1,0 +1,12 @@
+"""Where the installed service keeps its things, and whose they are."""
+
+from pathlib import Path
+from typing import Final
+
+UNIT: Final = "venue-control.service"
+USER: Final = "venue-control"
+SYSUSERS: Final = "venue-control.sysusers"
+OPTIONS: Final = Path("/etc/venue-control/serve.conf")
+"""The options of `venue-control serve`, one a line."""
+STATE: Final = Path("/var/lib/venue-control")
+RESOURCES: Final = Path(__file__).parent

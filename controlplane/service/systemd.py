@@ -1,0 +1,256 @@
+"""The service under systemd. Its unit comes with the Debian package, or is written here.
+
+Source: systemctl(1) `show`, systemd.service(5), sysusers.d(5).
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controlplane.cli.errors import ClosedError, CommandError
+from controlplane.service.places import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
+from controlplane.service.program import command_line, quoted, require_safe_program
+
+COMMAND_WITHIN_S: Final = 930
+"""Longer than the longest start that the unit allows."""
+_PACKAGED: Final = ("usr/lib/systemd/system", "lib/systemd/system")
+_OWN_UNIT: Final = f"etc/systemd/system/{UNIT}"
+_OWN_SYSUSERS: Final = "etc/sysusers.d/venue-control.conf"
+_PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
+_OPTIONS_MODE: Final = 0o640
+"""The options may hold a database's password."""
+_ACTIVITIES: Final = {
+    "active": "running",
+    "reloading": "running",
+    "activating": "starting",
+    "deactivating": "stopping",
+    "failed": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+
+
+Run = Callable[..., Output]
+"""Runs a program to its end, given its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """``detail`` is what the service said of itself last; ``restarts`` those systemd made."""
+
+    is_installed: bool
+    starts_at_boot: bool
+    activity: str
+    pid: int
+    detail: str
+    restarts: int
+
+
+class SystemdService:
+    """``root`` is where the file system begins, ``owner`` whose files it may trust. All verbs but
+    `state` may be repeated, and raise CommandError."""
+
+    def __init__(
+        self,
+        run: Run,
+        command_line: tuple[str, ...],
+        *,
+        root: Path = Path("/"),
+        owner: int = 0,
+    ) -> None:
+        self._run = run
+        self._command_line = command_line
+        self._root = root
+        self._owner = owner
+        self.options = root / OPTIONS.relative_to("/")
+        self.state_directory = root / STATE.relative_to("/")
+
+    @property
+    def is_packaged(self) -> bool:
+        return any((self._root / place / UNIT).exists() for place in _PACKAGED)
+
+    def install(self, options: str) -> bool:
+        """Write what is not there yet, and have it start at boot. Tell whether ``options`` were
+        taken: those that are there are kept."""
+        self._refuse_what_is_half_there()
+        if not self.is_packaged:
+            require_safe_program(Path(self._command_line[0]), self._owner)
+            sysusers = self._root / _OWN_SYSUSERS
+            is_new_user = _write_if_other(sysusers, (RESOURCES / SYSUSERS).read_text())
+            if is_new_user or self._account() is None:
+                self._checked("systemd-sysusers", str(sysusers))
+            if _write_if_other(self._root / _OWN_UNIT, unit_text(self._command_line)):
+                self._checked("systemctl", "daemon-reload")
+        taken = not self.options.exists()
+        if taken:
+            self.options.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _write_if_other(self.options, options, _OPTIONS_MODE)
+        # root writes it, the service reads it.
+        self._checked("chgrp", USER, str(self.options))
+        self.options.chmod(_OPTIONS_MODE)
+        self._checked("systemctl", "--quiet", "enable", UNIT)
+        return taken
+
+    def start(self) -> None:
+        self._require_installed()
+        output = self._run("systemctl", "start", UNIT)
+        if output.code != 0:
+            raise CommandError(
+                "the service does not start; its last words: "
+                + (self._last_words() or output.stderr.strip()),
+                f"Its options are in {self.options}; more: journalctl -u {UNIT} -n 50",
+            )
+
+    def stop(self) -> None:
+        if self.state().is_installed:
+            self._checked("systemctl", "stop", UNIT)
+
+    def uninstall(self) -> None:
+        """Stop it and have it start no more; state and options stay."""
+        if self.state().is_installed:
+            self._checked("systemctl", "--quiet", "disable", "--now", UNIT)
+            self._run("systemctl", "reset-failed", UNIT)
+        own = [self._root / place for place in (_OWN_UNIT, _OWN_SYSUSERS)]
+        present = [path for path in own if path.is_file()]
+        for path in present:
+            path.unlink()
+            if path.name == Path(_OWN_SYSUSERS).name:
+                with contextlib.suppress(OSError):  # there may be things of others in it
+                    path.parent.rmdir()
+        if present:
+            self._checked("systemctl", "daemon-reload")
+
+    def purge(self) -> None:
+        """Delete, after `uninstall`, state and options; and the user, where no package has it."""
+        for directory in (self.state_directory, self.options.parent):
+            shutil.rmtree(directory, ignore_errors=True)
+        if not self.is_packaged and self._account() is not None:
+            self._checked("userdel", USER)
+
+    def state(self) -> ServiceState:
+        output = self._checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
+        said = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+        activity = _ACTIVITIES.get(said.get("ActiveState", ""), "stopped")
+        return ServiceState(
+            is_installed=said.get("LoadState") == "loaded",
+            starts_at_boot=said.get("UnitFileState") == "enabled",
+            activity=activity,
+            pid=int(said.get("MainPID") or 0),
+            detail=said.get("StatusText", "") if activity == "running" else "",
+            restarts=int(said.get("NRestarts") or 0),
+        )
+
+    def _refuse_what_is_half_there(self) -> None:
+        own = self._root / _OWN_UNIT
+        if own.is_symlink():
+            raise CommandError(
+                f"{own} is a link to {own.readlink()}: the unit is masked, or another's",
+                f"If nobody needs it: systemctl unmask {UNIT}, then install again.",
+            )
+        if own.exists() and self.is_packaged:
+            raise CommandError(
+                f"{own} hides the unit of the Debian package: the two are half installed",
+                "Run `venue-control service uninstall`, which removes it, then install again.",
+            )
+        if own.exists() and not own.read_text().startswith(_first_line()):
+            raise CommandError(
+                f"{own} is there and was not written by this command",
+                "Move it away, then install again.",
+            )
+
+    def _require_installed(self) -> None:
+        if not self.state().is_installed:
+            raise CommandError(
+                "the service is not installed", "Install it: venue-control service install"
+            )
+
+    def _account(self) -> str | None:
+        output = self._run("getent", "passwd", USER)
+        return output.stdout if output.code == 0 else None
+
+    def _last_words(self) -> str:
+        output = self._run(
+            "journalctl", "--lines=20", "--output=cat", "--quiet", "--no-pager",
+            f"_SYSTEMD_UNIT={UNIT}",
+        )  # fmt: skip
+        said = [line for line in output.stdout.splitlines() if line.startswith("venue-control")]
+        return said[-1].partition(": ")[2] if said else ""
+
+    def _checked(self, *words: str) -> Output:
+        output = self._run(*words)
+        if output.code != 0:
+            complaint = (output.stderr or output.stdout).strip().splitlines()
+            said = complaint[-1] if complaint else f"it ended with {output.code}"
+            raise CommandError(f"{' '.join(words)}: {said}")
+        return output
+
+
+def unit_text(command: tuple[str, ...]) -> str:
+    """Return the unit that starts ``command`` in place of the packaged program."""
+    text = (RESOURCES / UNIT).read_text()
+    words = " ".join(quoted(word) for word in command)
+    return text.replace("ExecStart=/usr/bin/venue-control", f"ExecStart={words}", 1)
+
+
+def this_machines_service() -> SystemdService:
+    """Raises CommandError, in two lines, where there is no systemd."""
+    # sd_booted(3): this directory exists exactly when systemd is the init system.
+    if sys.platform != "linux" or not Path("/run/systemd/system").is_dir():
+        raise CommandError(
+            "this machine was not started by systemd, and no other service manager is known here",
+            "Have its own start `venue-control serve`, as a user of its own, and again if it ends.",
+        )
+    return SystemdService(_run_here, command_line())
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClosedError("changing the service needs root", "Run it again with sudo, or as root.")
+
+
+def _run_here(*words: str) -> Output:
+    program = shutil.which(words[0], path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if program is None:
+        raise CommandError(f"this machine has no {words[0]}")
+    try:
+        done = subprocess.run(
+            (program, *words[1:]),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=COMMAND_WITHIN_S,
+            stdin=subprocess.DEVNULL,
+            env={"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+            cwd="/",
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"{words[0]} did not end in {COMMAND_WITHIN_S} s") from None
+    return Output(done.returncode, done.stdout, done.stderr)
+
+
+def _first_line() -> str:
+    return (RESOURCES / UNIT).read_text().partition("\n")[0]
+
+
+def _write_if_other(path: Path, text: str, mode: int = 0o644) -> bool:
+    if path.is_file() and path.read_text() == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.touch(mode=0o600)
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(path)
+    return True

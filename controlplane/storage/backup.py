@@ -1,0 +1,133 @@
+"""An SQLite database as one file: taken while others write, and put back.
+
+Source: https://www.sqlite.org/backup.html
+"""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from controlplane.storage.migrations import HEAD
+
+_BUSY_S = 5
+_LOCKED = "locked"
+
+
+class BackupError(Exception):
+    """``hint`` is what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@contextlib.contextmanager
+def snapshot(database: Path) -> Iterator[Path]:
+    """Give a whole copy of the database as it is now, in a file beside it that goes with the
+    context. Everything that was committed before is in it. Raises sqlite3.Error, OSError."""
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=database.parent) as directory:
+        copy = Path(directory) / "copy.db"
+        # One statement, one reading transaction: writers go on, and nothing is begun anew for them.
+        with closing(
+            sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)
+        ) as reader:
+            reader.execute("VACUUM INTO ?", (str(copy),))
+        yield copy
+
+
+@contextlib.contextmanager
+def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
+    """Give a file that is at ``path``, readable by its owner, once the context ends well; without
+    it nothing is there. Raises FileExistsError: a backup is not replaced by another."""
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} is there already")
+    part = path.with_name(f"{path.name}.part")
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(file, "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        os.link(part, path)  # unlike a rename it replaces nothing
+    finally:
+        part.unlink()
+    _sync_directory(path.parent)
+
+
+def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
+    """Make ``database`` what ``backup`` holds, in one transaction.
+
+    Returns where the database that was there is kept now. Raises BackupError, sqlite3.Error,
+    OSError.
+    """
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=database.parent) as directory:
+        copy = Path(directory) / "copy.db"
+        with copy.open("xb") as out:
+            shutil.copyfileobj(backup, out)
+        with closing(sqlite3.connect(copy)) as source:
+            _require_our_database(source)
+            os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(database, timeout=_BUSY_S)) as target:
+                _require_alone(target)
+                kept = _keep(target, database, now)
+                source.backup(target)
+    return kept
+
+
+def _require_our_database(source: sqlite3.Connection) -> None:
+    try:
+        (found,) = source.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise BackupError(f"the backup is damaged: {found}", "Take an older one.")
+        row = source.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise BackupError(
+            f"this is no backup of the service: {error}", "`venue-control backup FILE` makes one."
+        ) from error
+    if row is None or row[0] > HEAD:
+        raise BackupError(
+            f"the backup has layout {row and row[0]}, this program knows {HEAD}",
+            "Install the release that wrote it, or a newer one.",
+        )
+
+
+def _require_alone(target: sqlite3.Connection) -> None:
+    """In WAL mode nobody gets the file alone for whom another has it open, idle or not."""
+    try:
+        target.execute("PRAGMA locking_mode=EXCLUSIVE")
+        target.execute("BEGIN EXCLUSIVE")
+        target.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if _LOCKED not in str(error):
+            raise
+        raise BackupError(
+            "the database is in use: a running service would go on with what it remembers",
+            "Stop it first: venue-control service stop",
+        ) from error
+
+
+def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | None:
+    if not target.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+        return None
+    kept = database.with_name(f"{database.name}.before-{now:%Y%m%dT%H%M%SZ}")
+    target.execute("VACUUM INTO ?", (str(kept),))
+    kept.chmod(0o600)
+    return kept
+
+
+def _sync_directory(path: Path) -> None:
+    if os.name != "posix":
+        return
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

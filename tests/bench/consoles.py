@@ -1,0 +1,114 @@
+"""What open consoles cost a service that is at rest: `python -m tests.bench.consoles`.
+
+Opens streams of changes as a server does, without HTTP around them, on SQLite, each for 200 of
+10,000 devices that are silent; counts the database's statements and the process's seconds.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import event, insert, select
+from sqlalchemy.engine import Engine
+from starlette.types import Message
+
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.core import Core
+from controlplane.http.console_api import ChangesEndpoint
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.storage.tables import Device
+
+DEVICES: Final = 10_000
+SHOWN: Final = 200
+CONSOLES: Final = 50
+FOR_S: Final = 20.0
+SETTLED_S: Final = 15.0
+NOW: Final = datetime.now(UTC)
+
+
+def device(position: int) -> dict[str, Any]:
+    return {
+        "position": position, "instance_id": uuid.UUID(int=position), "binding_id": uuid.uuid4(),
+        "key_id": uuid.UUID(int=1), "organization_id": DEFAULT_ORGANIZATION,
+        "location_id": f"loc-{position % 500:04}", "legacy_install_id": f"till-{position}",
+        "app_version": "0.1.0", "capabilities": ["network"], "platform": "linux", "public_key": "",
+        "user_id": "u", "foreground": False, "created_at": NOW, "enrolled_at": NOW,
+        "last_seen_at": NOW + timedelta(seconds=60), "priority": 4, "tone": "good",
+    }  # fmt: skip
+
+
+async def console(core: Core, key: str, shown: list[uuid.UUID], told: list[int]) -> None:
+    body = json.dumps({"instanceIds": [str(each) for each in shown]}).encode()
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    scope = {
+        "type": "http", "method": "POST", "path": "/console/api/changes", "query_string": b"",
+        "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
+    }  # fmt: skip
+    pieces = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return pieces.pop() if pieces else await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        told[0] += message.get("body", b"").count(b"event: device")
+
+    await ChangesEndpoint(core)(scope, receive, send)
+
+
+async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) -> None:
+    counted = 0
+
+    def count(*_: object) -> None:
+        nonlocal counted
+        counted += 1
+
+    told = [0]
+    tasks = [asyncio.create_task(console(core, key, shown, told)) for shown in of]
+    await asyncio.sleep(SETTLED_S)
+    if told[0] < len(of) * SHOWN:
+        raise SystemExit(f"only {told[0]} rows were told")
+    event.listen(Engine, "before_cursor_execute", count)
+    began_s, cpu_s = time.monotonic(), time.process_time()
+    await asyncio.sleep(FOR_S)
+    took_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
+    event.remove(Engine, "before_cursor_execute", count)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    print(f"{name}: {counted / took_s:.1f} statements a second, {100 * cpu_s / took_s:.1f} % CPU")
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        database = Database(str(Path(home) / "service.db"))
+        database.write(lambda s: s.execute(insert(Device), [device(n + 1) for n in range(DEVICES)]))
+        key = database.write(
+            lambda session: create_key(
+                session, name="console", can_write=False, locations=(),
+                organization_id=DEFAULT_ORGANIZATION, now=NOW,
+            )
+        )[1]  # fmt: skip
+        instances = list(
+            database.read(lambda s: s.scalars(select(Device.instance_id).order_by(Device.position)))
+        )
+        core = Core(database, Settings(rate_per_s=0), lambda: datetime.now(UTC))
+        print(f"{CONSOLES} consoles, {SHOWN} devices each, {os.cpu_count()} processors")
+        alike = [instances[:SHOWN]] * CONSOLES
+        others = [instances[SHOWN * n : SHOWN * (n + 1)] for n in range(CONSOLES)]
+        await measure(core, key, "all show the same", alike)
+        await measure(core, key, "each shows others", others)
+        core.close()
+        await core.console_feeds.finished()
+        database.close()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

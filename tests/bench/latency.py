@@ -1,0 +1,208 @@
+"""How soon a request is received and running, from the package where it is built (make onedir).
+
+Two services are asked for reports: a lean one, which is what the goals are for, and the whole
+reference service on SQLite, whose own work and whose operator's calls are in its figures. Each
+figure says what it is from and to. What else runs on the machine shows in the first and last line:
+how late a process wakes up that sleeps, which is some 0.1 ms where nobody is in the way.
+
+Everything runs in a network namespace of its own. Exit code 1 when a goal is missed.
+Usage: python -m tests.bench.latency [--requests N] [--rare N] [--every-build]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from tests.bench.daemon import ROOT, builds_here, running, show, write_config
+from tests.bench.processes import cost_of
+from tests.fakes.strict_service import API_KEY
+from tests.lab.namespaces import namespace_prefix
+from tests.packaging.local_service import LocalService, local_service, until
+
+IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
+P99_GOAL_MS = 20.0
+GOALS_MS = {"received": 6.0, "running": 9.0}
+LOOKED_EVERY_S = 0.1
+"""Who waits for a report must not keep the service from its work."""
+ASKED_FIRST = 3
+ASKED_WITHIN_S = 25.0
+"""After that no more requests are made: on a loaded machine there are fewer."""
+WAKE_UPS = 100
+NAP_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Durations in milliseconds, of ``count`` requests."""
+
+    median: float
+    p95: float
+    p99: float
+    count: int
+
+    def __str__(self) -> str:
+        return (
+            f"p50 {self.median:5.1f} ms, p95 {self.p95:5.1f}, p99 {self.p99:5.1f} (n={self.count})"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure how soon requests are taken.")
+    parser.add_argument("--requests", type=int, default=100, help="asked of each service")
+    parser.add_argument("--rare", type=int, default=4, help="asked after idling, 11 s each")
+    parser.add_argument("--every-build", action="store_true", help="not only the package")
+    options = parser.parse_args()
+    if IN_NAMESPACE not in os.environ:
+        words = (*namespace_prefix(), sys.executable, "-m", "tests.bench.latency", *sys.argv[1:])
+        return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
+    builds = list(builds_here().items())
+    if "package" not in dict(builds):
+        show("no package is built here (make onedir)", "the goals are for it")
+    missed = []
+    show_machine()
+    for name, line in builds if options.every_build else builds[-1:]:
+        with tempfile.TemporaryDirectory(prefix="venue-latency-") as home:
+            missed += show_latencies(name, line, Path(home), options.requests, options.rare)
+    show_machine()
+    for words in missed:
+        show("MISSED", words)
+    return 1 if missed else 0
+
+
+def show_latencies(
+    name: str, line: Sequence[str], home: Path, requests: int, rare: int = 0
+) -> list[str]:
+    """Measure one build against both services; return in words which goals are missed."""
+    missed = show_against_lean(name, line, home / "lean", requests, rare)
+    show_against_reference(name, line, home / "reference", requests)
+    return missed
+
+
+# ---------------------------------------------------------------------------- a lean service
+
+
+def show_against_lean(
+    name: str, line: Sequence[str], home: Path, requests: int, rare: int
+) -> list[str]:
+    """Stamps of the lean service, whose clock is CLOCK_MONOTONIC."""
+    with _lean_service(requests, rare) as service:
+        config = write_config(home, _first_line(service).split()[-1], API_KEY)
+        with running(tuple(line), config) as agent:
+            measured: dict[str, list[dict[str, float]]] = json.loads(_first_line(service))
+            cpu_s = cost_of(agent.process.pid).cpu_s
+    missed = []
+    for what, goal_ms in GOALS_MS.items():
+        spread = _since_asked(measured["steady"], what)
+        title = f"{name}, lean service: command sent to {what}"
+        goals = f"goals: p50 {goal_ms:g}, p99 {P99_GOAL_MS:g}"
+        show(title, spread, goals)
+        if spread.median > goal_ms or spread.p99 > P99_GOAL_MS:
+            missed.append(f"{title}: {spread}, {goals}")
+    show(
+        f"{name}, lean service: command sent to report",
+        _since_asked(measured["steady"], "reported"),
+    )
+    each_ms = 1000 * cpu_s / (len(measured["steady"]) + len(measured["rare"]))
+    show(
+        f"{name}, lean service: the daemon's CPU time",
+        f"{each_ms:.1f} ms a request, start included",
+    )
+    if measured["rare"]:
+        for what in GOALS_MS:
+            spread = _since_asked(measured["rare"], what)
+            show(f"{name}, lean service, memory given back: {what}", spread)
+    return missed
+
+
+@contextmanager
+def _lean_service(requests: int, rare: int) -> Iterator[subprocess.Popen[str]]:
+    words = (sys.executable, "-m", "tests.bench.lean_service", str(requests), str(rare))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT) as service:
+        try:
+            yield service
+        finally:
+            service.kill()
+
+
+def _first_line(service: subprocess.Popen[str]) -> str:
+    line = service.stdout.readline() if service.stdout else ""
+    if not line:
+        raise SystemExit("the lean service ended early")
+    return line
+
+
+def _since_asked(measured: Sequence[dict[str, float]], what: str) -> Spread:
+    return _spread([each[what] - each["asked"] for each in measured])
+
+
+# ---------------------------------------------------------------------------- the reference one
+
+
+def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:
+    """Stamps of the service's own clock: of its calls' beginnings, as its records have them."""
+    home.mkdir()
+    received, started, finished = [], [], []
+    with local_service(home) as service:
+        config = write_config(home / "agent", service.base_url, service.api_key)
+        with running(tuple(line), config):
+            instance_id = service.enrolled_device()["instanceId"]
+            for _ in range(ASKED_FIRST):
+                _answered(service, instance_id)
+            until_s = time.monotonic() + ASKED_WITHIN_S
+            while len(received) < requests and time.monotonic() < until_s:
+                row = _answered(service, instance_id)
+                created = _moment(row["createdAt"])
+                received.append(_moment(row["receivedAt"]) - created)
+                started.append(_moment(row["startedAt"]) - created)
+                finished.append(_moment(row["finishedAt"]) - created)
+    show(f"{name}, reference service: createRequest to received", _spread(received))
+    show(f"{name}, reference service: createRequest to running", _spread(started))
+    show(f"{name}, reference service: createRequest to report", _spread(finished))
+
+
+def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
+    """Ask for a report, and return its request once there is one."""
+    request_id = service.request(instance_id, "network")
+
+    def look() -> dict[str, str] | None:
+        row = service.request_row(instance_id, request_id)
+        return row if row["finishedAt"] else None
+
+    return until(look, 60, every_s=LOOKED_EVERY_S)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+# ---------------------------------------------------------------------------- the machine
+
+
+def show_machine() -> None:
+    late = []
+    for _ in range(WAKE_UPS):
+        began = time.monotonic()
+        time.sleep(NAP_S)
+        late.append(time.monotonic() - began - NAP_S)
+    load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
+    show("this machine: who sleeps wakes up late by", _spread(late), load)
+
+
+def _spread(seconds: Sequence[float]) -> Spread:
+    ordered = sorted(1000 * each for each in seconds)
+    p95, p99 = (ordered[min(len(ordered) - 1, int(part * len(ordered)))] for part in (0.95, 0.99))
+    return Spread(statistics.median(ordered), p95, p99, len(ordered))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

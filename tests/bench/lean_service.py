@@ -1,0 +1,102 @@
+"""A service that costs next to nothing: what is measured against it is the agent.
+
+It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is asked
+for some time after the report of the one before was taken, so that the device idles in between.
+Moments are CLOCK_MONOTONIC, in seconds: that of asking is taken right before the command's bytes
+are handed to the kernel, the others as soon as the device's call has been read.
+Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end a
+line of JSON: the `Moments` of so many requests one after the other, and of so many ``rare`` ones,
+before each of which the device has idled for so long that it has given memory back.
+"""
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agent.app import SETTLE_AFTER_S
+from tests.fakes.http_server import Reply, Request
+from tests.fakes.strict_service import StrictService
+
+WARM_UP = 5
+"""The first requests load what makes reports: they are not counted."""
+PAUSE_S = (0.05, 0.15)
+RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
+ASKED_WITHIN_S = 35.0
+KIND = "network"
+READY_WITHIN_S = 60.0
+
+
+@dataclass(slots=True)
+class Moments:
+    """Of one request. ``received`` and ``running`` are when their acknowledgement was read."""
+
+    asked: float = 0.0
+    received: float = 0.0
+    running: float = 0.0
+    reported: float = 0.0
+
+
+class LeanService(StrictService):
+    """Takes the moments of the request under way."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._moments = Moments()
+
+    async def moments_of_a_request(self) -> Moments:
+        """Ask for one report, and return when it was taken."""
+        self._moments = Moments()
+        reports = len(self.reports)
+        await self.request_report(KIND)
+        await self.until(lambda: len(self.reports) > reports)
+        return self._moments
+
+    async def _push(self) -> AsyncIterator[bytes]:
+        async for event in super()._push():
+            if event.startswith(b"data:"):
+                self._moments.asked = time.monotonic()
+            yield event
+
+    async def _handle(self, request: Request) -> Reply:
+        now = time.monotonic()
+        if request.path.endswith("/acknowledge"):
+            setattr(self._moments, json.loads(request.body)["status"], now)
+        elif request.path.endswith("/submitResult"):
+            self._moments.reported = now
+        return await super()._handle(request)
+
+
+async def ask(
+    service: LeanService, count: int, pause_s: tuple[float, float]
+) -> list[dict[str, Any]]:
+    """Ask for ``count`` reports, fewer where they take long, a random pause before each."""
+    rng = random.Random(1)
+    until_s = time.monotonic() + ASKED_WITHIN_S
+    found: list[dict[str, Any]] = []
+    while len(found) < count and time.monotonic() < until_s:
+        await asyncio.sleep(rng.uniform(*pause_s))
+        found.append(asdict(await service.moments_of_a_request()))
+    return found
+
+
+async def main(requests: int, rare: int) -> None:
+    async with LeanService() as service:
+        sys.stdout.write(f"listening on {service.base_url}\n")
+        sys.stdout.flush()
+        await service.until(
+            lambda: "onCommands" in service.calls and service.heartbeats > 0, READY_WITHIN_S
+        )
+        steady = await ask(service, WARM_UP + requests, PAUSE_S)
+        measured = {"steady": steady[WARM_UP:], "rare": await ask(service, rare, RARE_PAUSE_S)}
+        if service.violations:
+            raise SystemExit(f"against the contract: {service.violations[0]}")
+        sys.stdout.write(json.dumps(measured) + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))

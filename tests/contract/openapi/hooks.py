@@ -1,0 +1,175 @@
+"""What schemathesis is told of this service: ids that exist, refusals that no schema can foresee.
+
+Loaded by schemathesis' own process. Of generated bodies that fit the document three in four are
+given ids of what exists; what does not exist yet is made by calls beside the generated ones. Which
+operations were answered how is written to the file named by ``SCHEMATHESIS_SEEN``.
+"""
+
+import atexit
+import itertools
+import json
+import os
+import uuid
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import schemathesis
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from schemathesis import Case, HookContext, Response
+from schemathesis.core.failures import Failure
+
+NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
+"""A cursor is opaque, and whose signature it is only a key can tell."""
+KEPT: Final = 8
+PREFIX: Final = "/api/public/v1/remoteControl/"
+
+_service: Final = httpx2.Client(
+    base_url=os.environ["SCHEMATHESIS_URL"],
+    headers={"Authorization": f"Bearer {os.environ['SCHEMATHESIS_KEY']}"},
+    timeout=20,
+)
+
+_key: Final = Ed25519PrivateKey.generate()
+_public_key: Final = (
+    _key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo).hex()
+)
+_seen: Final[Counter[str]] = Counter()
+_turns: Final = itertools.count()
+_challenges: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
+_devices: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
+_requests: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
+_reports: Final[deque[str]] = deque(maxlen=KEPT)
+_cursors: Final[dict[str, str]] = {}
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    mode = None if case.meta is None else case.meta.generation.mode
+    if mode is None or not mode.is_positive or not isinstance(case.body, dict):
+        return
+    if next(_turns) % 4:
+        case.body = case.body | _existing(_name(case), case.body)
+
+
+@schemathesis.hook
+def after_call(context: HookContext, case: Case, response: Response) -> None:
+    try:
+        reply = json.loads(response.content)
+    except ValueError:
+        reply = None
+    code = reply.get("code", "") if isinstance(reply, dict) else ""
+    _seen[f"{_name(case)} {response.status_code} {code}".strip()] += 1
+    if response.status_code == 200 and isinstance(reply, dict) and isinstance(case.body, dict):
+        _remember(_name(case), case.body, reply)
+
+
+@schemathesis.hook
+def filter_failure(context: HookContext, failure: Failure, case: Case, response: Response) -> bool:
+    if type(failure).__name__ != "RejectedPositiveData":
+        return True
+    return bool(json.loads(response.content).get("code") not in NOT_IN_A_SCHEMA)
+
+
+@atexit.register
+def _write() -> None:
+    _service.close()
+    Path(os.environ["SCHEMATHESIS_SEEN"]).write_text(json.dumps(_seen))
+
+
+def _name(case: Case) -> str:
+    return case.path.rpartition("/")[2]
+
+
+def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return what replaces parts of this body."""
+    if name == "challenge":
+        return {"publicKey": _public_key}
+    if name == "enroll":
+        return _answer(_challenges.popleft() if _challenges else _challenged())
+    if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
+        asked = _asked(body.get("kind"))
+        named = {each: asked[each] for each in ("requestId", "bindingId")}
+        # A report that is another one each time: of the same id it would be refused.
+        return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
+    if name == "reportDetail":
+        return {"reportId": _reported()}
+    found: dict[str, Any] = {} if name != "submitResult" else {"reportId": str(uuid.uuid4())}
+    found |= {each: _device()[each] for each in ("instanceId", "bindingId") if each in body}
+    if "cursor" in body and name in _cursors:
+        found["cursor"] = _cursors[name]
+    return found
+
+
+def _post(name: str, **body: Any) -> dict[str, Any]:
+    response = _service.post(PREFIX + name, json=body)
+    response.raise_for_status()
+    reply: dict[str, Any] = response.json()
+    _remember(name, body, reply)
+    return reply
+
+
+def _challenged() -> dict[str, Any]:
+    _post(
+        "challenge",
+        instanceId=str(uuid.uuid4()),
+        publicKey=_public_key,
+        platform="linux",
+        locationId="loc-0001",
+        legacyInstallId="till",
+        capabilities=[],
+    )
+    return _challenges.pop()
+
+
+def _answer(challenge: dict[str, Any]) -> dict[str, Any]:
+    signature = _key.sign(challenge["nonce"].encode()).hex()
+    return {"challengeId": challenge["challengeId"], "signature": signature}
+
+
+def _device() -> dict[str, Any]:
+    """Return a device that is bound."""
+    if not _devices:
+        _post("enroll", **_answer(_challenged()))
+    return _devices[-1]
+
+
+def _asked(kind: str | None) -> dict[str, Any]:
+    """Return a request that is open, of this kind."""
+    for asked in _requests:
+        if kind in {None, asked["kind"]}:
+            return asked
+    return _post("createRequest", instanceId=_device()["instanceId"], kind=kind or "network")
+
+
+def _reported() -> str:
+    if not _reports:
+        binding = _device()["bindingId"]
+        words = {"kind": "network", "outcome": "failed"}
+        _post("submitResult", bindingId=binding, reportId=str(uuid.uuid4()), **words)
+    return _reports[-1]
+
+
+def _remember(name: str, body: dict[str, Any], reply: dict[str, Any]) -> None:
+    if name == "challenge" and body["publicKey"] == _public_key:
+        _challenges.append(reply)
+    elif name == "enroll":
+        _devices.append(reply)
+    elif name == "createRequest":
+        _requests.append(reply)
+    elif name == "submitResult":
+        _reports.append(reply["reportId"])
+        _forget(_requests, "requestId", reply["requestId"])
+    elif name == "revoke":
+        for device in [each for each in _devices if each["instanceId"] == body["instanceId"]]:
+            _forget(_requests, "bindingId", device["bindingId"])
+        _forget(_devices, "instanceId", body["instanceId"])
+    if reply.get("nextCursor"):
+        _cursors[name] = reply["nextCursor"]
+
+
+def _forget(things: deque[dict[str, Any]], name: str, value: Any) -> None:
+    for thing in [each for each in things if each[name] == value]:
+        things.remove(thing)

@@ -1,0 +1,202 @@
+"""The OpenAPI document says what contract, service, client and handbook say."""
+
+import json
+import re
+import uuid
+from itertools import product
+from typing import Any, get_args
+
+import httpx2
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent.wire import operator_operations, routes
+from agent.wire.codec import encode
+from agent.wire.operator_operations import (
+    CreateRequestRequest,
+    DeviceDetailRequest,
+    ReportDetailRequest,
+    RevokeRequest,
+)
+from agent.wire.payloads.application import BrowserField
+from agent.wire.vocabulary import Kind, Outcome
+from controlplane.analytics import routes as analytics
+from controlplane.cli.errors import CommandError
+from controlplane.client.operations import OperationsClient
+from controlplane.http.errors import Refusal
+from controlplane.openapi.areas import AREAS, OPERATIONS
+from controlplane.openapi.document import document_bytes
+from controlplane.openapi.operation import ANYWHERE, STATUSES
+from controlplane.remote_control.submission import parse_submission
+from tests.contract.openapi.conformance import document
+from tests.fixtures.payloads import application_snapshot, small_venue
+from tests.paths import ROOT
+
+PATHS = {
+    path
+    for module in (routes, analytics)
+    for name, path in vars(module).items()
+    if name.isupper() and name != "PREFIX"
+}
+FIGURES = {path for path in PATHS if not path.startswith(routes.PREFIX)}
+DEPRECATED = {"chart", "sales", "items", "reconciliation", "trend", "venues", "venuePulse"}
+READING = {
+    "current", "listDevices", "deviceDetail", "reportDetail",
+    *(path.rpartition("/")[2] for path in FIGURES),
+}  # fmt: skip
+"""The contract: these have no side effects, all others run an action. Figures only tell."""
+REPORTS = {
+    "network": json.loads(encode(small_venue())),
+    "application": json.loads(encode(application_snapshot())),
+    "none": None,
+}
+
+
+def validator(schema: dict[str, Any]) -> Draft202012Validator:
+    return Draft202012Validator({"components": document()["components"], **schema})
+
+
+def body_schema(name: str) -> dict[str, Any]:
+    (path,) = [path for path in PATHS if path.endswith(f"/{name}")]
+    operation = document()["paths"][path]["post"]
+    found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+    return found
+
+
+def test_it_has_the_operations_of_the_contract() -> None:
+    assert len(PATHS) == 12 + 10
+    assert set(document()["paths"]) == PATHS == {each.path for each in OPERATIONS}
+    for path, methods in document()["paths"].items():
+        assert list(methods) == ["post"]
+        assert methods["post"]["operationId"] == path.removeprefix("/api/public/v1/").replace(
+            "/", "."
+        )
+
+
+def test_what_is_deprecated_is_marked_and_told_in_headers() -> None:
+    for path, methods in document()["paths"].items():
+        is_deprecated = path in FIGURES and path.rpartition("/")[2] in DEPRECATED
+        assert methods["post"].get("deprecated", False) == is_deprecated
+        headers = methods["post"]["responses"]["200"]["headers"]
+        assert ({"Deprecation", "Link"} <= set(headers)) == is_deprecated
+
+
+def test_those_that_read_are_those_of_the_contract() -> None:
+    assert {each.name for each in OPERATIONS if not each.writes} == READING
+    for path, methods in document()["paths"].items():
+        codes = json.dumps(methods["post"]["responses"].get("403"))
+        assert ("read_only_key" in codes) == (path.rpartition("/")[2] not in READING)
+
+
+def test_names_are_unique_and_every_operation_is_described() -> None:
+    ids = [f"{area.name}.{each.name}" for area in AREAS for each in area.operations]
+    assert len(ids) == len(set(ids))
+    assert all(each.description for each in OPERATIONS)
+
+
+def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
+    text = document_bytes().decode()
+    for schema in document()["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for reference in set(re.findall(r'"\$ref":"#/([^"]+)"', text)):
+        found: Any = document()
+        for part in reference.split("/"):
+            found = found[part]
+        assert found
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_bodies_are_closed(operation: Any) -> None:
+    schema = body_schema(operation.name)
+    assert not validator(schema).is_valid({"unknown": 1})
+    assert not validator(schema).is_valid([])
+    assert not validator(schema).is_valid(None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "report", "reason"),
+    list(product(get_args(Kind), get_args(Outcome), REPORTS, (None, "collection-failed", "other"))),
+)
+def test_schema_and_service_take_the_same_reports(
+    kind: str, outcome: str, report: str, reason: str | None
+) -> None:
+    body = {"kind": kind, "outcome": outcome, "report": REPORTS[report]}
+    body |= {each: str(uuid.uuid4()) for each in ("bindingId", "reportId")}
+    body |= {} if reason is None else {"failureReason": reason}
+    try:
+        parse_submission(json.dumps(body).encode())
+    except Refusal:
+        is_taken = False
+    else:
+        is_taken = True
+    assert validator(body_schema("submitResult")).is_valid(body) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("entry", "fits"),
+    [
+        ({"status": "available", "value": "de-AT"}, True),
+        ({"status": "available", "value": ["a", "b"]}, True),
+        ({"status": "available", "reason": "none"}, False),
+        ({"status": "available", "value": "x", "reason": "none"}, False),
+        ({"status": "unsupported", "reason": "none"}, True),
+        ({"status": "unsupported", "value": "x"}, False),
+        ({"status": "unsupported", "reason": "none", "value": None}, False),
+        ({"status": "unsupported"}, False),
+    ],
+)
+def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bool) -> None:
+    entry |= {"key": "browser.language", "source": "navigator"}
+    assert validator({"$ref": "#/components/schemas/BrowserField"}).is_valid(entry) == fits
+    try:
+        BrowserField.model_validate(entry, strict=False)
+    except ValueError:
+        assert not fits
+    else:
+        assert fits or entry.get("value", "") is None  # from outside, null is refused before
+
+
+def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> None:
+    called = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        called.append(request.url.path)
+        return httpx2.Response(404)
+
+    instance_id = uuid.uuid4()
+    with httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://service/") as http:
+        client = OperationsClient(http)
+        calls = {
+            "devices": client.devices,
+            "device": lambda: client.device(DeviceDetailRequest(instance_id=instance_id)),
+            "create_request": lambda: client.create_request(
+                CreateRequestRequest(instance_id=instance_id, kind="network")
+            ),
+            "report": lambda: client.report(ReportDetailRequest(report_id=instance_id)),
+            "revoke": lambda: client.revoke(RevokeRequest(instance_id=instance_id)),
+        }
+        for call in calls.values():
+            with pytest.raises(CommandError, match="404"):
+                call()
+    public = {name for name in vars(OperationsClient) if not name.startswith("_")}
+    assert public == set(calls)
+    operators = {
+        each.path for each in OPERATIONS if each.body.__module__ == operator_operations.__name__
+    }
+    assert set(called) == operators
+    assert len(operators) == 5
+
+
+def test_the_handbook_lists_the_same_codes() -> None:
+    handbook = (ROOT / "docs/controlplane.md").read_text()
+    listed: dict[str, set[int]] = {}
+    for status, words in re.findall(r"^\| (\d{3}) \| (.*) \|$", handbook, re.MULTILINE):
+        for code in re.findall(r"`([a-z]+_?[a-z_]*)`", words):
+            listed.setdefault(code, set()).add(int(status))
+    assert listed == {code: set(statuses) for code, statuses in STATUSES.items()}
+
+
+def test_no_operation_names_a_code_that_does_not_exist() -> None:
+    for each in OPERATIONS:
+        assert each.refusals <= set(STATUSES)
+        assert not each.refusals & ANYWHERE

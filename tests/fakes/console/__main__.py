@@ -1,0 +1,80 @@
+"""Plays one act at the console. Run inside a network namespace of its own (tests.lab.namespaces):
+
+    python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
+
+``ACT`` is play, keyboard or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what the
+browser showed at each step, and under ``seen`` what `Page.look` found.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.clock import system_clock
+from controlplane.storage.database import Database
+from tests.bench.fleet.service import service
+from tests.fakes.console.keyboard import keyboard
+from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
+from tests.fakes.console.pages import pages
+from tests.fakes.console.play import play
+from tests.scenario.pictures.browser import browser
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("chromium")
+    parser.add_argument("act", choices=("play", "keyboard", "pages"))
+    parser.add_argument("width", choices=tuple(VIEWPORTS))
+    parser.add_argument("--axe", type=Path)
+    parser.add_argument("--pictures", type=Path)
+    chosen = parser.parse_args()
+    axe = chosen.axe.read_text(encoding="utf-8") if chosen.axe else ""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
+        browser(chosen.chromium, Path(home) / "profile") as tab,
+    ):
+        page = Page(tab, chosen.width, axe, chosen.pictures)
+        told = asyncio.run(_act(chosen.act, page, Path(home)))
+    sys.stdout.write(json.dumps({**told, "seen": page.seen}))
+    return 0
+
+
+async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
+    await page.prepare()
+    if act == "pages":
+        return await pages(page, home)
+    database = str(home / "service.db")
+    key, reader = _keys(database)
+    with service(database) as served:
+        url = f"http://127.0.0.1:{served.port}"
+        async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
+            if act == "keyboard":
+                return await keyboard(page, http, url, key)
+            return await play(page, http, url, key, reader)
+
+
+def _keys(file: str) -> tuple[str, str]:
+    """Return one that writes and one that reads."""
+    database = Database(file)
+    keys = [
+        database.write(
+            lambda session, can_write=can_write: create_key(
+                session, name="rollout" if can_write else "reader", can_write=can_write,
+                locations=(), organization_id=DEFAULT_ORGANIZATION, now=system_clock(),
+            )
+        )[1]
+        for can_write in (True, False)
+    ]  # fmt: skip
+    database.close()
+    return keys[0], keys[1]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

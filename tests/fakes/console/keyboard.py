@@ -1,0 +1,150 @@
+"""The main flow by the keyboard alone."""
+
+from typing import Any
+
+import httpx2
+
+from tests.fakes.console.page import Page
+from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enrolled
+
+
+async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    till = await enrolled(http, key, "till-bar", "harbour-street")
+    await enrolled(http, key, "till-kitchen", "harbour-street")
+    await till.submit(BARE)
+    await page.open(url)
+    await page.until("document.activeElement.id === 'key'")
+    await page.type(key)
+    await page.press("Enter")
+    await page.until(TILES)
+    await _skip(page, told)
+    await _list(page, told)
+    await _ask(page, told)
+    await _device(page, told, till)
+    await _report(page, told)
+    await _revoke(page, told)
+    await page.tab_to("#sign-out")
+    await page.press("Enter")
+    told["signed out"] = await page.until("document.activeElement.id === 'key'")
+    return told
+
+
+async def _skip(page: Page, told: dict[str, Any]) -> None:
+    """Who goes round once comes to the link that spares the navigation."""
+    await page.tab_to("#skip")
+    told["skip link"] = await page.run(
+        "document.getElementById('skip').getBoundingClientRect().top >= 0"
+    )
+    await page.press("Enter")
+    told["skipped to"] = await page.run("document.activeElement.id")
+    told["hash"] = await page.run("location.hash")
+
+
+async def _list(page: Page, told: dict[str, Any]) -> None:
+    await page.tab_to("#nav-devices")
+    await page.press("Enter")
+    await page.until(f"({NAMES}).length === 2")
+    told["entered"] = await page.until("document.activeElement.id")
+    await page.tab_to("#by-search")
+    await page.type("till")
+    await page.until("location.hash.includes('till')")
+    told["still in"] = await page.run("document.activeElement.id")
+    await page.tab_to("#by-state")
+    for _ in range(5):
+        await page.press("ArrowDown")
+    told["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
+    await page.until(f"({NAMES}).length === 2")
+
+
+async def _ask(page: Page, told: dict[str, Any]) -> None:
+    await page.tab_to("td.choose input")
+    await page.press(" ")
+    await page.until("!document.querySelector('#ask-selected').disabled")
+    await page.tab_to("#ask-selected", back=True)
+    await page.press("Enter")
+    await page.until("document.getElementById('ask').open")
+    await page.press("Escape")
+    told["after escape"] = await page.until(
+        "!document.getElementById('ask').open && document.activeElement.id"
+    )
+    await page.press("Enter")
+    await page.until("document.getElementById('ask').open")
+    await page.tab_to("#ask input[type=radio]")
+    await page.press("ArrowDown")
+    told["kind"] = await page.run("document.activeElement.value")
+    await page.tab_to("#ask-start")
+    await page.press("Enter")
+    told["result"] = await page.until(
+        "document.getElementById('ask-start').hidden && "
+        "document.getElementById('ask-result').textContent"
+    )
+    told["on close"] = await page.until("document.activeElement.id === 'ask-close'")
+    await page.press("Enter")
+    told["after dialog"] = await page.until(
+        "!document.getElementById('ask').open && document.activeElement.id"
+    )
+
+
+async def _device(page: Page, told: dict[str, Any], till: Any) -> None:
+    link = f"td.who a[href='#/device/{till.instance_id}']"
+    await page.tab_to(link)
+    await page.press("Enter")
+    await page.until("document.querySelector('#ask-network')")
+    await page.tab_to("#ask-network")
+    await page.press("Enter")
+    await page.until("document.querySelector('#ask-network').ariaDisabled === 'true'")
+    told["after asking"] = await page.run("document.activeElement.id")
+    request = next(each for each in await till.commands() if each["kind"] == "network")
+    told["said"] = []
+    for status in ("received", "running"):
+        await till.acknowledge(request["requestId"], status)
+        words = {"received": "taken", "running": "running"}[status]
+        said = "document.getElementById('announced')"
+        told["said"].append(
+            await page.until(f"{said}.textContent.includes('{words}') && {said}.textContent")
+        )
+    await till.submit(NETWORK, requestId=request["requestId"])
+    told["said"].append(
+        await page.until(f"{said}.textContent.includes('A new network') && {said}.textContent")
+    )
+    told["role"] = await page.run(f"{said}.getAttribute('role')")
+    told["kept"] = await page.run("document.activeElement.id")
+
+
+async def _report(page: Page, told: dict[str, Any]) -> None:
+    await page.tab_to("table.history td.says a")
+    await page.press("Enter")
+    await page.until("document.querySelector('iframe')")
+    await page.tab_to("#saving summary")
+    await page.press("Enter")
+    await page.until("document.querySelector('#saving').open")
+    await page.tab_to("#save-printers")
+    await page.press("Escape")
+    told["after menu"] = await page.run(
+        "!document.querySelector('#saving').open && document.activeElement.textContent"
+    )
+    # Backwards: forwards lies the report itself, with what can be opened in it.
+    await page.tab_to(".report .bar a", back=True)
+    await page.press("Enter")
+    await page.until("document.querySelector('#revoke')")
+
+
+async def _revoke(page: Page, told: dict[str, Any]) -> None:
+    await page.tab_to("#revoke")
+    await page.press("Enter")
+    told["first in dialog"] = await page.until(
+        "document.getElementById('confirm').open && document.activeElement.value"
+    )
+    await page.press("Escape")
+    told["after keeping"] = await page.until(
+        "!document.getElementById('confirm').open && document.activeElement.id"
+    )
+    await page.press("Enter")
+    await page.tab_to("#confirm button.danger")
+    await page.press("Enter")
+    told["revoked"] = await page.until(
+        "document.querySelector('.title .pill').textContent === 'revoked' && "
+        "!document.querySelector('#revoke') && document.querySelector('#view h1').textContent"
+    )
+    told["after revoking"] = await page.run("document.activeElement.id")

@@ -1,0 +1,147 @@
+"""The console's page in a browser: what a person does there, and what is to be seen."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from tests.scenario.pictures.browser import Browser
+
+WITHIN_S: Final = 15
+VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
+SCHEMES: Final = ("light", "dark")
+WATCH: Final = """
+window.wrong = [];
+addEventListener("error", (event) => wrong.push(String(event.message)));
+addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason)));
+addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
+"""
+OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
+  (each) =>
+  !each.closest(".scroll") &&
+  each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map((each) => each.tagName + "." + each.className).slice(0, 5).join() || 'fits'"""
+AXE: Final = """axe.run(document, { iframes: false }).then((found) => ({
+  passes: found.passes.length,
+  violations: found.violations.map((each) => ({ impact: each.impact, rule: each.id,
+    at: each.nodes.slice(0, 5).map(
+      (node) => node.target.join(" ") + ": " + node.failureSummary) })),
+}))"""
+KEYS: Final = {
+    "Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowDown": 40, "ArrowUp": 38,
+}  # fmt: skip
+SHIFT: Final = 8
+TABS_MAX: Final = 60
+"""Once round a page, and some more."""
+
+
+class Page:
+    """One tab at one width. Each method waits for what it names, or raises.
+
+    ``seen`` is what `look` found of each state: what does not fit, and axe-core's findings.
+    """
+
+    def __init__(self, tab: Browser, width: str, axe: str, pictures: Path | None) -> None:
+        self._tab = tab
+        self._axe = axe
+        self._pictures = pictures
+        self.width = width
+        self.seen: dict[str, dict[str, Any]] = {}
+
+    async def tell(self, method: str, **params: Any) -> dict[str, Any]:
+        return await asyncio.to_thread(self._tab.call, method, **params)
+
+    async def prepare(self) -> None:
+        await self.tell("Page.enable")
+        await self.tell("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        await self._show("light")
+
+    async def open(self, url: str) -> None:
+        await asyncio.to_thread(self._tab.open, url)
+
+    async def go(self, path: str) -> None:
+        await self.run(f"location.hash = {json.dumps(path)}")
+
+    async def run(self, expression: str) -> Any:
+        found = await self.tell(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        if "exceptionDetails" in found:
+            raise RuntimeError(f"{expression}: {json.dumps(found)[:600]}")
+        return found["result"].get("value")
+
+    async def until(self, expression: str) -> Any:
+        """Return the first value of the expression that is true."""
+        return await self.run(
+            "new Promise((found, lost) => { const end = Date.now() + "
+            f"{WITHIN_S * 1000}; const look = () => {{ let value; "
+            f"try {{ value = ({expression}); }} catch (error) {{ value = null; }} "
+            "if (value) found(value); else if (Date.now() > end) "
+            "lost(document.body.innerText); else setTimeout(look, 30); }; look(); })"
+        )
+
+    async def click(self, selector: str) -> None:
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.until(f"{found} && !{found}.disabled && {found}.ariaDisabled !== 'true'")
+        await self.run(f"{found}.click()")
+
+    # ------------------------------------------------------------------------ the keyboard
+
+    async def type(self, text: str) -> None:
+        await self.tell("Input.insertText", text=text)
+
+    async def press(self, key: str, *, shift: bool = False) -> None:
+        text = {"Enter": "\r", " ": " "}.get(key, "")
+        code = {" ": "Space"}.get(key, key)
+        for kind in ("keyDown", "keyUp"):
+            await self.tell(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=code,
+                windowsVirtualKeyCode=KEYS[key], modifiers=SHIFT if shift else 0,
+                **({"text": text} if text and kind == "keyDown" else {}),
+            )  # fmt: skip
+
+    async def tab_to(self, selector: str, *, back: bool = False) -> None:
+        """Press Tab until the focus is on the element, and see that it shows."""
+        for _ in range(TABS_MAX):
+            await self.press("Tab", shift=back)
+            if await self.has_focus(selector):
+                await self.run(f"({SHOWS_FOCUS})()")
+                return
+        raise RuntimeError(f"{selector} is not reached by Tab; on {await self.focused()}")
+
+    async def has_focus(self, selector: str) -> bool:
+        return bool(await self.run(f"document.activeElement.matches({json.dumps(selector)})"))
+
+    async def focused(self) -> str:
+        return str(await self.run("document.activeElement.outerHTML.slice(0, 200)"))
+
+    # ------------------------------------------------------------------------ looking at it
+
+    async def look(self, name: str) -> None:
+        """Note what does not fit and what axe-core finds, in both schemes; take pictures."""
+        for scheme in SCHEMES:
+            await self._show(scheme)
+            seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
+            if self._pictures is not None:
+                file = self._pictures / f"{name}-{self.width}-{scheme}.png"
+                await asyncio.to_thread(self._tab.shoot, file)
+            if self._axe:
+                # Told by the protocol: the page's own policy lets no such script in.
+                if not await self.run("Boolean(window.axe)"):
+                    await self.tell("Runtime.evaluate", expression=self._axe)
+                seen["axe"] = await self.run(AXE)
+            self.seen[f"{name} {scheme}"] = seen
+        await self._show("light")
+
+    async def _show(self, scheme: str) -> None:
+        await asyncio.to_thread(self._tab.look, *VIEWPORTS[self.width], scheme)
+
+
+SHOWS_FOCUS: Final = """() => {
+  const style = getComputedStyle(document.activeElement);
+  const box = document.activeElement.getBoundingClientRect();
+  if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2)
+    throw new Error("the focus does not show on " + document.activeElement.outerHTML.slice(0, 200));
+  if (box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth)
+    throw new Error("out of sight: " + document.activeElement.outerHTML.slice(0, 200));
+}"""

@@ -1,0 +1,249 @@
+"""A day at the console: from the key to a report, by the mouse."""
+
+import json
+from typing import Any, Final
+
+import httpx2
+
+from agent.wire.codec import encode
+from tests.fakes.console.page import Page
+from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+HOSTILE: Final = '<img src=x onerror="document.title=1">'
+NAMES: Final = "[...document.querySelectorAll('td.who .name')].map((each) => each.textContent)"
+TILES: Final = "[...document.querySelectorAll('.tile')].map((each) => each.innerText).join('|')"
+CSV: Final = """import("/console/saving.js").then(({ csv }) => csv([{ state: "online", reports: [],
+  requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
+  appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
+SAVED: Final = """new Promise((found) => {
+  const { click } = HTMLAnchorElement.prototype, saved = {};
+  const end = () => { if (saved.name && saved.bytes) found(saved); };
+  URL.createObjectURL = (blob) => {
+    blob.arrayBuffer().then((bytes) => { saved.bytes = [...new Uint8Array(bytes)]; end(); });
+    return "blob:";
+  };
+  HTMLAnchorElement.prototype.click = function () {
+    HTMLAnchorElement.prototype.click = click; saved.name = this.download; end();
+  };
+  document.getElementById(%s).click();
+})"""
+NETWORK: Final = json.loads(encode(small_venue()))
+SNAPSHOT: Final = json.loads(encode(application_snapshot()))
+BARE: Final = json.loads(encode(bare_report()))
+EARLIER: Final = json.loads(
+    encode(
+        small_venue().model_copy(
+            update={
+                "printers": tuple(
+                    each.model_copy(
+                        update={"status": "reachable", "matched_endpoint": each.address}
+                    )
+                    for each in small_venue().printers or ()
+                )
+            }
+        )
+    )
+)
+
+
+async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) -> SimulatedDevice:
+    device = SimulatedDevice(http, key, where)
+    reply = await device.enroll(legacyInstallId=name)
+    device.binding_id = reply.json()["bindingId"]
+    return device
+
+
+async def play(
+    page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str
+) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    await sign_in(page, told, url, key)
+    await nothing_yet(page)
+    bar = await enrolled(http, key, "till-bar", "harbour-street")
+    kitchen = await enrolled(http, key, "till-kitchen", "harbour-street")
+    await enrolled(http, key, HOSTILE, "old-market")
+    await bar.submit(EARLIER)
+    await bar.submit(NETWORK)
+    await bar.submit(SNAPSHOT, kind="application")
+    await kitchen.submit(BARE)
+    await home(page, told)
+    await find(page, told)
+    await ask_one(page, told, kitchen)
+    await report(page, told)
+    await what_changed(page, told, bar)
+    await ask_many(page, told)
+    await revoke(page, told, bar)
+    await errors(page, told)
+    await read_only(page, told, reader, kitchen)
+    return told
+
+
+async def sign_in(page: Page, told: dict[str, Any], url: str, key: str) -> None:
+    await page.open(url)
+    await page.until("document.activeElement.id === 'key'")
+    await page.look("sign-in")
+    await page.type("vck_wrong")
+    await page.press("Enter")
+    told["refused"] = await page.until("document.getElementById('sign-in-problem').textContent")
+    await page.look("sign-in-refused")
+    await page.type(key)
+    await page.press("Enter")
+    await page.until(TILES)
+
+
+async def nothing_yet(page: Page) -> None:
+    await page.look("home-empty")
+    await page.go("#/devices")
+    await page.until("document.querySelector('#device-rows .empty')")
+    await page.look("devices-empty")
+
+
+async def home(page: Page, told: dict[str, Any]) -> None:
+    await page.go("#/")
+    told["tiles"] = await page.until(f"({TILES}).includes('3\\nOnline') && {TILES}")
+    told["home"] = await page.run("document.querySelector('#home').innerText")
+    told["title"] = await page.run("document.title")
+    await page.look("home")
+
+
+async def find(page: Page, told: dict[str, Any]) -> None:
+    await page.go("#/devices")
+    told["names"] = await page.until(f"({NAMES}).length === 3 && {NAMES}")
+    await page.look("devices")
+    await page.run("document.getElementById('by-search').focus()")
+    await page.type("kitch")
+    told["found"] = await page.until(f"({NAMES}).length === 1 && {NAMES}")
+    told["address"] = await page.until("location.hash.includes('search') && location.hash")
+    await page.look("devices-found")
+
+
+async def ask_one(page: Page, told: dict[str, Any], kitchen: SimulatedDevice) -> None:
+    await page.click("td.who .name")
+    await page.until("document.querySelector('#ask-network')")
+    told["device title"] = await page.until(
+        "document.title.startsWith('till-kitchen') && document.title"
+    )
+    await page.click("#ask-network")
+    told["asked"] = await page.until(
+        "document.querySelector('#ask-network').ariaDisabled === 'true' && "
+        "document.querySelector('#ask-network').textContent"
+    )
+    (command,) = await kitchen.commands()
+    await kitchen.acknowledge(command["requestId"], "received")
+    await kitchen.acknowledge(command["requestId"], "running")
+    told["running"] = await page.until(
+        "[...document.querySelectorAll('.times .pill')].find((each) => "
+        "each.textContent === 'running')?.textContent"
+    )
+    told["announced"] = await page.until(
+        "document.getElementById('announced').textContent.includes('is running') && "
+        "document.getElementById('announced').textContent"
+    )
+    await page.look("device-running")
+    await kitchen.submit(NETWORK, requestId=command["requestId"])
+    told["line"] = await page.until(
+        "document.querySelector('#ask-network').ariaDisabled !== 'true' && "
+        "document.querySelector('table.history tbody tr:first-child td.says a span:last-child')"
+        ".textContent"
+    )
+    told["who"] = await page.run("document.querySelector('table.history td.how').textContent")
+
+
+async def report(page: Page, told: dict[str, Any]) -> None:
+    await page.click("table.history td.says a")
+    told["report"] = await page.until("document.querySelector('iframe')?.title")
+    told["report title"] = await page.run("document.title")
+    told["map"] = await page.run(
+        "document.querySelector('iframe').srcdoc.includes('<h2>Network map</h2>')"
+    )
+    await page.look("report-network")
+    await page.run("document.querySelector('#saving').open = true")
+    await page.look("report-saving")
+    told["saved"] = await page.run(SAVED % json.dumps("save-printers"))
+
+
+async def what_changed(page: Page, told: dict[str, Any], bar: SimulatedDevice) -> None:
+    await page.go(f"#/device/{bar.instance_id}")
+    told["changes"] = await page.until("document.querySelector('#changes')?.innerText")
+    await page.look("device")
+    await page.click("#changes .change .name")
+    told["since"] = await page.until(
+        "document.querySelector('iframe')?.srcdoc.match(/Since the report of [^<]*/)?.[0]"
+    )
+    await page.go(f"#/device/{bar.instance_id}")
+    await page.until("document.querySelector('#changes')")
+    await page.run(
+        "[...document.querySelectorAll('table.history tr')].find((each) => "
+        "each.innerText.toLowerCase().includes('application')).querySelector('a').click()"
+    )
+    await page.until("document.querySelector('iframe')?.srcdoc.includes('This machine')")
+    await page.look("report-application")
+
+
+async def ask_many(page: Page, told: dict[str, Any]) -> None:
+    await page.go("#/devices")
+    await page.until(f"({NAMES}).length === 3")
+    await page.run(
+        "[...document.querySelectorAll('td.choose input')].forEach((each) => each.click())"
+    )
+    await page.click("#ask-selected")
+    await page.look("asking")
+    await page.click("#ask-start")
+    told["many"] = await page.until(
+        "document.getElementById('ask-start').hidden && "
+        "document.getElementById('ask-result').textContent"
+    )
+    await page.look("asked")
+    await page.click("#ask-close")
+
+
+async def revoke(page: Page, told: dict[str, Any], bar: SimulatedDevice) -> None:
+    await page.go(f"#/device/{bar.instance_id}")
+    await page.click("#revoke")
+    told["revoke"] = await page.until("document.getElementById('confirm-title').textContent")
+    await page.look("revoke")
+    await page.click("#confirm button.danger")
+    told["revoked"] = await page.until(
+        "document.querySelector('.title .pill').textContent === 'revoked' && "
+        "!document.querySelector('#revoke') && document.querySelector('#view h1').textContent"
+    )
+    await page.look("device-revoked")
+
+
+async def errors(page: Page, told: dict[str, Any]) -> None:
+    await page.go("#/device/00000000-0000-4000-8000-000000000000")
+    told["unknown"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    await page.look("device-unknown")
+    await page.tell("Network.enable")
+    away = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    await page.tell("Network.emulateNetworkConditions", offline=True, **away)
+    await page.go("#/devices")
+    told["away"] = await page.until(
+        "document.querySelector('#live.bad') && document.querySelector('#live').textContent"
+    )
+    await page.look("service-away")
+    await page.tell("Network.emulateNetworkConditions", offline=False, **away)
+    told["back"] = await page.until(
+        "document.querySelector('#live').textContent === 'Live' && "
+        f"({NAMES}).length === 3 && !document.querySelector('#live.bad')"
+    )
+
+
+async def read_only(
+    page: Page, told: dict[str, Any], reader: str, kitchen: SimulatedDevice
+) -> None:
+    await page.click("#sign-out")
+    await page.type(reader)
+    await page.press("Enter")
+    await page.until(f"({NAMES}).length === 3")
+    told["boxes"] = await page.run("document.querySelectorAll('#view input[type=checkbox]').length")
+    await page.look("devices-read-only")
+    await page.go(f"#/device/{kitchen.instance_id}")
+    await page.until("document.querySelector('#view h1')?.textContent === 'till-kitchen'")
+    told["buttons"] = await page.run(
+        "[...document.querySelectorAll('#view button')].map((each) => each.textContent)"
+    )
+    await page.look("device-read-only")
+    told["csv"] = await page.run(CSV)
+    told["wrong"] = await page.run("window.wrong")

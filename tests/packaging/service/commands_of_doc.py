@@ -1,0 +1,13 @@
+"""The commands of docs/service-install.md, which the proof runs as they stand there."""
+
+import re
+
+from tests.paths import ROOT
+
+_BLOCK = re.compile(r"<!-- proven: ([\w-]+) -->\n```sh\n(.*?)```", re.DOTALL)
+
+
+def proven_commands() -> dict[str, tuple[str, ...]]:
+    """Return the lines of each block that has a name."""
+    text = (ROOT / "docs/service-install.md").read_text(encoding="utf-8")
+    return {name: tuple(body.splitlines()) for name, body in _BLOCK.findall(text)}

@@ -1,0 +1,355 @@
+"""What the container of `prove_service` runs: the life of the service's package under systemd.
+
+Each step prints one line with what it saw; the first that fails ends the proof.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.packaging.inside_systemd import files_of_the_system, run, say, timed
+from tests.packaging.local_service import Json, LocalService, until
+from tests.packaging.service.commands_of_doc import proven_commands
+from tests.packaging.service.prove_service import EXPOSURE_MAX
+from tests.scenario.agent_process import environment, write_config
+
+RESULTS: Final = Path("/results")
+UNIT: Final = "venue-control.service"
+USER: Final = "venue-control"
+URL: Final = "http://127.0.0.1:8470"
+OPTIONS: Final = Path("/etc/venue-control/serve.conf")
+STATE: Final = Path("/var/lib/venue-control")
+BACKUPS: Final = Path("/var/backups")
+ELSEWHERE: Final = Path("/opt/venue-control")
+SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=2\nTimeoutAbortSec=2\n"
+POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
+
+
+def shown(name: str) -> str:
+    return run("systemctl", "show", UNIT, f"--property={name}", "--value").stdout.strip()
+
+
+def control(*words: str, expect: int | None = 0) -> str:
+    return run("venue-control", *words, expect=expect).stdout
+
+
+def is_ready() -> bool:
+    try:
+        with urllib.request.urlopen(f"{URL}/readyz", timeout=5) as reply:
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def workers() -> list[int]:
+    """Return the processes of the unit that serve, beside the first."""
+    listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
+    return [int(pid) for pid in listed]
+
+
+class Proof:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.before = files_of_the_system()
+        self.commands = proven_commands()
+        self.service = LocalService(URL, "")
+        self.instance_id = ""
+        self.agent: subprocess.Popen[bytes] | None = None
+
+    def by_the_document(self, name: str) -> None:
+        """Run a block of docs/service-install.md as it stands there."""
+        for line in self.commands[name]:
+            run("sh", "-c", line)
+
+    def answer(self) -> float:
+        """See that a request is answered; return after how many seconds."""
+        began = time.monotonic()
+        request_id = self.service.request(self.instance_id, "application")
+        until(lambda: self.service.report_of(self.instance_id, request_id), 60)
+        return time.monotonic() - began
+
+    def reports(self) -> list[Json]:
+        detail = self.service.call("deviceDetail", instanceId=self.instance_id)
+        return list(detail["reports"])
+
+    # ------------------------------------------------------------------ steps, in their order
+
+    def install_the_package(self) -> None:
+        seconds = timed(lambda: run("dpkg", "-i", str(RESULTS / "first.deb")))
+        assert is_ready()
+        assert shown("UnitFileState") == "enabled"
+        assert shown("StatusText") == f"listening on {URL}", shown("StatusText")
+        done = run("systemd-analyze", "verify", "--man=no", f"/usr/lib/systemd/system/{UNIT}")
+        assert "venue-control" not in done.stderr, done.stderr
+        rated = run("systemd-analyze", "security", "--no-pager", UNIT).stdout
+        score = float(rated.rpartition(f"{UNIT}: ")[2].split()[0])
+        assert score <= EXPOSURE_MAX, rated
+        status = control("service", "status")
+        assert "installed, starts at boot" in status
+        say(f"installed in {seconds:.1f} s: ready, exposure {score}; {status.splitlines()[1]!r}")
+
+    def refuse_without_rights(self) -> None:
+        words = ("runuser", "-u", "nobody", "--", "venue-control")
+        for action in ("install", "uninstall", "start", "stop"):
+            done = run(*words, "service", action, expect=3)
+            assert len(done.stderr.splitlines()) == 2, done.stderr
+        assert run(*words, "cat", str(OPTIONS), expect=2).stderr
+        assert "running" in run(*words, "service", "status").stdout
+        say(f"without rights: {done.stderr.splitlines()[0]!r}, exit 3")
+
+    def make_a_key_as_root(self) -> None:
+        key = control("keys", "create", "--write", "--name", "proof").strip()
+        self.service = LocalService(URL, key)
+        assert self.service.devices() == []
+        owners = {path.owner() for path in STATE.rglob("*")}
+        assert owners == {USER}, owners
+        modes = {oct(path.stat().st_mode & 0o777) for path in (STATE, OPTIONS)}
+        assert modes == {"0o700", "0o640"}, modes
+        assert "proof" in control("keys", "list")
+        say(f"a key made as root is the service's own: {sorted(p.name for p in STATE.iterdir())}")
+
+    def enroll_an_agent(self) -> None:
+        agent_home = self.home / "agent"
+        agent_home.mkdir()
+        key = agent_home / "api-key"
+        key.write_text(self.service.api_key + "\n")
+        key.chmod(0o600)
+        config = write_config(agent_home, URL)
+        with (agent_home / "log").open("ab") as log:
+            self.agent = subprocess.Popen(
+                (sys.executable, "-m", "agent", "run", "--config", str(config)),
+                stdout=log, stderr=log, env=environment(),
+            )  # fmt: skip
+        self.instance_id = str(self.service.enrolled_device()["instanceId"])
+        seconds = self.answer()
+        say(f"an agent has enrolled and answered a request after {seconds:.1f} s")
+
+    def read_the_journal(self) -> None:
+        lines = run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").stdout.splitlines()
+        assert f"listening on {URL}" in lines
+        access = [line for line in lines if "controlplane.access" in line]
+        assert any("createRequest 200" in line for line in access), lines[-20:]
+        assert not [line for line in lines if self.service.api_key in line]
+        say(f"the journal has {len(access)} calls and no key, as: {access[-1][24:100]!r}")
+
+    def survive_a_kill_and_a_hang(self) -> None:
+        os.kill(int(shown("MainPID")), signal.SIGKILL)
+        killed = timed(lambda: until(is_ready, 30))
+        drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
+        drop_in.parent.mkdir(parents=True)
+        drop_in.write_text(SHORT_WATCHDOG)
+        run("systemctl", "daemon-reload")
+        run("systemctl", "restart", UNIT)
+        pid, restarts = int(shown("MainPID")), int(shown("NRestarts"))
+        time.sleep(5)  # what is to be seen is that nothing happens in it
+        assert int(shown("MainPID")) == pid, "a service that lives was taken for one that hangs"
+        os.kill(pid, signal.SIGSTOP)
+        hung = timed(lambda: until(lambda: int(shown("NRestarts")) > restarts and is_ready(), 30))
+        shutil.rmtree(drop_in.parent)
+        run("systemctl", "daemon-reload")
+        self.answer()
+        say(f"killed: ready after {killed:.1f} s; hung for the watchdog: after {hung:.1f} s")
+
+    def stop_gracefully(self) -> None:
+        seconds = timed(lambda: control("service", "stop"))
+        assert (shown("ActiveState"), shown("Result")) == ("inactive", "success")
+        assert seconds < 10, seconds
+        control("service", "stop")
+        assert "stopped" in control("service", "status", expect=1)
+        control("service", "start")
+        control("service", "start")
+        assert is_ready()
+        self.answer()
+        say(f"stopped with a stream open in {seconds:.2f} s; started again, the agent came back")
+
+    def tell_a_wrong_option(self) -> None:
+        right = OPTIONS.read_text()
+        OPTIONS.write_text(right + "--wrokers 2\n")
+        control("service", "stop")
+        done = run("venue-control", "service", "start", expect=1)
+        assert "--wrokers" in done.stderr, done.stderr
+        assert "--workers" in done.stderr, done.stderr
+        OPTIONS.write_text(right)
+        control("service", "stop")
+        control("service", "start")
+        said = done.stderr.splitlines()[0]
+        say(f"a wrong option: {said!r}")
+
+    def back_up_and_restore(self) -> None:
+        before = {row["reportId"] for row in self.reports()}
+        self.by_the_document("backup")
+        lost = control("keys", "create").strip()
+        self.by_the_document("restore")
+        assert {row["reportId"] for row in self.reports()} >= before
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+            LocalService(URL, lost).devices()
+        refused.value.close()
+        assert {path.owner() for path in STATE.rglob("*")} == {USER}
+        assert (BACKUPS / "venue-control.db").owner() == "root"
+        self.answer()
+        say(f"backed up and restored: {len(before)} reports, the agent goes on")
+
+    def survive_an_upgrade(self) -> None:
+        OPTIONS.write_text(OPTIONS.read_text() + "--keep-reports 365d\n")
+        before = len(self.reports())
+        run("dpkg", "-i", "--force-confold", str(RESULTS / "first.deb"))
+        run("dpkg", "-i", "--force-confold", str(RESULTS / "next.deb"))
+        assert is_ready()
+        assert "365d" in OPTIONS.read_text()
+        assert len(self.reports()) >= before
+        self.answer()
+        say("the same and a newer package: options, device and reports are kept")
+
+    def set_up_postgresql(self) -> None:
+        # As Debian leaves it after an installation; here it was installed before the container.
+        shutil.rmtree("/run/postgresql", ignore_errors=True)
+        run("systemctl", "start", "postgresql")
+        commands = self.commands["postgresql"]
+        assert len(commands) == 5
+        seconds = timed(lambda: self.by_the_document("postgresql"))
+        assert is_ready()
+        assert int(run("runuser", "-u", "postgres", "--", "psql", "-Atc",
+                       "select count(*) from information_schema.tables"
+                       " where table_name='devices'", "venue").stdout)  # fmt: skip
+        say(f"PostgreSQL from nothing: {len(commands)} commands, {seconds:.1f} s")
+
+    def move_to_postgresql(self) -> None:
+        self.by_the_document("move")
+        (device,) = self.service.devices()
+        assert device["instanceId"] == self.instance_id
+        self.answer()
+        kept = control("keys", "list")
+        assert "proof" in kept, kept
+        say("moved from SQLite: the same device, key and reports; root's `keys` works there too")
+
+    def serve_with_workers(self) -> None:
+        OPTIONS.write_text(OPTIONS.read_text() + "--workers 2\n")
+        run("systemctl", "restart", UNIT)
+        assert is_ready()
+        until(lambda: len(workers()) == 2, 10)
+        first = workers()[0]
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(workers()) == 2 and first not in workers(), 20)
+        assert shown("NRestarts") == "0"
+        os.kill(int(shown("MainPID")), signal.SIGKILL)
+        until(lambda: shown("NRestarts") == "1" and is_ready(), 30)
+        until(lambda: len(workers()) == 2, 10)
+        self.answer()
+        seconds = timed(lambda: control("service", "stop"))
+        assert workers() == []
+        assert shown("Result") == "success"
+        control("service", "start")
+        say(
+            f"two workers: one killed is replaced, all killed come back, stopped in {seconds:.2f} s"
+        )
+
+    def back_up_and_restore_postgresql(self) -> None:
+        before = {row["reportId"] for row in self.reports()}
+        self.by_the_document("backup-postgresql")
+        refused = run("venue-control", "backup", "/root/x.db", expect=2).stderr.splitlines()
+        assert len(refused) == 2, refused
+        self.by_the_document("restore-postgresql")
+        assert {row["reportId"] for row in self.reports()} >= before
+        self.answer()
+        say(f"pg_dump and pg_restore: {len(before)} reports; `backup` says {refused[0]!r}")
+
+    def leave_nothing(self) -> None:
+        assert self.agent is not None
+        self.agent.terminate()
+        self.agent.wait(30)
+        control("service", "uninstall")
+        assert (shown("ActiveState"), shown("UnitFileState")) == ("inactive", "disabled")
+        assert STATE.exists()
+        control("service", "install")
+        assert is_ready()
+        run("runuser", "-u", "postgres", "--", "dropdb", "--force", "venue")
+        run("systemctl", "stop", "postgresql")
+        run("dpkg", "--purge", "venue-control")
+        self._nothing_is_left(self.before)
+        say("uninstalled, installed, purged: no file, unit, user or group is left")
+
+    def live_without_the_package(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
+            shutil.move(Path(directory) / "usr/lib/venue-control", ELSEWHERE)
+        os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
+        before = files_of_the_system()
+        assert "not installed" in control("service", "status", expect=1)
+        planned = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
+        assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in planned, planned
+        assert files_of_the_system() == before, "a dry run writes nothing"
+        masked = Path(f"/etc/systemd/system/{UNIT}")
+        masked.symlink_to("/dev/null")
+        half = run("venue-control", "service", "install", expect=1).stderr.splitlines()
+        assert len(half) == 2, half
+        masked.unlink()
+        control("service", "install", "--", "--keep-reports", "30d")
+        assert is_ready()
+        assert OPTIONS.read_text().endswith("--keep-reports 30d\n")
+        pid = shown("MainPID")
+        assert "kept" in control("service", "install", "--", "--workers", "1")
+        assert shown("MainPID") == pid, "a second install must not disturb the service"
+        control("keys", "create")
+        assert {path.owner() for path in STATE.rglob("*")} == {USER}
+        control("service", "uninstall", "--purge")
+        self._nothing_is_left(before)
+        say(f"from /opt: installed twice, uninstalled with --purge; masked: {half[0]!r}")
+
+    def _nothing_is_left(self, before: frozenset[str]) -> None:
+        new = files_of_the_system() - before
+        ours = sorted(path for path in new if not path.startswith((*POSTGRESQL, str(BACKUPS))))
+        assert not ours, ours[:20]
+        run("getent", "passwd", USER, expect=2)
+        run("getent", "group", USER, expect=2)
+        assert shown("LoadState") == "not-found"
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        proof = Proof(Path(directory))
+        steps: list[Callable[[], None]] = [
+            proof.install_the_package,
+            proof.refuse_without_rights,
+            proof.make_a_key_as_root,
+            proof.enroll_an_agent,
+            proof.read_the_journal,
+            proof.survive_a_kill_and_a_hang,
+            proof.stop_gracefully,
+            proof.tell_a_wrong_option,
+            proof.back_up_and_restore,
+            proof.survive_an_upgrade,
+            proof.set_up_postgresql,
+            proof.move_to_postgresql,
+            proof.serve_with_workers,
+            proof.back_up_and_restore_postgresql,
+            proof.leave_nothing,
+            proof.live_without_the_package,
+        ]
+        try:
+            for step in steps:
+                sys.stdout.write(f"    {step.__name__}: {timed(step):.1f} s\n")
+                sys.stdout.flush()
+        except (AssertionError, TimeoutError):
+            log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
+            sys.stderr.write(log.stdout)
+            raise
+        finally:
+            if proof.agent is not None and proof.agent.poll() is None:
+                proof.agent.kill()
+                proof.agent.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

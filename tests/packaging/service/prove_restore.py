@@ -1,0 +1,173 @@
+"""What becomes of real agents when the service goes back to a backup, as docs/service-install.md
+says. Part of `make test-service-install`; an agent waits a minute before it enrolls anew."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from controlplane.storage.backup import snapshot
+from tests.packaging.service.proxies import free_port
+from tests.scenario.agent_process import AgentProcess, run_agent, running_agent, write_config
+from tests.unit.controlplane.test_process import run, start, stop
+
+OPERATION = "/api/public/v1/remoteControl/{}"
+BACK_WITHIN_S = 150
+DONE = ("completed", "partial")
+
+
+class Operator:
+    def __init__(self, http: httpx2.AsyncClient, api_key: str) -> None:
+        self.http = http
+        self.headers = {"Authorization": f"Bearer {api_key}"}
+
+    async def call(self, operation: str, **body: Any) -> Any:
+        reply = await self.http.post(OPERATION.format(operation), json=body, headers=self.headers)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    async def devices(self) -> dict[str, str]:
+        """Return ids by name."""
+        found = (await self.call("listDevices"))["devices"]
+        return {device["legacyInstallId"]: device["instanceId"] for device in found}
+
+    async def asked(self, instance_id: str) -> str:
+        reply = await self.call("createRequest", instanceId=instance_id, kind="application")
+        return str(reply["requestId"])
+
+    async def status(self, instance_id: str, request_id: str) -> str:
+        detail = await self.call("deviceDetail", instanceId=instance_id)
+        return next((r["status"] for r in detail["requests"] if r["id"] == request_id), "unknown")
+
+    async def until(self, instance_id: str, request_id: str, *statuses: str) -> None:
+        async def is_there() -> bool:
+            return await self.status(instance_id, request_id) in statuses
+
+        await until(is_there, BACK_WITHIN_S)
+
+    async def enrolled(self, *names: str) -> dict[str, str]:
+        async def are_there() -> bool:
+            return set(names) <= (await self.devices()).keys()
+
+        await until(are_there, BACK_WITHIN_S)
+        return await self.devices()
+
+
+async def until(is_so: Callable[[], Awaitable[bool]], within_s: float) -> None:
+    async with asyncio.timeout(within_s):
+        while True:
+            if await is_so():
+                return
+            await asyncio.sleep(0.05)
+
+
+class Venue:
+    """Agents at one service, which is stopped and started on one port."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
+        self.folder = folder
+        self.stack = stack
+        self.port = free_port()
+        self.database = str(folder / "service.db")
+        self.service = start(self.database, "--port", str(self.port))
+        self.api_key = self.service.api_key
+
+    async def agent(self, name: str, on_revoked: str) -> AgentProcess:
+        home = self.folder / name
+        home.mkdir()
+        (home / "api-key").write_text(self.api_key + "\n")
+        (home / "api-key").chmod(0o600)
+        config = write_config(
+            home,
+            f"http://127.0.0.1:{self.port}",
+            device=f'legacy_install_id = "{name}"',
+            enrollment=f'on_revoked = "{on_revoked}"',
+        )
+        return await self.stack.enter_async_context(running_agent(config))
+
+    async def back_to(self, backup: Path) -> None:
+        """Stop the service, unless it was killed, and start it with a backup."""
+        if self.service.popen.poll() is None:
+            assert await asyncio.to_thread(stop, self.service) == 0
+        done = run("restore", str(backup), "--database", self.database)
+        assert done.returncode == 0, done.stderr
+        self.service = start(self.database, "--port", str(self.port))
+
+    async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
+        """Ask for a report, save `collecting.db` and kill the service before the report comes."""
+        request_id = await operator.asked(instance_id)
+        await operator.until(instance_id, request_id, "running")
+        with snapshot(Path(self.database)) as copy:
+            shutil.copy(copy, self.folder / "collecting.db")
+        self.service.popen.kill()
+        assert stop(self.service) != 0
+        with closing(sqlite3.connect(self.folder / "collecting.db")) as kept:
+            found = kept.execute(
+                "SELECT status FROM requests ORDER BY position DESC LIMIT 1"
+            ).fetchone()
+        assert found == ("running",)
+        return request_id
+
+
+async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        venue = Venue(tmp_path, stack)
+        stack.callback(lambda: stop(venue.service))
+        base_url = f"http://127.0.0.1:{venue.port}"
+        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=base_url, timeout=30))
+        operator = Operator(http, venue.api_key)
+        await venue.agent("old", "stop")
+        old = (await operator.enrolled("old"))["old"]
+        kept = await operator.asked(old)
+        await operator.until(old, kept, *DONE)
+
+        # Asked before the backup and answered after it; asked and answered after it.
+        open_then = await operator.asked(old)
+        backup = tmp_path / "backup.db"
+        assert run("backup", str(backup), "--database", venue.database).returncode == 0
+        await operator.until(old, open_then, *DONE)
+        answered = await operator.asked(old)
+        await operator.until(old, answered, *DONE)
+        new = await venue.agent("new", "stop")
+        await venue.agent("moved", "reenroll")
+        await operator.enrolled("new", "moved")
+
+        await venue.back_to(backup)
+        assert set(await operator.devices()) == {"old"}
+        assert await operator.status(old, kept) in DONE
+        assert await operator.status(old, answered) == "unknown"
+        code, _, errors = await run_agent(tmp_path / "old/config.toml", "history", answered)
+        assert code == 0, errors
+        fresh = await operator.asked(old)
+        await operator.until(old, fresh, *DONE)
+        if (now := await operator.status(old, open_then)) not in DONE:
+            await operator.until(old, open_then, "running")  # said again, not collected again
+        print(f"the request that was open: {now}")
+
+        async def is_revoked() -> bool:
+            return "revoked" in json.dumps(new.status())
+
+        await until(is_revoked, BACK_WITHIN_S)
+        assert "new" not in await operator.devices()
+        moved = (await operator.enrolled("moved"))["moved"]
+        await operator.until(moved, await operator.asked(moved), *DONE)
+
+        # A report on its way arrives where the request is known, and is set aside where it is not.
+        on_its_way = await venue.killed_while_it_collects(operator, old)
+        await venue.back_to(tmp_path / "collecting.db")
+        await operator.until(old, on_its_way, *DONE)
+        unknown = await venue.killed_while_it_collects(operator, old)
+        await venue.back_to(backup)
+
+        async def is_set_aside() -> bool:
+            return bool(list((tmp_path / "old/state/quarantine").glob("*-refused-*.json")))
+
+        await until(is_set_aside, BACK_WITHIN_S)
+        assert await operator.status(old, unknown) == "unknown"
+        await operator.until(old, await operator.asked(old), *DONE)

@@ -1,0 +1,121 @@
+"""A report in the console: what changed since the one before, and its tables."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from agent.wire.codec import encode
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+
+async def _reported(
+    service: RunningService, *payloads: NetworkPayload | ApplicationPayload
+) -> tuple[SimulatedDevice, list[str]]:
+    """Return a device that handed in these, and the ids of its reports."""
+    device = service.device()
+    await device.enrolled()
+    ids: list[str] = []
+    for payload in payloads:
+        kind = "network" if isinstance(payload, NetworkPayload) else "application"
+        reply = await device.submit(json.loads(encode(payload)), kind=kind)
+        assert reply.status_code == 200, reply.text
+        ids.append(reply.json()["reportId"])
+        service.clock.advance(60)
+    return device, ids
+
+
+UNREACHED = small_venue().model_copy(
+    update={
+        "printers": tuple(
+            each.model_copy(update={"status": "unreachable", "matched_endpoint": None})
+            for each in small_venue().printers or ()
+        )
+    }
+)
+SAID = "The printer Bar receipts is not reachable; it was reachable."
+
+
+async def test_a_device_says_what_changed_with_its_newest_reports(service: RunningService) -> None:
+    device, ids = await _reported(
+        service, small_venue(), application_snapshot(), UNREACHED, application_snapshot()
+    )
+    body = json.dumps({"instanceId": device.instance_id})
+    reply = (await service.post("/console/api/device", body)).json()
+    network, application = reply["changes"]
+    assert (network["kind"], application["kind"]) == ("network", "application")
+    assert (network["reportId"], network["earlierId"]) == (ids[2], ids[0])
+    assert network["since"] == "2026-11-20T12:00:00Z"
+    assert {"tone": "bad", "sentence": SAID} in network["changes"]
+    assert (application["changes"], application["verdict"]) == ([], "Nothing changed.")
+    again = (await service.post("/console/api/device", body)).json()
+    assert again["changes"] == reply["changes"]
+
+
+async def test_a_first_report_has_nothing_before_it(service: RunningService) -> None:
+    device, _ = await _reported(service, small_venue(), application_snapshot())
+    reply = await service.post(
+        "/console/api/device", json.dumps({"instanceId": device.instance_id})
+    )
+    assert reply.json()["changes"] == []
+
+
+async def test_a_report_page_says_what_changed_and_escapes_it(service: RunningService) -> None:
+    name = "<script>alert(1)</script>"
+    hostile = tuple(each.model_copy(update={"name": name}) for each in UNREACHED.printers or ())
+    _, ids = await _reported(
+        service, small_venue(), UNREACHED.model_copy(update={"printers": hostile})
+    )
+    first, second = [
+        (await service.post("/console/report", json.dumps({"reportId": each}))).text for each in ids
+    ]
+    assert "Since the report of" not in first
+    assert "Since the report of 2026-11-20 19:04:12 UTC" in second
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; is not reachable; it was reachable." in second
+    assert name not in second
+
+
+async def test_a_key_of_one_location_is_not_told_what_was_elsewhere(
+    service: RunningService,
+) -> None:
+    key = service.make_key(locations=("loc-0002",))
+    device = service.device()
+    await device.enrolled()
+    await device.submit(json.loads(encode(small_venue())))
+    moved = await device.enroll(locationId="loc-0002")
+    device.binding_id = moved.json()["bindingId"]
+    await device.submit(json.loads(encode(UNREACHED)))
+    body = json.dumps({"instanceId": device.instance_id})
+    own = (await service.post("/console/api/device", body)).json()
+    assert len(own["changes"]) == 1
+    local = (await service.post("/console/api/device", body, api_key=key)).json()
+    assert local["changes"] == []
+
+
+@pytest.mark.parametrize("table", ["hosts", "endpoints", "printers"])
+async def test_a_report_is_a_table_for_a_spreadsheet(service: RunningService, table: str) -> None:
+    _, (report,) = await _reported(service, hostile_network())
+    body = json.dumps({"reportId": report, "table": table})
+    reply = await service.post("/console/report-table", body)
+    assert reply.headers["content-type"] == "text/csv; charset=utf-8"
+    assert reply.content.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.reader(io.StringIO(reply.content.decode("utf-8-sig"), newline="")))
+    assert len(rows) > 1
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
+
+
+async def test_an_unknown_table_is_refused_by_name(service: RunningService) -> None:
+    _, (report,) = await _reported(service, application_snapshot())
+    body = json.dumps({"reportId": report, "table": "hosts"})
+    reply = await service.post("/console/report-table", body)
+    assert reply.status_code == 400
+    assert "is none of facts" in reply.text
+    stranger = service.make_key(locations=("elsewhere",))
+    refused = await service.post("/console/report-table", body, api_key=stranger)
+    assert refused.status_code == 403

@@ -1,0 +1,133 @@
+"""`serve --metrics` as processes: one, and several that add up what they count."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from tests.unit.controlplane.observability.test_metrics import Samples, samples_of, value
+from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
+from tests.unit.controlplane.test_workers import database, workers_of
+
+__all__ = ["database"]  # a fixture
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+
+
+def metrics_url(process: Process) -> str:
+    assert process.popen.stdout is not None
+    line = process.popen.stdout.readline()
+    assert line.startswith("metrics on http://127.0.0.1:"), line
+    return line.split()[-1]
+
+
+def scraped(url: str) -> Samples:
+    response = httpx2.get(url, timeout=TIMEOUT_S)
+    assert response.status_code == 200
+    return samples_of(response.text)
+
+
+def current(process: Process, times: int) -> None:
+    """Call so many times, each on a connection of its own: any worker may take it."""
+    headers = {"Authorization": f"Bearer {process.api_key}"}
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    with httpx2.Client(
+        base_url=process.url, headers=headers, limits=limits, timeout=TIMEOUT_S
+    ) as http:
+        for _ in range(times):
+            assert http.post(routes.CURRENT, json={}).status_code == 200
+
+
+def answered(found: Samples) -> float:
+    return value(found, "requests_total", operation="remoteControl.current", status="2xx")
+
+
+def test_one_process_serves_them_beside_its_own_port(tmp_path: Path) -> None:
+    process = start(str(tmp_path / "service.db"), "--metrics", "127.0.0.1:0")
+    try:
+        url = metrics_url(process)
+        current(process, 3)
+        found = scraped(url)
+        assert answered(found) == 3
+        assert found["process_open_fds", ()] > 0
+        assert httpx2.get(process.url + "/metrics").status_code == 404
+    finally:
+        assert stop(process) == 0
+
+
+@pytest.mark.parametrize(
+    "place", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
+)
+def test_a_place_that_is_none_is_said(place: str) -> None:
+    done = run("serve", "--port", "0", "--metrics", place)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_place_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        database = str(tmp_path / "service.db")
+        done = run("serve", "--port", "0", "--database", database, "--metrics", place)
+    assert done.returncode == 2
+    assert done.stderr.startswith("venue-control: cannot listen on 127.0.0.1 port")
+    assert "for metrics" in done.stderr
+
+
+@pytest.fixture
+def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = start(database, "--workers", "2", "--metrics", "127.0.0.1:0")
+    yield process
+    stop(process)
+
+
+def test_workers_add_up_what_they_count(shared: Process, tmp_path: Path) -> None:
+    url = metrics_url(shared)
+    current(shared, 40)
+    # Whichever worker answers tells of all.
+    assert {answered(scraped(url)) for _ in range(10)} == {40}
+    family = {shared.popen.pid, *workers_of(shared)}
+    resident = sum(resident_bytes(pid) for pid in family)
+    assert scraped(url)["process_resident_memory_bytes", ()] >= resident * 0.9
+    (directory,) = tmp_path.glob("venue-control-metrics-*")
+    assert stop(shared) == 0
+    assert not directory.exists()
+
+
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_what_a_dead_worker_counted_stays_and_its_streams_do_not(
+    shared: Process, tmp_path: Path
+) -> None:
+    url = metrics_url(shared)
+    current(shared, 20)
+    headers = {"Authorization": f"Bearer {shared.api_key}", "Accept": "text/event-stream"}
+    with (
+        httpx2.Client(base_url=shared.url, timeout=TIMEOUT_S, headers=headers) as http,
+        ExitStack() as streams,
+    ):
+        for _ in range(4):
+            streams.enter_context(http.stream("POST", routes.ON_COMMANDS, json={}))
+        assert value(scraped(url), "streams_open", kind="commands") == 4
+        before = workers_of(shared)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        while len(now := workers_of(shared)) < 2 or set(now) & set(before):
+            pass
+        found = scraped(url)
+        assert answered(found) == 20
+        assert value(found, "streams_open", kind="commands") == 0
+    current(shared, 5)
+    assert answered(scraped(url)) == 25
+    (directory,) = tmp_path.glob("venue-control-metrics-*")
+    assert len(list(directory.glob("counter_*.db"))) == 2

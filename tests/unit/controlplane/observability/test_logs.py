@@ -1,0 +1,111 @@
+"""What is logged of which call, in which form, and what never is."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from agent.wire import routes
+from controlplane.observability.logs import QUIET, set_up_logging
+from tests.unit.controlplane.running_service import RunningService
+
+
+@pytest.fixture(autouse=True)
+def _same_levels() -> Iterator[None]:
+    levels = {name: logging.getLogger(name).level for name in QUIET}
+    yield
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+def lines(written: Captured) -> list[dict[str, object]]:
+    read = [json.loads(line) for line in written.readouterr().err.splitlines()]
+    return [line for line in read if line["logger"].startswith("controlplane")]
+
+
+async def test_a_refusal_is_a_line_and_success_is_none(
+    service: RunningService, capsys: Captured
+) -> None:
+    set_up_logging("info", "json")
+    assert (await service.post(routes.CURRENT)).status_code == 200
+    refused = await service.post(routes.REPORT_DETAIL, b'{"reportId": "secret-body"}')
+    assert refused.status_code == 400
+    (line,) = lines(capsys)
+    caller = service.caller(service.write_key)
+    assert line.pop("time")
+    assert float(str(line.pop("duration_ms"))) > 0
+    assert str(line.pop("message")).startswith(f"POST {routes.REPORT_DETAIL} 400 ")
+    assert line == {
+        "level": "info",
+        "logger": "controlplane.access",
+        "trace_id": refused.headers["trace-id"],
+        "operation": "remoteControl.reportDetail",
+        "method": "POST",
+        "path": routes.REPORT_DETAIL,
+        "status": 400,
+        "code": "validation_error",
+        "key_id": str(caller.key_id),
+        "organization_id": caller.organization_id,
+    }
+
+
+async def test_success_is_a_line_at_debug(service: RunningService, capsys: Captured) -> None:
+    set_up_logging("debug", "json")
+    await service.post(routes.CURRENT)
+    (line,) = [each for each in lines(capsys) if each["logger"] == "controlplane.access"]
+    assert (line["level"], line["status"]) == ("debug", 200)
+    assert "code" not in line
+
+
+async def test_a_fault_is_an_error_with_its_trace_id_and_where_it_happened(
+    service: RunningService, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up_logging("error", "json")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError(f"look: {service.write_key}")
+
+    monkeypatch.setattr(service.core.fairness, "admit", fail)
+    response = await service.post(routes.CURRENT)
+    assert response.status_code == 500
+    fault, access = lines(capsys)
+    assert fault["trace_id"] == access["trace_id"] == response.headers["trace-id"]
+    assert fault["level"] == access["level"] == "error"
+    assert "RuntimeError: look: vck_…" in str(fault["exception"])
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+async def test_no_line_holds_a_key_a_header_or_a_body(
+    service: RunningService, capsys: Captured, form: str
+) -> None:
+    set_up_logging("debug", form)  # type: ignore[arg-type]
+    device = await service.device().enrolled()
+    key = service.write_key
+    await service.post(routes.CURRENT, b'{"unknown": "secret-body"}', x_other="secret-header")
+    await service.post("/" + key, b"{}")
+    logging.getLogger("controlplane.test").error("somebody wrote %s", key)
+    text = capsys.readouterr().err
+    assert "somebody wrote vck_…" in text
+    for secret in (key, "secret-body", "secret-header", device.public_key):
+        assert secret not in text
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+async def test_what_strangers_send_steers_no_terminal_and_makes_no_line(
+    service: RunningService, capsys: Captured, form: str
+) -> None:
+    set_up_logging("info", form)  # type: ignore[arg-type]
+    await service.http.post("/a%0Ab%1B%5B2J%E2%80%AE")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.isprintable()
+    assert "/a?b?[2J?" in line
+
+
+def test_text_is_text(capsys: Captured) -> None:
+    set_up_logging("info", "text")
+    logging.getLogger("controlplane.test").info("hello")
+    assert capsys.readouterr().err.endswith(" INFO controlplane.test hello\n")

@@ -1,0 +1,228 @@
+"""What `/metrics` tells, to whom, and that it stays small whatever strangers send."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy.exc import OperationalError
+
+from agent.wire import routes
+from agent.wire.codec import encode
+from controlplane.core import Core
+from controlplane.http.app import build_app
+from controlplane.http.errors import unavailable
+from controlplane.observability.listener import FOUND_HOLDS_S, beside
+from tests.fixtures.payloads import small_venue
+from tests.paths import ROOT
+from tests.unit.controlplane.running_service import RunningService
+
+PORT = 9470
+REPORT = json.loads(encode(small_venue()))
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@asynccontextmanager
+async def scraped(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
+    """Give a client of the metrics' own listener."""
+    app = beside(build_app(core), core, PORT)
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as http:
+        yield http
+
+
+async def samples(core: Core) -> Samples:
+    async with scraped(core) as http:
+        return samples_of((await http.get("/metrics")).text)
+
+
+def samples_of(text: str) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(found: Samples, name: str, **labels: str) -> float:
+    return found["venue_control_" + name, tuple(sorted(labels.items()))]
+
+
+async def test_what_the_service_did_is_counted(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    request_id = await device.asked_for("network")
+    assert len(await device.commands()) == 1
+    assert (await device.heartbeat()).status_code == 200
+    assert (await device.submit(requestId=request_id)).status_code == 200
+    report = {"reportId": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"}
+    for _ in range(2):
+        assert (await device.submit(REPORT, **report)).status_code == 200
+    found = await samples(service.core)
+    heartbeat = {"operation": "remoteControl.heartbeat"}
+    assert value(found, "requests_total", status="2xx", **heartbeat) == 1
+    assert value(found, "request_duration_seconds_count", **heartbeat) == 1
+    assert value(found, "request_duration_seconds_bucket", le="+Inf", **heartbeat) == 1
+    assert value(found, "commands_told_total", kind="network", way="reply") == 1
+    assert value(found, "commands_told_total", kind="network", way="stream") == 0
+    assert value(found, "reports_received_total", kind="network", outcome="failed") == 1
+    # The same report again is no other report.
+    assert value(found, "reports_received_total", kind="network", outcome="completed") == 1
+    assert value(found, "database_transaction_seconds_count", kind="write") >= 6
+    assert value(found, "database_wait_seconds_count", kind="write") >= 6
+    assert value(found, "devices", state="online") == 1
+    assert value(found, "database_up") == 1
+    assert value(found, "tracker_queue") == 0
+    assert ("process_resident_memory_bytes", ()) in found
+
+
+async def test_refusals_are_counted_by_code(service: RunningService) -> None:
+    await service.post(routes.CURRENT, api_key="none")
+    await service.post(routes.REPORT_DETAIL, b"{}")
+    found = await samples(service.core)
+    assert value(found, "refusals_total", code="unauthenticated") == 1
+    assert value(found, "refusals_total", code="validation_error") == 1
+    assert value(found, "requests_total", operation="remoteControl.current", status="4xx") == 1
+
+
+async def test_what_strangers_choose_is_one_series(service: RunningService) -> None:
+    for number in range(50):
+        await service.http.request(f"M{number}", f"/{number}/metrics")
+    found = await samples(service.core)
+    assert value(found, "requests_total", operation="other", status="4xx") == 50
+    operations = {dict(labels).get("operation") for _, labels in found}
+    assert operations == {None, "other"}
+
+
+async def test_no_label_names_a_thing_of_a_customer(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    async with scraped(service.core) as http:
+        text = (await http.get("/metrics")).text
+    for secret in (
+        device.instance_id,
+        device.binding_id,
+        device.location_id,
+        service.write_key,
+        str(service.caller(service.write_key).key_id),
+        service.caller(service.write_key).organization_id,
+    ):
+        assert secret not in text
+
+
+async def test_open_streams_are_counted_while_they_are_open(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    count = service.core.metrics
+    with count.stream("commands"), count.stream("commands"), count.stream("console"):
+        found = await samples(service.core)
+        assert value(found, "streams_open", kind="commands") == 2
+        assert value(found, "streams_open", kind="console") == 1
+    assert value(await samples(service.core), "streams_open", kind="commands") == 0
+
+
+async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.asked_for()
+    headers = {
+        "authorization": f"Bearer {service.write_key}",
+        "accept": "text/event-stream",
+    }
+    stream = asyncio.create_task(service.http.post(routes.ON_COMMANDS, json={}, headers=headers))
+    told = {"kind": "network", "way": "stream"}
+    async with asyncio.timeout(10):
+        while value(await samples(service.core), "commands_told_total", **told) == 0:
+            assert not stream.done()
+    assert value(await samples(service.core), "streams_open", kind="commands") == 1
+    service.core.close_feeds()
+    assert (await stream).status_code == 200
+    found = await samples(service.core)
+    assert value(found, "streams_open", kind="commands") == 0
+    operation = {"operation": "remoteControl.onCommands"}
+    assert value(found, "requests_total", status="2xx", **operation) == 1
+    assert value(found, "request_duration_seconds_count", **operation) == 0
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type", "parse"),
+    [
+        ("", "text/plain; version=0.0.4; charset=utf-8", text_string_to_metric_families),
+        (
+            "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            parse_openmetrics,
+        ),
+    ],
+)
+async def test_both_forms_can_be_read(
+    service: RunningService, accept: str, media_type: str, parse: Callable[..., object]
+) -> None:
+    await service.device().enrolled()
+    async with scraped(service.core) as http:
+        response = await http.get("/metrics", headers={"accept": accept})
+    assert response.headers["content-type"].startswith(media_type)
+    families = {family.name: family for family in parse(response.text)}  # type: ignore[attr-defined]
+    assert {"venue_control_devices", "venue_control_request_duration_seconds"} <= set(families)
+    assert all(family.documentation for family in families.values())
+    assert not [name for name in families if name.endswith("_created")]
+
+
+async def test_only_the_listener_of_the_metrics_serves_them(service: RunningService) -> None:
+    assert (await service.http.get("/metrics")).status_code == 404
+    async with scraped(service.core) as http:
+        for path in ("/", "/healthz", "/openapi.json", routes.CURRENT):
+            assert (await http.get(path)).status_code == 404
+        assert (await http.post("/metrics")).status_code == 405
+
+
+@pytest.mark.parametrize("error", [OperationalError("", {}, Exception()), unavailable("busy")])
+async def test_a_database_that_is_away_hides_only_what_is_in_it(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def fail(_work: object) -> None:
+        raise error
+
+    await service.device().enrolled()
+    monkeypatch.setattr(service.core, "read", fail)
+    found = await samples(service.core)
+    assert value(found, "database_up") == 0
+    assert value(found, "requests_total", operation="remoteControl.enroll", status="2xx") == 1
+    assert "venue_control_devices" not in {name for name, _ in found}
+
+
+async def test_devices_are_counted_once_in_a_while(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr("controlplane.observability.listener.time.monotonic", lambda: now_s[0])
+    async with scraped(service.core) as http:
+
+        async def online() -> float:
+            return value(samples_of((await http.get("/metrics")).text), "devices", state="online")
+
+        assert await online() == 0
+        await service.device().enrolled()
+        assert await online() == 0
+        now_s[0] += FOUND_HOLDS_S
+        assert await online() == 1
+
+
+async def test_the_handbook_names_what_there_is(service: RunningService) -> None:
+    handbook = (ROOT / "docs/metrics.md").read_text()
+    async with scraped(service.core) as http:
+        text = (await http.get("/metrics")).text
+    exposed = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in text_string_to_metric_families(text)
+        if family.name.startswith("venue_control")
+    }
+    listed = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", handbook, re.MULTILINE))
+    assert listed == exposed
+    used = {name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", handbook)}
+    assert used <= exposed

@@ -1,0 +1,41 @@
+"""What systemd is told over its socket."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from controlplane.service.notify import Notifier
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a local datagram socket")
+
+
+def test_it_hears_that_the_service_listens_and_lives(tmp_path: Path) -> None:
+    address = os.path.relpath(tmp_path / "notify")  # the path of a socket is bounded (unix(7))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        notifier = Notifier({"NOTIFY_SOCKET": address})
+        notifier.ready("listening on http://127.0.0.1:1")
+        notifier.alive()
+        assert manager.recv(99) == b"READY=1\nSTATUS=listening on http://127.0.0.1:1"
+        assert manager.recv(99) == b"WATCHDOG=1"
+    notifier.alive()  # nobody hears it any more
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected_s"),
+    [
+        ({}, 0),
+        ({"WATCHDOG_USEC": "60000000"}, 60),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": str(os.getpid())}, 60),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, 0),
+        ({"WATCHDOG_USEC": "soon"}, 0),
+    ],
+)
+def test_only_the_watched_process_gives_signs(
+    environment: dict[str, str], expected_s: float
+) -> None:
+    assert Notifier(environment).watchdog_s == expected_s
+    Notifier(environment).ready("nobody listens")

@@ -1,0 +1,36 @@
+"""The proxies' examples agree with the service's own numbers; `make test-proxy` runs them."""
+
+import re
+
+from agent.wire import routes
+from controlplane.server import IDLE_S
+from controlplane.settings import Settings
+from tests.paths import ROOT
+
+NGINX = (ROOT / "packaging/proxy/nginx.conf").read_text()
+CADDY = (ROOT / "packaging/proxy/Caddyfile").read_text()
+
+
+def test_streams_are_handed_on_unbuffered_and_waited_for() -> None:
+    unbuffered = re.search(r"location ~ (\S+) \{[^}]*proxy_buffering off;", NGINX)
+    assert unbuffered is not None
+    for path in (routes.ON_COMMANDS, "/console/api/changes"):
+        assert re.search(unbuffered[1], path), path
+    assert not re.search(unbuffered[1], routes.HEARTBEAT)
+    waits = [int(seconds) for seconds in re.findall(r"proxy_read_timeout (\d+)s", NGINX)]
+    assert min(waits) > 2 * Settings().keep_alive_s
+    assert "flush_interval -1" in CADDY
+
+
+def test_bodies_that_the_service_takes_pass() -> None:
+    limit = Settings().body_limit_bytes
+    for found in (re.search(r"client_max_body_size +(\d+)m", NGINX), re.search(r"(\d+)MiB", CADDY)):
+        assert found is not None
+        assert int(found[1]) * 1024 * 1024 > limit
+
+
+def test_idle_connections_are_forgotten_before_the_service_closes_them() -> None:
+    pattern = r"keepalive_timeout (\d+)s;\n}"
+    for found in (re.search(pattern, NGINX), re.search(r"keepalive (\d+)s", CADDY)):
+        assert found is not None
+        assert int(found[1]) < IDLE_S

@@ -1,0 +1,248 @@
+"""`venue-control service` against a systemctl that only notes what it is told."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.service import in_words, install_and_start, options_file
+from controlplane.service.places import RESOURCES, UNIT
+from controlplane.service.program import quoted, require_safe_program
+from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text
+from controlplane.settings import Settings
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd's paths and modes")
+EXPOSURE_MAX = 1.5
+LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
+
+
+class FakeSystem:
+    """Notes the words of each program; ``answers`` are by the first words."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, ...]] = []
+        self.answers = {
+            "systemctl show": Output(0, LOADED + "StatusText=listening on http://127.0.0.1:8470"),
+            "getent passwd": Output(2),
+        }
+
+    def __call__(self, *words: str) -> Output:
+        self.calls.append(words)
+        return self.answers.get(" ".join(words[:2]), Output(0))
+
+    def changes(self) -> list[str]:
+        return [" ".join(words) for words in self.calls if words[1] not in {"show", "passwd"}]
+
+
+@pytest.fixture
+def system() -> FakeSystem:
+    return FakeSystem()
+
+
+@pytest.fixture
+def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
+    program = tmp_path / "opt/venue-control"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    return SystemdService(system, (str(program),), root=tmp_path, owner=os.getuid())
+
+
+@pytest.fixture(autouse=True)
+def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own directories are other people's to write; the check has a test of its own."""
+    monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
+
+
+def test_installing_twice_writes_once(
+    service: SystemdService, system: FakeSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert install_and_start(service, "--port 1\n", given=True) == 0
+    unit = tmp_path / "etc/systemd/system" / UNIT
+    assert f"ExecStart={tmp_path}/opt/venue-control serve @" in unit.read_text()
+    assert service.options.read_text() == "--port 1\n"
+    assert stat.S_IMODE(service.options.stat().st_mode) == 0o640
+    assert [words.split()[0:2] for words in system.changes()] == [
+        ["systemd-sysusers", f"{tmp_path}/etc/sysusers.d/venue-control.conf"],
+        ["systemctl", "daemon-reload"], ["chgrp", "venue-control"], ["systemctl", "--quiet"],
+        ["systemctl", "start"],
+    ]  # fmt: skip
+    system.calls.clear()
+    system.answers["getent passwd"] = Output(0, "venue-control:x:1:")
+    capsys.readouterr()
+    assert install_and_start(service, "--port 2\n", given=True) == 0
+    assert service.options.read_text() == "--port 1\n"
+    assert "is kept" in capsys.readouterr().out
+    assert not [words for words in system.changes() if "daemon-reload" in words]
+
+
+def test_the_packages_unit_is_left_alone(
+    service: SystemdService, system: FakeSystem, tmp_path: Path
+) -> None:
+    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
+    packaged.parent.mkdir(parents=True)
+    packaged.touch()
+    assert service.install("")
+    assert not (tmp_path / "etc/systemd/system").exists()
+    assert not [words for words in system.changes() if "sysusers" in words]
+
+
+@pytest.mark.parametrize("what", ["masked", "hides the package", "another's"])
+def test_what_is_half_installed_is_refused_before_anything_is_written(
+    service: SystemdService, system: FakeSystem, tmp_path: Path, what: str
+) -> None:
+    unit = tmp_path / "etc/systemd/system" / UNIT
+    unit.parent.mkdir(parents=True)
+    if what == "masked":
+        unit.symlink_to("/dev/null")
+    else:
+        unit.write_text("[Unit]\n")
+    if what == "hides the package":
+        packaged = tmp_path / "usr/lib/systemd/system" / UNIT
+        packaged.parent.mkdir(parents=True)
+        packaged.touch()
+    with pytest.raises(CommandError) as refused:
+        service.install("")
+    assert refused.value.hint
+    assert system.changes() == []
+    assert not service.options.exists()
+
+
+def test_a_start_that_fails_tells_the_services_last_words(
+    service: SystemdService, system: FakeSystem
+) -> None:
+    system.answers["systemctl start"] = Output(1, "", "Job failed")
+    said = "usage: …\nvenue-control serve: error: unrecognized arguments: --wrokers\n"
+    system.answers["journalctl --lines=20"] = Output(0, said)
+    with pytest.raises(CommandError, match="unrecognized arguments: --wrokers") as refused:
+        service.start()
+    assert "journalctl" in refused.value.hint
+    system.answers["journalctl --lines=20"] = Output(0, "")
+    with pytest.raises(CommandError, match="Job failed"):
+        service.start()
+
+
+def test_uninstalling_removes_what_was_written_and_purging_the_rest(
+    service: SystemdService, system: FakeSystem, tmp_path: Path
+) -> None:
+    service.install("")
+    service.state_directory.mkdir(parents=True)
+    system.calls.clear()
+    service.uninstall()
+    assert service.options.exists()
+    assert [words.split()[1] for words in system.changes()] == [
+        "--quiet", "reset-failed", "daemon-reload",
+    ]  # fmt: skip
+    system.answers["getent passwd"] = Output(0, "venue-control:x:1:")
+    service.purge()
+    assert system.changes()[-1] == "userdel venue-control"
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == [tmp_path / "opt/venue-control"]
+    assert not service.state_directory.exists()
+
+
+def test_a_service_that_is_not_there_is_not_started(
+    service: SystemdService, system: FakeSystem
+) -> None:
+    system.answers["systemctl show"] = Output(0, "LoadState=not-found\nActiveState=inactive\n")
+    with pytest.raises(CommandError, match="not installed"):
+        service.start()
+    service.stop()
+    service.uninstall()
+    assert system.changes() == []
+    assert in_words(service.state())[0].endswith("not installed")
+
+
+def test_the_state_is_told_in_lines_that_fit() -> None:
+    state = ServiceState(True, True, "running", 12, "listening on http://127.0.0.1:8470", 2)
+    assert in_words(state) == [
+        "service   installed, starts at boot",
+        "now       running (process 12)",
+        "detail    listening on http://127.0.0.1:8470",
+        "restarts  2 by systemd",
+    ]
+    failed = ServiceState(True, False, "failed", 0, "", 0)
+    assert in_words(failed)[-1].startswith("→ find out why")
+
+
+def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "venue-control"
+    program.touch()
+    tmp_path.chmod(0o777)
+    with pytest.raises(CommandError, match=r"may be changed by others|home directory"):
+        require_safe_program(program, os.getuid())
+
+
+@pytest.mark.parametrize(
+    ("word", "line"), [("a", "a"), ("a b", '"a b"'), ("50%", '"50%%"'), ('"$x\\', '"\\"$$x\\\\"')]
+)
+def test_words_are_quoted_as_systemd_reads_them(word: str, line: str) -> None:
+    assert quoted(word) == line
+
+
+def test_the_options_that_are_shipped_are_the_defaults(tmp_path: Path) -> None:
+    shipped = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
+    assert vars(shipped) == vars(build_parser().parse_args(["serve"]))
+    everything = tmp_path / "serve.conf"
+    text = (RESOURCES / "serve.conf").read_text()
+    everything.write_text(text.replace("\n#--", "\n--"))
+    read = build_parser().parse_args(["serve", f"@{everything}"])
+    assert (read.workers, read.keep_reports) == (4, 180 * 86400)
+    assert read.database == "postgresql+psycopg:///venue?host=/var/run/postgresql"
+
+
+def test_typed_options_become_lines_and_mistakes_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = options_file(["--workers", "4", "--keep-reports=30d"])
+    assert text.splitlines()[-2:] == ["--workers 4", "--keep-reports=30d"]
+    with pytest.raises(SystemExit):
+        options_file(["--wrokers", "4"])
+    assert "did you mean '--workers'" in capsys.readouterr().err
+    with pytest.raises(UsageError):
+        options_file(["--tracker-url", "nonsense"])
+
+
+def test_a_dry_run_prints_both_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["service", "install", "--dry-run", "--", "--workers", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "ExecStart=" in said
+    assert said.endswith("--workers 2\n")
+
+
+def test_elsewhere_two_lines_say_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert main(["service", "status"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_the_unit_has_room_for_the_streams_of_a_fleet() -> None:
+    (files,) = [
+        int(line.partition("=")[2])
+        for line in (RESOURCES / UNIT).read_text().splitlines()
+        if line.startswith("LimitNOFILE=")
+    ]
+    assert files > Settings().streams_max + 10_000
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
+    unit = tmp_path / UNIT
+    text = unit_text((sys.executable, "-m", "controlplane"))
+    unit.write_text(text.replace("Documentation=", "# "))
+
+    def tool(*words: str) -> str:
+        done = subprocess.run(
+            ("systemd-analyze", *words), capture_output=True, text=True, check=True
+        )
+        return done.stdout + done.stderr
+
+    report = tool("security", "--offline=yes", "--no-pager", str(unit))
+    assert float(report.rpartition(f"{UNIT}: ")[2].split()[0]) <= EXPOSURE_MAX
+    assert tool("verify", str(unit)) == ""

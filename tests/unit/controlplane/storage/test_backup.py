@@ -1,0 +1,145 @@
+"""A backup that is taken under load has everything that was answered before it began."""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+import stat
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select
+
+from agent.wire.codec import encode
+from controlplane.cli.main import main
+from controlplane.settings import Settings
+from controlplane.storage.backup import BackupError, complete_or_absent, restore, snapshot
+from controlplane.storage.database import Database
+from controlplane.storage.tables import Report
+from tests.fixtures.payloads import small_venue
+from tests.unit.controlplane.running_service import FakeClock, beside
+
+SUBMISSIONS = 200
+AT_ONCE = 16
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+REPORT = json.loads(encode(small_venue()))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "service.db"
+
+
+def reports_in(file: Path) -> set[UUID]:
+    with closing(Database(str(file))) as database:
+        return set(database.read(lambda session: session.scalars(select(Report.id)).all()))
+
+
+async def test_what_was_answered_before_a_backup_began_is_in_it(path: Path) -> None:
+    answered: set[UUID] = set()
+    before: set[UUID] = set()
+    backup = path.with_name("backup.db")
+
+    def back_up() -> None:
+        before.update(answered)
+        assert main(["backup", str(backup), "--database", str(path)]) == 0
+
+    with closing(Database(str(path))) as database:
+        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
+            device = await service.device().enrolled()
+            room = asyncio.Semaphore(AT_ONCE)
+            quarter = asyncio.Event()
+
+            async def submit() -> None:
+                async with room:
+                    reply = await device.submit(REPORT)
+                assert reply.status_code == 200, reply.text
+                answered.add(UUID(reply.json()["reportId"]))
+                if len(answered) == SUBMISSIONS // 4:
+                    quarter.set()
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(SUBMISSIONS):
+                    group.create_task(submit())
+                await quarter.wait()
+                await asyncio.to_thread(back_up)
+                during = len(answered)
+    assert len(answered) == SUBMISSIONS
+    assert SUBMISSIONS // 4 <= len(before) < SUBMISSIONS, "the backup was not taken under load"
+    assert len(before) <= during
+    restored = path.with_name("restored.db")
+    assert main(["restore", str(backup), "--database", str(restored)]) == 0
+    assert before <= reports_in(restored) <= answered
+
+
+def test_a_database_in_use_is_not_replaced(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Database(str(path)).close()
+    backup = path.with_name("backup.db")
+    assert main(["backup", str(backup), "--database", str(path)]) == 0
+    with closing(Database(str(path))) as used:
+        used.read(lambda session: session.scalars(select(Report.id)).all())
+        assert main(["restore", str(backup), "--database", str(path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "in use" in lines[0]
+    assert main(["restore", str(backup), "--database", str(path)]) == 0
+    assert list(path.parent.glob("service.db.before-*"))
+
+
+def test_what_was_there_is_kept(path: Path) -> None:
+    Database(str(path)).close()
+    with snapshot(path) as copy, copy.open("rb") as backup:
+        kept = restore(backup, path, NOW)
+    assert kept == path.with_name("service.db.before-20261120T120000Z")
+    assert reports_in(kept) == set()
+
+
+def test_other_files_and_newer_releases_are_refused(path: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("not a database, but long enough to be taken for one" * 100)
+    newer = tmp_path / "newer.db"
+    Database(str(newer)).close()
+    with closing(sqlite3.connect(newer)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    for file, said in ((text, "no backup"), (newer, "layout 9999")):
+        with file.open("rb") as backup, pytest.raises(BackupError, match=said):
+            restore(backup, path, NOW)
+        assert not path.exists()
+
+
+def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.db"
+    Database(str(whole)).close()
+    content = bytearray(whole.read_bytes())
+    content[4096 * 2 : 4096 * 12] = b"\xff" * 4096 * 10
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(content)
+    with damaged.open("rb") as backup, pytest.raises(BackupError):
+        restore(backup, path, NOW)
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_a_backup_is_whole_or_not_there_and_its_owners_only(tmp_path: Path) -> None:
+    file = tmp_path / "backup.db"
+    with contextlib.suppress(OSError), complete_or_absent(file) as out:
+        out.write(b"half")
+        raise OSError("the disk is full")
+    assert list(tmp_path.iterdir()) == []
+    with complete_or_absent(file) as out:
+        out.write(b"whole")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError), complete_or_absent(file):
+        pass
+    assert file.read_bytes() == b"whole"
+
+
+def test_another_kind_of_database_has_its_own_backups(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("backup", "restore"):
+        assert main([verb, "x", "--database", "postgresql+psycopg:///venue"]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 2

@@ -1,0 +1,103 @@
+"""From one database to another: every row, in every column, and numbers that go on."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from controlplane.cli.main import main
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.copy import NotEmptyError, copy_rows, tables
+from controlplane.storage.database import Database
+from tests.postgresql import postgresql
+from tests.unit.controlplane.running_service import FakeClock, beside
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+async def source(tmp_path: Path) -> Path:
+    """A database with something in each table."""
+    path = tmp_path / "source.db"
+    with closing(Database(str(path))) as database:
+        clock = FakeClock()
+        plan = Plan(days=20, until=clock.now.date())
+        database.write(lambda session: load(session, plan, clock.now))
+        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
+            service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
+            for _ in range(3):
+                device = await service.device().enrolled()
+                request_id = await device.asked_for()
+                await device.acknowledge(request_id, "running")
+                assert (await device.submit(requestId=request_id)).status_code == 200
+                await device.asked_for("application")
+    return path
+
+
+def rows_of(database: Database) -> Rows:
+    return database.read(
+        lambda session: {
+            table.name: [
+                dict(row)
+                for row in session.execute(
+                    select(table).order_by(*table.primary_key.columns)
+                ).mappings()
+            ]
+            for table in tables()
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def empty_postgresql() -> Iterator[str]:
+    with postgresql() as url:
+        yield url
+
+
+async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> None:
+    with closing(Database(str(source))) as first, closing(Database(middle)) as second:
+        expected = rows_of(first)
+        assert all(expected.values()), "each table has rows"
+        counts = copy_rows(first, second, lambda *_: None)
+        assert counts == {name: len(rows) for name, rows in expected.items()}
+        assert rows_of(second) == expected
+        with pytest.raises(NotEmptyError):
+            copy_rows(first, second, lambda *_: None)
+        with closing(Database(str(tmp_path / "back.db"))) as third:
+            copy_rows(second, third, lambda *_: None)
+            assert rows_of(third) == expected
+        async with beside(second, Settings(rate_per_s=0), FakeClock()) as service:
+            device = await service.device().enrolled()
+            assert (await device.submit()).status_code == 200
+        newest = {name: rows[-1].get("position") for name, rows in rows_of(second).items()}
+        for name in ("devices", "reports"):
+            assert newest[name] == expected[name][-1]["position"] + 1
+
+
+async def test_every_row_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
+    await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
+
+
+@pytest.mark.needs("postgresql")
+async def test_every_row_from_sqlite_to_postgresql_and_back(
+    source: Path, tmp_path: Path, empty_postgresql: str
+) -> None:
+    await _copied_there_and_back(source, empty_postgresql, tmp_path)
+
+
+def test_the_command_tells_what_it_copied(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "target.db")
+    assert main(["database", "copy", str(source), target]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == len(tables()) + 1
+    assert main(["database", "copy", str(source), target]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert main(["database", "copy", str(tmp_path / "none.db"), target]) == 2
+    assert not (tmp_path / "none.db").exists()
