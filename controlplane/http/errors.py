@@ -30,6 +30,7 @@ class Refusal(Exception):
         *,
         errors: Mapping[str, tuple[str, ...]] | None = None,
         headers: Mapping[str, str] | None = None,
+        reason: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -37,6 +38,7 @@ class Refusal(Exception):
         self.detail = detail
         self.errors = errors
         self.headers = dict(headers or {})
+        self.reason = reason
 
 
 def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:

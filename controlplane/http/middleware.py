@@ -7,6 +7,7 @@ import logging
 import random
 import re
 import time
+from collections.abc import Callable
 from email.utils import format_datetime
 from http import HTTPStatus
 
@@ -16,11 +17,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.clock import Clock
-from controlplane.http.errors import MEDIA_TYPE, Refusal, internal_error, problem_body
+from controlplane.http.errors import Refusal, internal_error
 
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+Answer = Callable[[Refusal, str, str], Response]
+"""Makes the reply of a refusal, the path as it may be shown, and the trace id."""
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
@@ -31,16 +34,17 @@ class Guard:
     otherwise keep the service busy with refusals.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock, delay_s: float) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, delay_s: float, answer: Answer) -> None:
         self._app = app
         self._clock = clock
         self._delay_s = delay_s
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        call = _Call(scope, send, self._clock)
+        call = _Call(scope, send, self._clock, self._answer)
         try:
             await self._app(scope, receive, call.send)
         except ClientDisconnect:
@@ -60,13 +64,14 @@ class Guard:
 class _Call:
     """One call on its way through the guard."""
 
-    def __init__(self, scope: Scope, send: Send, clock: Clock) -> None:
+    def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
         # Names the call in the log; nothing depends on its being hard to guess.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.note = ""
         self._scope = scope
         self._send = send
         self._clock = clock
+        self._answer = answer
         self._status = 0
         self._began_s = time.monotonic()
         scope.setdefault("state", {})["trace_id"] = self.trace_id
@@ -85,13 +90,7 @@ class _Call:
         self.note = refusal.code
         if self._status:
             return  # The reply had begun: all that is left is to end the connection.
-        body = problem_body(refusal, path=_plain(self._scope["path"]), trace_id=self.trace_id)
-        response = Response(
-            body,
-            status_code=refusal.status,
-            headers=refusal.headers,
-            media_type=MEDIA_TYPE,
-        )
+        response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
         await response(self._scope, receive, self.send)
 
     def write_log(self) -> None:
