@@ -158,6 +158,10 @@ class GoodQuery(Given):
     good_id: Uuid
 
 
+class Nothing(Given):
+    """No parameters."""
+
+
 class PageQuery(Given):
     cursor: Absent[str] = None
 

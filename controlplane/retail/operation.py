@@ -30,11 +30,13 @@ class RetailContext:
 
 @dataclass(frozen=True, slots=True)
 class RetailOperation(Generic[Asked]):
-    """``asked`` is the model of the body of a POST, of path and query of a GET."""
+    """``asked`` is the model of the body of a POST, of path and query of a GET; ``answered``
+    that of the reply."""
 
     method: Literal["GET", "POST"]
     path: str
     asked: type[Asked]
+    answered: type[Model]
     run: Callable[[RetailContext, Asked], Model]
     status: HTTPStatus = HTTPStatus.OK
 
