@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from agent.wire.base import Absent, MaxItems, Model, Timestamp, Uuid
+from agent.wire.base import Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.retail import limits
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
@@ -225,7 +225,7 @@ class Sale(Shown):
     point_of_sale_id: str
     initiated_by_id: str | None
     external_data: ExternalData | None
-    positions: tuple[Position, ...] | None
+    positions: Array[Position] | None
     totals: Totals
     created_at: Timestamp
     updated_at: Timestamp
@@ -268,37 +268,37 @@ class SalePage(Shown):
     """``cursor`` is None on the last page."""
 
     cursor: str | None
-    items: tuple[Sale, ...]
+    items: Array[Sale]
 
 
 class GoodPage(Shown):
     cursor: str | None
-    items: tuple[Good, ...]
+    items: Array[Good]
 
 
 class CategoryPage(Shown):
     cursor: str | None
-    items: tuple[Category, ...]
+    items: Array[Category]
 
 
 class EmployeePage(Shown):
     cursor: str | None
-    items: tuple[Employee, ...]
+    items: Array[Employee]
 
 
 class PointOfSalePage(Shown):
     cursor: str | None
-    items: tuple[PointOfSale, ...]
+    items: Array[PointOfSale]
 
 
 class UomPage(Shown):
     cursor: str | None
-    items: tuple[Uom, ...]
+    items: Array[Uom]
 
 
 class FeePage(Shown):
     cursor: str | None
-    fee_items: tuple[FeeItem, ...]
+    fee_items: Array[FeeItem]
 
 
 class TokenRequest(Given):
