@@ -13,7 +13,11 @@ class ClientError(Exception):
 
 
 class UnreachableError(ClientError):
-    """There was no answer, or one that does not fit the contract."""
+    """There was no answer."""
+
+
+class UnexpectedReplyError(ClientError):
+    """The answer does not fit the contract."""
 
 
 class RefusedError(ClientError):

@@ -25,6 +25,7 @@ from controlplane.client.errors import (
     RateLimitedError,
     RefusedError,
     UnauthenticatedError,
+    UnexpectedReplyError,
     UnreachableError,
     refused,
 )
@@ -77,6 +78,7 @@ class RetailClient:
         *,
         sleep: Callable[[float], object] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
+        transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self._api_key = api_key
         self._sleep = sleep
@@ -87,6 +89,7 @@ class RetailClient:
             base_url=base_url.rstrip("/").removesuffix(routes.BASE),
             timeout=TIMEOUT_S,
             trust_env=not is_loopback_url(base_url),
+            transport=transport,
         )
 
     def __enter__(self) -> Self:
@@ -267,4 +270,4 @@ class RetailClient:
         try:
             return decode(reply.content, kind)
         except ValidationError as error:
-            raise UnreachableError(f"the reply does not fit the contract: {error}") from error
+            raise UnexpectedReplyError(f"the reply does not fit the contract: {error}") from error
