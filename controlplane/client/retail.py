@@ -61,8 +61,9 @@ WAIT_S: Final = 0.5
 WAIT_MAX_S: Final = 60
 
 Reply = TypeVar("Reply", bound=Model)
-Page = TypeVar("Page", SalePage, GoodPage, CategoryPage, EmployeePage, PointOfSalePage, UomPage)
-Value = str | int | datetime
+Page = TypeVar(
+    "Page", SalePage, GoodPage, CategoryPage, EmployeePage, PointOfSalePage, UomPage, FeePage
+)
 
 
 class RetailClient:
@@ -126,8 +127,8 @@ class RetailClient:
     def uoms(self) -> Iterator[Uom]:
         return (each for page in self._pages(routes.UOMS, UomPage) for each in page.items)
 
-    def fees(self) -> tuple[FeeItem, ...]:
-        return self._get(routes.FEES, FeePage).fee_items
+    def fees(self) -> Iterator[FeeItem]:
+        return (each for page in self._pages(routes.FEES, FeePage) for each in page.fee_items)
 
     # ------------------------------------------------------------------ sales
 

@@ -11,9 +11,10 @@ from sqlalchemy import ColumnElement, select
 from controlplane.http.errors import validation_error
 from controlplane.retail import models as wire
 from controlplane.retail.barcodes import mistake_in
-from controlplane.retail.listing import page_of
+from controlplane.retail.limits import CURRENCY
+from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.operation import RetailContext, not_found
-from controlplane.retail.parts import code_of, external, percentage, plain_external, vat_of
+from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
 from controlplane.retail.problems import existing_external_id
 from controlplane.storage.catalog_tables import (
     CatalogExternalId,
@@ -56,20 +57,18 @@ def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPa
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
 
 
-def uoms(context: RetailContext, _asked: wire.Nothing) -> wire.UomPage:
-    query = select(UnitOfMeasure).where(UnitOfMeasure.organization_id == context.organization_id)
-    rows = context.session.scalars(query.order_by(UnitOfMeasure.name, UnitOfMeasure.id))
-    return wire.UomPage(cursor=None, items=tuple(_uom(row) for row in rows))
+def uoms(context: RetailContext, asked: wire.PageQuery) -> wire.UomPage:
+    rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
+    return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
 
 
-def fees(context: RetailContext, _asked: wire.Nothing) -> wire.FeePage:
-    query = select(FeeItem).where(FeeItem.organization_id == context.organization_id)
-    rows = context.session.scalars(query.order_by(FeeItem.name, FeeItem.id))
+def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
+    rows, cursor = page_by_name(context, FeeItem, asked.cursor)
     items = (
         wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
         for row in rows
     )
-    return wire.FeePage(cursor=None, fee_items=tuple(items))
+    return wire.FeePage(cursor=cursor, fee_items=tuple(items))
 
 
 def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
@@ -225,16 +224,14 @@ def _shown(context: RetailContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
 
 
 def _variation(row: GoodVariation, codes: Sequence[GoodCode]) -> wire.Variation:
-    price = None
-    if row.price is not None and row.currency is not None:
-        price = wire.Money(value=row.price, currency_code=row.currency)
+    price = row.price if row.currency == CURRENCY else None
     return wire.Variation(
         id=row.id,
         name=row.name,
         description=row.description,
         external_data=external(row.external_data),
         status=cast("wire.VariationStatus", row.status),
-        default_price=price,
+        default_price=money(price) if price is not None else None,
         image_url=row.image_url,
         codes=tuple(code_of(code.type, code.value) for code in codes),
     )

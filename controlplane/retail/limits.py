@@ -39,3 +39,6 @@ AMOUNT_MAX: Final = 2**63 - 1
 CURSOR_MAX: Final = 128
 PAGE_SIZE: Final = 20
 ACCESS_TOKEN_S: Final = 3600
+
+CURRENCY: Final = "AED"
+"""The only one that the document has. What was sold in another is not to be had here."""

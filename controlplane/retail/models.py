@@ -16,6 +16,7 @@ from controlplane.retail import limits
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]
 VariationStatus = Literal["active", "inactive"]
+Currency = Literal["AED"]
 SaleStatus = Literal["completed", "unknown"]
 Source = Literal["catalog", "manual_input", "custom_amount"]
 SaleOrder = Literal[
@@ -59,15 +60,10 @@ class Shown(Model):
 
 
 class Money(Given):
-    """``value`` in minimum currency units. The document has one currency, AED; a merchant of the
-    sandbox may have others."""
+    """``value`` in minimum currency units. The document has one currency."""
 
     value: Annotated[int, Field(ge=0, le=limits.AMOUNT_MAX)]
-    currency_code: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-
-
-class GivenMoney(Money):
-    currency_code: Literal["AED"]
+    currency_code: Currency = "AED"
 
 
 class ExternalData(Model):
@@ -136,7 +132,7 @@ class GivenVariation(Given):
     description: Absent[Description] = None
     external_data: Absent[ExternalData] = None
     status: VariationStatus = "active"
-    default_price: Absent[GivenMoney] = None
+    default_price: Absent[Money] = None
     codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)] = ()
 
 
@@ -156,10 +152,6 @@ class GivenGood(Given):
 
 class GoodQuery(Given):
     good_id: Uuid
-
-
-class Nothing(Given):
-    """No parameters."""
 
 
 class PageQuery(Given):

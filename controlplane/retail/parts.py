@@ -5,6 +5,7 @@ from uuid import UUID
 
 from agent.wire.codec import to_plain
 from controlplane.retail import models as wire
+from controlplane.retail.limits import CURRENCY
 
 MILLI = 1000
 
@@ -15,6 +16,10 @@ def external(stored: dict[str, Any] | None) -> wire.ExternalData | None:
 
 def plain_external(given: wire.ExternalData | None) -> dict[str, Any] | None:
     return None if given is None else to_plain(given)
+
+
+def money(value: int) -> wire.Money:
+    return wire.Money(value=value, currency_code=CURRENCY)
 
 
 def percentage(milli: int | None) -> float | None:

@@ -20,8 +20,8 @@ OPERATIONS: Final[tuple[RetailOperation[Any], ...]] = (
     RetailOperation(
         "GET", routes.CATEGORIES, models.PageQuery, models.CategoryPage, catalog.categories
     ),
-    RetailOperation("GET", routes.UOMS, models.Nothing, models.UomPage, catalog.uoms),
-    RetailOperation("GET", routes.FEES, models.Nothing, models.FeePage, catalog.fees),
+    RetailOperation("GET", routes.UOMS, models.PageQuery, models.UomPage, catalog.uoms),
+    RetailOperation("GET", routes.FEES, models.PageQuery, models.FeePage, catalog.fees),
     RetailOperation("GET", routes.SALES, models.SalesQuery, models.SalePage, sales.sales),
     RetailOperation("GET", routes.SALE, models.SaleQuery, models.Sale, sales.sale),
     RetailOperation(

@@ -11,9 +11,9 @@ from sqlalchemy import and_, or_, select
 from controlplane.http.errors import validation_error
 from controlplane.retail import models as wire
 from controlplane.retail.cursors import Place, invalid_cursor
-from controlplane.retail.limits import PAGE_SIZE
+from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.operation import RetailContext, not_found
-from controlplane.retail.parts import code_of, external, percentage, vat_of
+from controlplane.retail.parts import code_of, external, money, percentage, vat_of
 from controlplane.storage.catalog_tables import LineSnapshot
 from controlplane.storage.columns import microseconds, moment_at
 from controlplane.storage.merchant_tables import Employee, PointOfSale
@@ -32,6 +32,7 @@ def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
         Sale.id == sale_id,
         Sale.organization_id == context.organization_id,
         Sale.status == COMPLETED,
+        Sale.currency == CURRENCY,
     )
     row = context.session.scalars(query).first()
     if row is None:
@@ -77,7 +78,9 @@ def _matching(context: RetailContext, asked: wire.SalesQuery) -> Any:
     if first is not None and last is not None and last < first:
         raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
     query = select(Sale).where(
-        Sale.organization_id == context.organization_id, Sale.status == COMPLETED
+        Sale.organization_id == context.organization_id,
+        Sale.status == COMPLETED,
+        Sale.currency == CURRENCY,
     )
     if first is not None:
         query = query.where(Sale.initiated_at >= first)
@@ -155,9 +158,6 @@ def _names(
 
 
 def _totals(row: Sale) -> wire.Totals:
-    def money(value: int) -> wire.Money:
-        return wire.Money(value=value, currency_code=row.currency)
-
     return wire.Totals(
         discount=money(row.discount) if row.discount else None,
         taxable_amount=money(row.taxable_amount),
@@ -183,9 +183,6 @@ def _position(sale: Sale, line: SaleLine, snapshot: LineSnapshot) -> wire.Positi
         return None
     if snapshot.fee_item_id is None or snapshot.fee_name is None:
         return None
-
-    def money(value: int) -> wire.Money:
-        return wire.Money(value=value, currency_code=sale.currency)
 
     return wire.Position(
         id=f"{sale.id}-{line.number}",

@@ -20,6 +20,7 @@ from controlplane.storage.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.sales_tables import Sale, SaleLine
+from tests.fakes.retail_schema import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 
 PIECE, VAT, EXEMPT, FOOD = (UUID(int=number) for number in range(1, 5))
@@ -36,15 +37,17 @@ class Retailer:
 
     async def get(self, path: str, access: str | None = None, **parameters: str) -> httpx2.Response:
         headers = {"authorization": f"Bearer {access or self.access}"}
-        return await self.service.http.get(path, params=parameters, headers=headers)
+        return fitting(await self.service.http.get(path, params=parameters, headers=headers))
 
     async def create(self, body: Any, access: str | None = None, **headers: str) -> httpx2.Response:
         given = {
             "authorization": f"Bearer {access or self.access}",
             "content-type": "application/json",
         }
-        return await self.service.http.post(
-            routes.GOODS, content=json.dumps(body), headers=given | headers
+        return fitting(
+            await self.service.http.post(
+                routes.GOODS, content=json.dumps(body), headers=given | headers
+            )
         )
 
     def add_sales(self, count: int, first_at: datetime, step: timedelta, **changes: Any) -> None:
@@ -76,7 +79,13 @@ async def exchange(service: RunningService, api_key: str) -> httpx2.Response:
 
 async def post(service: RunningService, path: str, body: Any) -> httpx2.Response:
     headers = {"content-type": "application/json"}
-    return await service.http.post(path, content=json.dumps(body), headers=headers)
+    return fitting(await service.http.post(path, content=json.dumps(body), headers=headers))
+
+
+def fitting(reply: httpx2.Response) -> httpx2.Response:
+    """Return a reply that the document describes: each one is compared with it."""
+    require_fitting(reply)
+    return reply
 
 
 async def access_of(service: RunningService, api_key: str) -> str:

@@ -6,10 +6,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from agent.wire import codec
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import limits, routes
 from controlplane.retail.barcodes import check_digit, mistake_in
 from controlplane.retail.models import Good, GoodPage
 from controlplane.storage.catalog_tables import Category
+from controlplane.storage.merchant_tables import FeeItem, UnitOfMeasure
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
     FOOD,
@@ -278,6 +280,26 @@ async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
         cursor = {"cursor": page.cursor or ""}
     assert cursor == {"cursor": ""}
     assert seen == [each["id"] for each in made]
+
+
+async def test_units_and_fees_are_listed_in_pages(shop: Retailer) -> None:
+    def add(session: Any) -> None:
+        for number in range(40):
+            known = {"id": uuid4(), "organization_id": DEFAULT_ORGANIZATION}
+            session.add(UnitOfMeasure(**known, name=f"U{number:02}", symbol="u", exponent=3))
+            session.add(FeeItem(**known, name=f"F{number:02}", kind="vat", percentage_milli=1))
+
+    shop.service.database.write(add)
+    for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 42)):
+        seen: list[str] = []
+        cursor: dict[str, str] = {}
+        for _ in range(3):
+            page = (await shop.get(path, **cursor)).json()
+            seen += [each["name"] for each in page[name]]
+            cursor = {"cursor": page["cursor"]}
+        assert cursor == {"cursor": None}
+        assert seen == sorted(seen)
+        assert len(set(seen)) == count
 
 
 async def test_a_good_id_that_is_none_is_named(shop: Retailer) -> None:

@@ -126,10 +126,16 @@ async def test_what_is_not_known_is_null(shop: Retailer) -> None:
 
 async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> None:
     unknown = add(shop, a_sale(shop.location, NOON, status="unknown"))
+    foreign = add(shop, a_sale(shop.location, NOON, currency="EUR"))
     shown = add(shop, a_sale(shop.location, NOON))
     assert [sale.id for sale in (await page(shop)).items] == [str(shown)]
     other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
-    for sale_id, access in ((unknown, None), (shown, other), ("no-uuid", None)):
+    for sale_id, access in (
+        (unknown, None),
+        (foreign, None),
+        (shown, other),
+        ("no-uuid", None),
+    ):
         reply = await shop.get(routes.SALE.format(sale_id=sale_id), access)
         assert (reply.status_code, reply.content) == (404, b"")
     reply = await shop.get(routes.SALES, other, status="completed")

@@ -16,7 +16,7 @@ from controlplane.retail.access_tokens import AUDIENCE, ISSUER
 from controlplane.retail.clients import REFRESH_LIFETIME
 from controlplane.settings import Settings
 from controlplane.storage.retail_tables import RefreshToken, RetailKey, SigningKey
-from tests.unit.controlplane.retail.retailer import access_of, exchange, new_key, post
+from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -28,7 +28,7 @@ def settings() -> Settings:
 
 async def fees(service: RunningService, access: str) -> httpx2.Response:
     headers = {"authorization": f"Bearer {access}".encode()}
-    return await service.http.get(routes.FEES, headers=headers)
+    return fitting(await service.http.get(routes.FEES, headers=headers))
 
 
 async def refresh(service: RunningService, token: str) -> httpx2.Response:
