@@ -1,18 +1,60 @@
 """API keys in the database: made and revoked on the command line, recognised at each call."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.api_keys import Caller, hash_key, new_key
+from controlplane.accounts import api_keys
+from controlplane.accounts.api_keys import Caller, hash_key
 from controlplane.storage.tables import ApiKey
 
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that is in no database yet. ``secret`` is the key itself, which none ever holds."""
+
+    id: UUID
+    secret: str
+    name: str
+    locations: tuple[str, ...]
+
+    @property
+    def hint(self) -> str:
+        return self.secret[-HINT_LENGTH:]
+
+
+def new_key(*, name: str, locations: Sequence[str]) -> NewKey:
+    return NewKey(uuid.uuid4(), api_keys.new_key(), name, tuple(sorted(set(locations))))
+
+
+def add_keys(
+    session: Session,
+    keys: Iterable[NewKey],
+    *,
+    can_write: bool,
+    organization_id: str,
+    now: datetime,
+) -> None:
+    for key in keys:
+        row = ApiKey(
+            id=key.id,
+            name=key.name,
+            secret_hash=hash_key(key.secret),
+            hint=key.hint,
+            can_write=can_write,
+            organization_id=organization_id,
+            locations=list(key.locations),
+            created_at=now,
+        )
+        session.add(row)
 
 
 def create_key(
@@ -25,19 +67,9 @@ def create_key(
     now: datetime,
 ) -> tuple[UUID, str]:
     """Return the id and the key itself, which is kept nowhere."""
-    key = new_key()
-    row = ApiKey(
-        id=uuid.uuid4(),
-        name=name,
-        secret_hash=hash_key(key),
-        hint=key[-HINT_LENGTH:],
-        can_write=can_write,
-        organization_id=organization_id,
-        locations=sorted(set(locations)),
-        created_at=now,
-    )
-    session.add(row)
-    return row.id, key
+    key = new_key(name=name, locations=locations)
+    add_keys(session, [key], can_write=can_write, organization_id=organization_id, now=now)
+    return key.id, key.secret
 
 
 def recognise(session: Session, key: str) -> Caller | None:

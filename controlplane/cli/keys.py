@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
@@ -13,7 +14,9 @@ from sqlalchemy.orm import Session
 from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
+from controlplane.accounts.key_store import NewKey
 from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.key_files import KeyFile, locations_in, plan, written
 from controlplane.cli.serve import database_error
 from controlplane.clock import system_clock
 from controlplane.storage.database import (
@@ -23,56 +26,97 @@ from controlplane.storage.database import (
     sqlite_file,
 )
 from controlplane.storage.location import default_database
+from controlplane.storage.tables import ApiKey
 
 Result = TypeVar("Result")
 
 
 def create(options: argparse.Namespace) -> int:
-    for location in options.location:
-        if not 1 <= utf16_length(location) <= LOCATION_ID_MAX:
-            raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} characters")
-    _, key = in_database(
-        options.database,
-        lambda session: key_store.create_key(
-            session,
-            name=options.name,
-            can_write=options.write,
-            locations=options.location,
-            organization_id=options.organization,
-            now=system_clock(),
-        ),
-    )
-    sys.stdout.write(f"{key}\n")
+    locations = [*options.location, *locations_in(options.locations_file)]
+    for location in locations:
+        if not 1 <= utf16_length(location) <= LOCATION_ID_MAX or not location.isprintable():
+            raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} printable characters")
+    if options.out is not None:
+        return _create_files(options, locations)
+    if options.count is not None or options.locations_file is not None:
+        raise UsageError("--count and --locations-file need --out, a directory for the keys")
+    key = key_store.new_key(name=options.name, locations=locations)
+    _add(options, [key])
+    sys.stdout.write(f"{key.secret}\n")
     sys.stdout.flush()
-    grant = "may read and write" if options.write else "may only read"
     places = ", ".join(options.location) or "every location"
-    sys.stderr.write(f"This key {grant}, at {places}. It is shown only now: keep it.\n")
+    sys.stderr.write(
+        f"This key {_grant_of(options)}, at {places}. It is shown only now: keep it.\n"
+    )
     return 0
 
 
 def list_all(options: argparse.Namespace) -> int:
     _require_database(options)
     keys = in_database(options.database, key_store.list_keys)
-    from controlplane.cli.tables import print_keys  # rich only where shown
+    from controlplane.cli.listings import print_keys  # rich only where shown
 
     print_keys(keys)
     return 0
 
 
 def revoke(options: argparse.Namespace) -> int:
-    try:
-        key_id = UUID(options.id)
-    except ValueError as error:
-        raise UsageError(
-            f"{options.id!r} is not a key's id: see `venue-control keys list`"
-        ) from error
     _require_database(options)
+    keys = in_database(options.database, key_store.list_keys)
+    key_id = _key_named(options.id, keys)
     if not in_database(
         options.database, lambda session: key_store.revoke_key(session, key_id, system_clock())
     ):
         raise CommandError(f"there is no key {key_id}")
     sys.stdout.write(f"revoked {key_id}\n")
     return 0
+
+
+def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
+    """All keys are on the disk before the first is in the database, and all are or none is."""
+    files = plan(locations, options.count or 1, options.name)
+    directory = Path(options.out)
+    with written(directory, files):
+        _add(options, [each.key for each in files])
+    _say_files(options, directory, files)
+    return 0
+
+
+def _say_files(options: argparse.Namespace, directory: Path, files: Sequence[KeyFile]) -> None:
+    sys.stdout.write(f"wrote {len(files)} keys and manifest.csv to {directory}\n")
+    sys.stderr.write(f"Each key {_grant_of(options)}. They are nowhere else: keep the files.\n")
+    if not options.write:
+        sys.stderr.write("An agent cannot enroll with them: it needs --write.\n")
+
+
+def _grant_of(options: argparse.Namespace) -> str:
+    return "may read and write" if options.write else "may only read"
+
+
+def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
+    in_database(
+        options.database,
+        lambda session: key_store.add_keys(
+            session,
+            keys,
+            can_write=options.write,
+            organization_id=options.organization,
+            now=system_clock(),
+        ),
+    )
+
+
+def _key_named(text: str, keys: Sequence[ApiKey]) -> UUID:
+    """Return the key meant by its id or the start of it, its name or its last four characters."""
+    word = text.removeprefix("…")
+    found = [key for key in keys if word and str(key.id).startswith(word.casefold())]
+    found = found or [key for key in keys if word and word in (key.hint, key.name)]
+    if len(found) == 1:
+        return found[0].id
+    if not found:
+        raise UsageError(f"there is no key {text!r}", "`venue-control keys list` lists them.")
+    ids = ", ".join(str(key.id) for key in found)
+    raise UsageError(f"{text!r} may be any of {len(found)} keys: {ids}")
 
 
 def _require_database(options: argparse.Namespace) -> None:

@@ -1,49 +1,124 @@
-"""``venue-control report``: a report as tables, as JSON or as a page."""
+"""``venue-control reports`` and ``report``: a list; one as tables, as JSON, as a page or as CSV."""
 
 import argparse
+import json
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
-from agent.wire.codec import encode_indented
-from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.cli.connection import client_of, id_of
-from controlplane.cli.errors import CommandError
+from agent.presentation.plain_text import plain
+from agent.presentation.report_csv import report_csv, tables_of
+from agent.wire.codec import encode_indented, to_plain
+from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest, ReportSummary
+from agent.wire.payloads.by_kind import ReportPayload
+from agent.wire.vocabulary import Kind
+from controlplane.cli.arguments.facade import KINDS
+from controlplane.cli.connection import client_of, device_of, record_named, report_of, reports_since
+from controlplane.cli.device_filters import filters_of
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.progress import Progress
+from controlplane.cli.terminal import write_exactly
+from controlplane.client.operations import OperationsClient
+
+Found = list[tuple[Device, ReportSummary]]
+
+
+def list_all(options: argparse.Namespace) -> int:
+    """List the reports of devices, a call for each: the contract has no list of all."""
+    since = datetime.now(UTC) - timedelta(seconds=options.since)
+    with client_of(options) as client:
+        devices = filters_of(options).of(client.devices()[0])
+        if options.device is not None:
+            devices = [record_named(options.device, devices)]
+        found = _found(client, devices, since, options.kind)
+    if options.json:
+        records = [
+            {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in found
+        ]
+        sys.stdout.write(json.dumps(records, indent=2) + "\n")
+        return 0
+    from controlplane.cli.listings import print_reports_of  # rich only where shown
+
+    print_reports_of(found, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
+    return 0
 
 
 def show(options: argparse.Namespace) -> int:
-    body = ReportDetailRequest(report_id=id_of(options.id, "report"))
+    if (options.id is None) == (options.latest is None):
+        raise UsageError("which report? Give its id, or --latest DEVICE KIND")
     with client_of(options) as client:
-        report = client.report(body)
+        report_id = _latest(client, *options.latest) if options.latest else None
+        report_id = report_id or report_of(client, options.id)
+        report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         sys.stdout.write(encode_indented(report) + "\n")
     elif options.html is not None:
         _write_page(report, Path(options.html))
+    elif options.csv is not None:
+        _write_csv(report, options.csv)
     else:
         _show(report)
     return 0
 
 
+def _found(
+    client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
+) -> Found:
+    """Return the reports of these devices from ``since`` on, the newest first."""
+    found: Found = []
+    with Progress() as progress:
+        for number, device in enumerate(devices, 1):
+            progress.show(f"reading {number} of {len(devices)} devices: {len(found)} reports")
+            reports = reports_since(
+                client, device.instance_id, lambda report: report.created_at >= since
+            )
+            found += [(device, each) for each in reports if kind in (None, each.kind)]
+    return sorted(found, key=lambda pair: pair[1].created_at, reverse=True)
+
+
+def _latest(client: OperationsClient, name: str, kind: str) -> UUID:
+    if kind not in KINDS:
+        raise UsageError(f"{kind!r} is no kind of report: {' or '.join(KINDS)}")
+    reports = reports_since(client, device_of(client, name), lambda _: True)
+    for report in reports:
+        if report.kind == kind:
+            return report.report_id
+    raise CommandError(
+        f"{plain(name)} has no report of kind {kind}",
+        f"Ask for one: venue-control request {plain(name)} {kind} --wait",
+    )
+
+
 def _write_page(report: ReportDetail, path: Path) -> None:
-    if report.payload is None:
-        raise _no_payload(report)
+    payload = _payload_of(report)
     from agent.presentation.page.html import report_page  # templates only where shown
 
     try:
-        path.write_text(report_page(report.payload), encoding="utf-8")
+        path.write_text(report_page(payload), encoding="utf-8")
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from error
     sys.stdout.write(f"wrote {path}\n")
 
 
+def _write_csv(report: ReportDetail, table: str) -> None:
+    payload = _payload_of(report)
+    if table not in tables_of(payload):
+        known = ", ".join(tables_of(payload))
+        raise UsageError(f"a report of kind {report.kind} has no {table}: it has {known}")
+    write_exactly(report_csv(payload, table))
+
+
 def _show(report: ReportDetail) -> None:
-    if report.payload is None:
-        raise _no_payload(report)
+    payload = _payload_of(report)
     from agent.presentation.terminal.report import report_view  # rich only where shown
     from controlplane.cli.tables import console
 
-    console().print(report_view(report.payload))
+    console().print(report_view(payload))
 
 
-def _no_payload(report: ReportDetail) -> CommandError:
-    reason = f": {report.failure_reason}" if report.failure_reason else ""
-    return CommandError(f"the report {report.id} has no content, it {report.outcome}{reason}")
+def _payload_of(report: ReportDetail) -> ReportPayload:
+    if report.payload is None:
+        reason = f": {report.failure_reason}" if report.failure_reason else ""
+        raise CommandError(f"the report {report.id} has no content, it {report.outcome}{reason}")
+    return report.payload

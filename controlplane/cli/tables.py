@@ -1,9 +1,16 @@
-"""Tables for a terminal, fit for 80 columns; below 72 they are lists."""
+"""Tables: fit for 80 columns, lists below 72, and whole lines where nobody looks at them.
 
+At a terminal ids are as short as tells them apart; any verb takes them so. What goes into a pipe or
+a file is not folded and has its ids whole. ``COLUMNS`` says how wide a terminal is meant.
+"""
+
+import os
+import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import datetime
+from uuid import UUID
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -11,10 +18,6 @@ from rich.text import Text
 
 from agent.presentation.humanize import seconds_in_words
 from agent.presentation.plain_text import plain
-from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
-
-if TYPE_CHECKING:
-    from controlplane.storage.tables import ApiKey
 
 STATUS_STYLES = {
     "queued": "cyan",
@@ -29,85 +32,35 @@ STATUS_STYLES = {
     "disabled": "dim",
 }
 TABLES_FROM = 72
-FREE_TEXT = frozenset({"location", "locations", "name"})
+FREE_TEXT = frozenset({"location", "locations", "name", "device", "headline"})
+SHORT_ID = 8
+
+Row = Sequence[str | Text]
 
 
 def console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
-def print_keys(keys: Sequence["ApiKey"]) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (
-            str(key.id),
-            f"…{key.hint}",
-            _state_of_key(key),
-            _text(", ".join(key.locations) or "all"),
-            _text(key.name or "–"),
-            age(key.last_used_at, now),
-        )
-        for key in keys
-    ]
-    empty = "There are no keys. Make one: venue-control keys create --write"
-    _print(("id", "key", "grant", "locations", "name", "used"), rows, empty)
+def is_piped() -> bool:
+    return not sys.stdout.isatty() and "COLUMNS" not in os.environ
 
 
-def print_devices(devices: Sequence[Device], *, is_cut: bool) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (
-            str(device.instance_id),
-            _text(device.legacy_install_id),
-            state_of(device),
-            _text(device.location_name or device.location_id),
-            age(device.last_seen_at, now),
-        )
-        for device in devices
-    ]
-    _print(("instance", "name", "state", "location", "seen"), rows, "No device has enrolled yet.")
-    if is_cut:
-        console().print("There are more devices than are shown.")
+def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return each id as it is shown: whole in a pipe, else so short as to differ in the list."""
+    known = sorted({str(each) for each in ids})
+    length = 36 if is_piped() else SHORT_ID
+    while len({each[:length] for each in known}) < len(known):
+        length += 1
+    return {UUID(each): each[:length] for each in known}
 
 
-def print_device(device: Device) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
-    for name, value in _facts(device):
-        grid.add_row(name, value if isinstance(value, Text) else _text(value))
-    console().print(grid)
-
-
-def print_requests(requests: Sequence[RemoteRequest]) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (str(each.id), each.kind, _status(each.status), age(each.created_at, now))
-        for each in requests
-    ]
-    _print(("request", "kind", "status", "asked"), rows, "No requests.", title="Requests")
-
-
-def print_reports(reports: Sequence[ReportSummary]) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (
-            str(report.report_id),
-            report.kind,
-            _status(report.outcome),
-            _status(report.tracker_status),
-            age(report.created_at, now),
-        )
-        for report in reports
-    ]
-    headings = ("report", "kind", "outcome", "tracker", "received")
-    _print(headings, rows, "No reports.", title="Reports")
-
-
-def state_of(device: Device) -> Text:
-    if device.revoked_at is not None:
-        return Text("revoked", "red")
-    return Text("online", "green") if device.online else Text("offline", "yellow")
+def print_note(line: str) -> None:
+    """Print a line about the rows: below them, or beside them where they go into a pipe."""
+    if is_piped():
+        sys.stderr.write(f"{plain(line)}\n")
+    else:
+        console().print(text_of(line, "dim"))
 
 
 def age(moment: datetime | None, now: datetime) -> str:
@@ -117,28 +70,21 @@ def age(moment: datetime | None, now: datetime) -> str:
     return seconds_in_words(max(0, int((now - moment).total_seconds())), units=1)
 
 
-def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
-    yield "name", device.legacy_install_id
-    yield "instance", str(device.instance_id)
-    yield "state", state_of(device)
-    yield "binding", str(device.binding_id)
-    yield "location", device.location_name or device.location_id
-    yield "organization", device.organization_name or device.organization_id
-    yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
-    yield "capabilities", ", ".join(device.capabilities) or "none"
-    yield "last seen", f"{device.last_seen_at:%Y-%m-%d %H:%M:%S} UTC"
-    yield "enrolled", f"{device.created_at:%Y-%m-%d %H:%M:%S} UTC"
-    if device.revoked_at is not None:
-        yield "revoked", f"{device.revoked_at:%Y-%m-%d %H:%M:%S} UTC"
+def text_of(value: str, style: str = "") -> Text:
+    return Text(plain(value), style)
 
 
-def _print(
-    headings: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str, title: str = ""
-) -> None:
-    """Print a table; on a narrow terminal each row as its id and, below it, the rest."""
+def status_text(status: str) -> Text:
+    return Text(status, STATUS_STYLES.get(status, ""))
+
+
+def print_rows(headings: Sequence[str], rows: Sequence[Row], empty: str, title: str = "") -> None:
+    """Print a table; on a narrow terminal each row as its first cell and, below it, the rest."""
     to = console()
     if not rows:
         to.print(Text(empty, "dim"))
+    elif is_piped():
+        _write_lines(headings, rows, title)
     elif to.width >= TABLES_FROM:
         to.print(_table(headings, rows, title))
     else:
@@ -146,11 +92,45 @@ def _print(
             to.print(Text(title, "italic"))
         for first, *others in rows:
             to.print(first)
-            words = (Text(each) if isinstance(each, str) else each for each in others)
-            to.print(Padding(Text(" · ").join(words), (0, 0, 0, 2)))
+            words = [Text(each) if isinstance(each, str) else each for each in others]
+            to.print(Padding(Text(" · ").join(word for word in words if word), (0, 0, 0, 2)))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str) -> Table:
+def print_rows_with_sentences(
+    headings: Sequence[str], rows: Sequence[Row], sentences: Sequence[Text]
+) -> None:
+    """Print rows, each with a sentence below it, which would be a column of a few letters."""
+    to = console()
+    cells = [[text_of(each, "dim") for each in headings]]
+    cells += [[Text(each) if isinstance(each, str) else each for each in row] for row in rows]
+    widths = [max(each.cell_len for each in column) for column in zip(*cells, strict=True)]
+    is_list = sum(widths) + 2 * len(widths) > to.width
+    if is_list:
+        cells, widths = cells[1:], [0] * len(widths)
+    below = [*([] if is_list else [Text()]), *sentences]
+    for row, sentence in zip(cells, below, strict=True):
+        for cell, width in zip(row, widths, strict=True):
+            cell.pad_right(max(0, width - cell.cell_len))
+        line = Text(" · " if is_list else "  ").join(row)
+        line.rstrip()
+        to.print(line)
+        if sentence:
+            to.print(Padding(sentence, (0, 0, 0, 2)))
+
+
+def _write_lines(headings: Sequence[str], rows: Sequence[Row], title: str) -> None:
+    cells = [list(headings), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    if title:
+        sys.stdout.write(f"{title}\n")
+    for row in cells:
+        padded = (
+            cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)
+        )
+        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+
+
+def _table(headings: Sequence[str], rows: Sequence[Row], title: str) -> Table:
     table = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
     )
@@ -160,17 +140,3 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], title:
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _state_of_key(key: "ApiKey") -> Text:
-    if key.revoked_at:
-        return Text("revoked", "red")
-    return Text("write" if key.can_write else "read")
-
-
-def _text(value: str) -> Text:
-    return Text(plain(value))
-
-
-def _status(status: str) -> Text:
-    return Text(status, STATUS_STYLES.get(status, ""))

@@ -1,9 +1,11 @@
 """The operations of the facade that answer with one JSON body."""
 
 import asyncio
+import re
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -21,6 +23,10 @@ from controlplane.storage.database import Database
 from controlplane.storage.notifications import publish
 
 LARGE_BYTES = 65_536
+PAGE_MAX: Final = 200
+"""Records of a page, where the caller asks for so many."""
+_MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
+"""The preference of OData 4.01 (Part 1, 8.2.8.6), one of a list (RFC 7240)."""
 
 
 class OperationEndpoint:
@@ -35,11 +41,30 @@ class OperationEndpoint:
         caller = await admit(self._core, request, writes=self._operation.writes)
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
-            content = await run_operation(self._core, self._operation, caller, body)
+            size = preferred_page_size(request.headers.getlist("prefer"))
+            content = await run_operation(self._core, self._operation, caller, body, size)
         await Response(content, media_type="application/json")(scope, receive, send)
 
 
-async def run_operation(core: Core, operation: Operation, caller: Caller, body: bytes) -> bytes:
+def preferred_page_size(headers: Sequence[str]) -> int | None:
+    """Return what ``Prefer: maxpagesize=N`` asks for, cut to ``PAGE_MAX``; None where nothing does.
+
+    The contract has no word for a page's size, and an unknown key of a body is an error. Who does
+    not know a preference passes over it (RFC 7240), so a caller may send it to any service.
+    """
+    for each in ",".join(headers).split(","):
+        if found := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
+            return min(int(found[1]), PAGE_MAX)
+    return None
+
+
+async def run_operation(
+    core: Core,
+    operation: Operation,
+    caller: Caller,
+    body: bytes,
+    page_size: int | None = None,
+) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     now, loop = core.clock(), asyncio.get_running_loop()
 
@@ -58,7 +83,7 @@ async def run_operation(core: Core, operation: Operation, caller: Caller, body: 
         parsed = parse()
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
-            context = RequestContext(session, caller, now, core.settings)
+            context = RequestContext(session, caller, now, core.settings, page_size)
             reply = operation.run(context, parsed)
             publish(session, context.woken, core.name)
             return reply, context

@@ -17,16 +17,22 @@ from controlplane.storage.tables import Binding, Device
 class RequestContext:
     """``woken`` collects the API keys whose command streams have something new after commit,
     ``changed`` the positions of devices that a console may show; ``is_reordered`` tells that the
-    order in which it lists them is another.
+    order in which it lists them is another. ``preferred_page_size`` is what the
+    caller asks for, if anything.
     """
 
     session: Session
     caller: Caller
     now: datetime
     settings: Settings
+    preferred_page_size: int | None = None
     woken: set[UUID] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     is_reordered: bool = False
+
+    @property
+    def page_size(self) -> int:
+        return self.preferred_page_size or self.settings.page_size
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Refuse what the caller may not see: another organization's things do not exist."""

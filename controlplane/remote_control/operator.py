@@ -75,7 +75,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
 def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevicesReply:
     """Return a page of devices, in the order in which they first enrolled."""
     after = 0 if body.cursor is None else read_cursor("devices", body.cursor)[0]
-    size = context.settings.page_size
+    size = context.page_size
     query = (
         select(Device)
         .where(Device.organization_id == context.caller.organization_id, Device.position > after)
@@ -154,7 +154,7 @@ def _page(
 
     0 stands for no further page.
     """
-    size = context.settings.page_size
+    size = context.page_size
     query = (
         select(table)
         .where(

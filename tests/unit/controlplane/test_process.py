@@ -164,9 +164,9 @@ async def test_devices_and_reports_fit_80_columns(
         shown = capsys.readouterr().out
         assert all(len(line) <= 80 for line in shown.splitlines()), shown
         if arguments[0] in {"devices", "device"}:
-            assert device.instance_id in shown
+            assert device.instance_id[:8] in shown
         if arguments[0] == "device":
-            assert f"{report_id}  application  completed  disabled" in shown
+            assert f"{report_id[:8]}  application  completed  disabled" in shown
 
 
 async def test_a_report_as_json_and_as_a_page(
@@ -181,7 +181,7 @@ async def test_a_report_as_json_and_as_a_page(
 
 
 async def test_revoking(device: SimulatedDevice, capsys: pytest.CaptureFixture[str]) -> None:
-    assert await asyncio.to_thread(main, ["revoke", device.instance_id]) == 0
+    assert await asyncio.to_thread(main, ["revoke", device.instance_id, "--yes"]) == 0
     assert await asyncio.to_thread(main, ["request", device.instance_id, "network"]) == 1
     assert "device_revoked" in capsys.readouterr().err
     assert (await device.heartbeat()).status_code == 409

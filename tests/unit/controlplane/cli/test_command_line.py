@@ -15,15 +15,10 @@ from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.serve import settings_of
-from controlplane.client.operations import (
-    DETAIL_MAX,
-    PAGES_MAX,
-    REPLY_MAX_BYTES,
-    OperationsClient,
-    connect,
-    read_key,
-    refusal,
-)
+from controlplane.client.connection import connect, read_key
+from controlplane.client.operations import PAGES_MAX, REPLY_MAX_BYTES, OperationsClient
+from controlplane.client.refusals import DETAIL_MAX, refusal
+from controlplane.client.waiting import Patience
 from tests.unit.controlplane.cli.without_library import run_without
 
 INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
@@ -62,13 +57,17 @@ def test_without_the_services_libraries_the_way_to_them_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["report", "nope", "--api-key-file", "F"], "a UUID is needed"),
+        (["report", "nope", "--api-key-file", __file__], "not an API key"),
         (["devices", "--base-url", "http://ops.example.com"], "refusing http"),
         (["devices", "--base-url", "ftp://x"], "not the address"),
         (["devices", "--base-url", "http://[x"], "not the address"),
         (["devices", "--api-key-file", "/nonexistent/key"], "cannot read the API key"),
         (["devices"], "there is no API key"),
-        (["keys", "revoke", "x"], "not a key's id"),
+        (["keys", "create", "--count", "3"], "need --out"),
+        (["keys", "create", "--locations-file", "/nonexistent/x", "--out", "x"], "cannot read the"),
+        (["report", "--api-key-file", "F"], "which report?"),
+        (["report", INSTANCE, "--latest", "bar", "network"], "which report?"),
+        (["request", "bar", "network", "--out", "x"], "need --wait"),
         (["keys", "create", "--location", ""], "a location id has"),
         (["keys", "list", "--database", "nosuch://x"], "cannot use the database"),
         (
@@ -130,7 +129,8 @@ def test_https_elsewhere_is_welcome() -> None:
 def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> OperationsClient:
     transport = httpx2.MockTransport(answer)
     return OperationsClient(
-        httpx2.Client(transport=transport, base_url="https://ops.example.com/base")
+        httpx2.Client(transport=transport, base_url="https://ops.example.com/base"),
+        Patience(most_s=0),
     )
 
 

@@ -9,7 +9,8 @@ import pytest
 from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
 from controlplane.cli.errors import CommandError
-from controlplane.cli.tables import print_device, print_devices
+from controlplane.cli.listings import print_device, print_devices
+from controlplane.cli.tables import ids_of
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 DEVICE = Device(
@@ -41,8 +42,35 @@ def test_a_device_is_known_by_its_name_at_any_width(
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line.rstrip()) <= width for line in lines)
     words = re.split(r" {2,}| · |\n", "\n".join(line.strip() for line in lines))
-    assert words[-5:-1] == [str(INSTANCE), "bar-till-2", "online", "Main street"]
+    assert {"0f7e4a52", "bar-till-2", "online", "Main street", "0.1.0"} <= set(words)
     assert ("instance" in words) is (width == 80)
+    assert words[-1] == "1 device: 1 online; versions: 0.1.0 1"
+
+
+def test_in_a_pipe_ids_are_whole_and_no_line_is_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    long = DEVICE.model_copy(update={"location_name": "A very long name of a street " * 4})
+    print_devices([long], is_cut=False, of=3)
+    shown = capsys.readouterr()
+    headings, row = shown.out.splitlines()
+    assert headings.split() == ["instance", "name", "state", "location", "version", "seen"]
+    assert str(INSTANCE) in row
+    assert long.location_name.strip() in row
+    assert "\x1b" not in shown.out
+    assert shown.err == "1 of 3 devices: 1 online; versions: 0.1.0 1\n"
+
+
+def test_shown_ids_are_so_long_as_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    twin = UUID("0f7e4a52-8f4c-4f0e-ffff-6f1b1d1c7a10")
+    assert ids_of([INSTANCE, twin, INSTANCE]) == {
+        INSTANCE: "0f7e4a52-8f4c-4f0e-9",
+        twin: "0f7e4a52-8f4c-4f0e-f",
+    }
+    assert ids_of([INSTANCE]) == {INSTANCE: "0f7e4a52"}
+    assert ids_of([]) == {}
 
 
 def test_no_devices_are_said(capsys: pytest.CaptureFixture[str]) -> None:

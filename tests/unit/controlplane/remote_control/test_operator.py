@@ -1,5 +1,6 @@
 """What an operator asks for, lists and revokes."""
 
+import json
 import uuid
 from typing import Any
 
@@ -9,6 +10,7 @@ from agent.wire import routes
 from agent.wire.codec import validate
 from agent.wire.limits import CURSOR_MAX
 from agent.wire.operator_operations import DeviceDetailReply, ListDevicesReply
+from controlplane.http.facade import PAGE_MAX
 from controlplane.remote_control.sweep import sweep
 from controlplane.settings import Settings
 from tests.unit.controlplane.running_service import RunningService
@@ -187,3 +189,42 @@ async def test_old_challenges_are_swept(service: RunningService) -> None:
     service.clock.advance(2 * 86400)
     now = service.clock()
     assert service.database.write(lambda session: sweep(session, now)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("prefer", "sizes"),
+    [
+        (None, [2, 2, 1]),
+        ("maxpagesize=3", [3, 2]),
+        ('respond-async, OData.MaxPageSize="4"; a=b', [4, 1]),
+        ("maxpagesize=999999", [5]),
+        ("maxpagesize=0", [2, 2, 1]),
+        ("maxpagesize=-1", [2, 2, 1]),
+        ("maxpagesize=many", [2, 2, 1]),
+        ("xmaxpagesize=4", [2, 2, 1]),
+    ],
+)
+async def test_a_page_is_as_long_as_the_caller_prefers(
+    service: RunningService, prefer: str | None, sizes: list[int]
+) -> None:
+    for _ in range(5):
+        await service.device().enrolled()
+    found, body = [], b"{}"
+    headers = {} if prefer is None else {"prefer": prefer}
+    while len(found) < 5:
+        reply = (await service.post(routes.LIST_DEVICES, body, **headers)).json()
+        found.append(len(reply["devices"]))
+        if reply["nextCursor"] is None:
+            break
+        body = json.dumps({"cursor": reply["nextCursor"]}).encode()
+    assert found == sizes
+
+
+async def test_a_preferred_page_is_never_longer_than_200(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for _ in range(PAGE_MAX + 1):
+        await device.submit(None)
+    body = json.dumps({"instanceId": device.instance_id}).encode()
+    reply = (await service.post(routes.DEVICE_DETAIL, body, prefer="maxpagesize=5000")).json()
+    assert len(reply["reports"]) == PAGE_MAX == 200
+    assert reply["nextCursor"] is not None

@@ -1,0 +1,1 @@
+"""What there is to type: the verbs, their options and how a value is read."""

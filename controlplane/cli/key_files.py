@@ -1,0 +1,161 @@
+"""Keys for a rollout: a file for each machine, named by its location, and a list of them.
+
+Everything is written beside the directory, forced to the disk, and moved to its name only when
+the keys are in the database: no key is good that is not in a file, and no half of them is left.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.presentation.report_csv import csv_of
+from controlplane.accounts import key_store
+from controlplane.accounts.key_store import NewKey
+from controlplane.cli.errors import CommandError, UsageError
+
+MANIFEST: Final = "manifest.csv"
+KEYS_MAX: Final = 10_000
+LOCATIONS_FILE_MAX: Final = 4 * 1024 * 1024
+_COLUMNS: Final = ("keyId", "hint", "locationId", "name", "file")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    key: NewKey
+    file: str
+
+
+def locations_in(path: str | None) -> list[str]:
+    """Return the ids in a file: one on each line; empty lines and those with # do not count."""
+    if path is None:
+        return []
+    try:
+        with Path(path).open(encoding="utf-8-sig") as file:
+            text = file.read(LOCATIONS_FILE_MAX + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise UsageError(f"cannot read the locations from {path}: {reason}") from error
+    if len(text) > LOCATIONS_FILE_MAX:
+        raise UsageError(f"{path} is no list of locations: it is larger than 4 MiB")
+    lines = (line.strip() for line in text.splitlines())
+    found = [line for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise UsageError(f"there is no location in {path}")
+    return found
+
+
+def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
+    """Return ``count`` keys for each location, each good there alone; without any, everywhere.
+
+    ``loc-0001`` has ``loc-0001-01.key``; its name in the list of keys is the same without the end.
+    """
+    places = list(dict.fromkeys(locations))
+    total = max(1, len(places)) * count
+    if total > KEYS_MAX:
+        raise UsageError(f"{total} keys are more than the {KEYS_MAX} that are made at once")
+    digits = max(2, len(str(count)))
+    files: list[KeyFile] = []
+    for place in places or [""]:
+        stem = _UNSAFE.sub("_", place).strip("._") or "key"
+        for number in range(1, count + 1):
+            name = " ".join(filter(None, (prefix, f"{place or 'key'}-{number:0{digits}}")))
+            key = key_store.new_key(name=name, locations=[place] if place else [])
+            files.append(KeyFile(key, f"{stem}-{number:0{digits}}.key"))
+    (most, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
+    if times > 1:
+        raise UsageError(
+            f"two locations would both have the file {most}: their ids differ only in characters"
+            " that no file name may have",
+            "Make their keys in two directories.",
+        )
+    return files
+
+
+@contextmanager
+def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
+    """Have the files on the disk while the body enters the keys, and give them their place then.
+
+    Should the body fail, nothing is left. Raises CommandError; the directory must not be there
+    yet, or be empty.
+    """
+    _require_new(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    except OSError as error:
+        raise _cannot_write(directory, error) from error
+    try:
+        _write_all(staging, files)
+        yield
+    except OSError as error:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise _cannot_write(directory, error) from error
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    try:
+        with suppress(FileNotFoundError):
+            directory.rmdir()  # it is empty: Windows renames over no directory
+        staging.rename(directory)
+        _sync(directory.parent)
+    except OSError as error:
+        raise CommandError(
+            f"the keys are made, but {directory} cannot be: {error.strerror}",
+            f"They are in {staging}: move it.",
+        ) from error
+
+
+def _require_new(directory: Path) -> None:
+    try:
+        is_taken = directory.is_symlink() or any(directory.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{directory} is no directory to write to: {error.strerror}") from error
+    if is_taken:
+        raise UsageError(
+            f"{directory} is not empty, and no key is overwritten", "Name a new directory by --out."
+        )
+
+
+def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
+    for each in files:
+        _write(staging / each.file, f"{each.key.secret}\n")
+    rows = [
+        (str(each.key.id), each.key.hint, ", ".join(each.key.locations), each.key.name, each.file)
+        for each in files
+    ]
+    _write(staging / MANIFEST, csv_of(_COLUMNS, rows))
+    _sync(staging)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a new file that only its owner may read, and force it to the disk."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(directory: Path) -> None:
+    """Force the names in a directory to the disk; Windows has no such call and needs none."""
+    if os.name != "posix":
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _cannot_write(directory: Path, error: OSError) -> CommandError:
+    return CommandError(f"no key was made: cannot write to {directory}: {error.strerror}")

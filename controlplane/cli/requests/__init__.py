@@ -1,0 +1,1 @@
+"""``venue-control request``: which devices are asked, the waiting, and what came of it."""

@@ -1,0 +1,78 @@
+"""How long a client waits where the service tells it to come again (429 and 503), and how."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+WAITED_MAX_S: Final = 120.0
+"""For one call, all its waits together."""
+_FIRST_S: Final = 1.0
+_LONGEST_S: Final = 20.0
+"""Bounds of the wait where the service names none; it doubles in between."""
+_SPREAD: Final = 0.25
+_SPREAD_MIN_S: Final = 0.1
+_REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_NOTHING_WAS_DONE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
+"""RFC 6585, section 4: it was refused. A 503 may come from a proxy that waited no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """``on_wait`` is told the seconds and the status before each wait."""
+
+    on_wait: Callable[[float, int], None] = lambda _seconds, _status: None
+    sleep: Callable[[float], None] = time.sleep
+    rng: random.Random = field(default_factory=random.Random)
+    most_s: float = WAITED_MAX_S
+
+    def waits(self, *, is_repeatable: bool) -> "Waits":
+        return Waits(self, _REPEATABLE if is_repeatable else _NOTHING_WAS_DONE)
+
+
+class Waits:
+    """The waits of one call."""
+
+    def __init__(self, patience: Patience, statuses: frozenset[HTTPStatus]) -> None:
+        self._patience = patience
+        self._statuses = statuses
+        self._waited_s = 0.0
+        self._next_s = _FIRST_S
+
+    def wait(self, status: int, retry_after: str | None) -> bool:
+        """Wait, and return True; False where this status, or so long a wait, is the end of it.
+
+        What the service asks for is waited in full, and up to a quarter more, so that those who
+        were refused together do not return together.
+        """
+        if status not in self._statuses:
+            return False
+        rng, asked_s = self._patience.rng, seconds_of(retry_after)
+        if asked_s is None:
+            wait_s = self._next_s * rng.uniform(0.5, 1.0)
+            self._next_s = min(self._next_s * 2, _LONGEST_S)
+        else:
+            wait_s = asked_s + rng.uniform(0.0, max(asked_s * _SPREAD, _SPREAD_MIN_S))
+        if self._waited_s + wait_s > self._patience.most_s:
+            return False
+        self._waited_s += wait_s
+        self._patience.on_wait(wait_s, status)
+        self._patience.sleep(wait_s)
+        return True
+
+
+def seconds_of(retry_after: str | None, now: datetime | None = None) -> float | None:
+    """Return the seconds of a ``Retry-After``, a number or a date (RFC 9110, 10.2.3); else None."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())

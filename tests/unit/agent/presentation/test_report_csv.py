@@ -1,0 +1,86 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.presentation.report_csv import csv_of, report_csv, tables_of
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+from tests.fixtures.payloads import (
+    application_snapshot,
+    bare_report,
+    hostile_application,
+    hostile_network,
+    large_venue,
+    small_venue,
+)
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_printer_that_moved_is_told_from_one_that_is_off() -> None:
+    rows = read(report_csv(small_venue(), "printers"))
+    assert {row["name"]: (row["status"], row["isMoved"]) for row in rows} == {
+        "Bar receipts": ("reachable", "false"),
+        "Kitchen printer": ("unreachable", "true"),
+        "Office laser": ("unreachable", "false"),
+    }
+
+
+def test_every_row_says_whose_it_is() -> None:
+    payload = small_venue()
+    for table in tables_of(payload):
+        rows = read(report_csv(payload, table))
+        assert rows
+        assert {row["installId"] for row in rows} == {payload.identity.install_id}
+        assert {row["locationId"] for row in rows} == {payload.identity.location_id}
+        assert {row["reportId"] for row in rows} == {payload.report_id}
+
+
+def test_hosts_and_endpoints_are_all_there_with_their_numbers() -> None:
+    payload = large_venue()
+    assert payload.network_map is not None
+    hosts = read(report_csv(payload, "hosts"))
+    endpoints = read(report_csv(payload, "endpoints"))
+    assert [row["address"] for row in endpoints] == [each.address for each in payload.endpoints]
+    assert [int(row["port"]) for row in endpoints] == [each.port for each in payload.endpoints]
+    told = {host.address: host.latency_ms for host in payload.network_map.hosts}
+    assert set(told) <= {row["address"] for row in hosts}
+    for row in hosts:
+        latency = told.get(row["address"])
+        assert (float(row["latencyMs"]) if row["latencyMs"] else None) == latency
+
+
+def test_facts_have_their_reason_where_they_have_no_value() -> None:
+    payload = application_snapshot()
+    rows = read(report_csv(payload, "facts"))
+    links = [field for link in payload.snapshot.interfaces for field in link.fields]
+    things = [field for thing in payload.snapshot.peripherals for field in thing.fields]
+    keys = [field.key for field in (*payload.snapshot.fields, *links, *things)]
+    keys += [field.key for field in payload.browser_fields]
+    assert [row["key"] for row in rows] == keys
+    assert all(row["reason"] for row in rows if row["status"] == "collection-failed")
+    assert all(row["value"] for row in rows if row["status"] == "available")
+
+
+@pytest.mark.parametrize("payload", [hostile_network(), hostile_application(), bare_report()])
+def test_what_strangers_wrote_is_one_plain_line_and_no_formula(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
+    for table in tables_of(payload):
+        for row in read(report_csv(payload, table)):
+            for name, cell in row.items():
+                assert cell.isprintable()
+                assert name in {"latencyMs", "value"} or not cell.startswith(("=", "+", "-", "@"))
+
+
+@given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), max_size=5))
+def test_any_text_is_read_back_as_one_cell(rows: list[list[str]]) -> None:
+    found = list(csv.reader(io.StringIO(csv_of(("a", "b"), rows), newline="")))
+    assert found[0] == ["a", "b"]
+    assert [len(row) for row in found[1:]] == [2] * len(rows)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in found[1:] for cell in row)

@@ -1,0 +1,129 @@
+"""A service as a process of its own, with devices of several venues that do as agents do."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from agent.wire import routes
+from agent.wire.codec import encode
+from tests.fixtures.payloads import application_snapshot, small_venue
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+TIMEOUT_S = 30
+REPORTS = {
+    "network": json.loads(encode(small_venue())),
+    "application": json.loads(encode(application_snapshot())),
+}
+
+
+@dataclass(frozen=True)
+class ServiceProcess:
+    url: str
+    api_key: str
+    database: str
+
+    def as_environment(self) -> dict[str, str]:
+        return {
+            "VENUE_CONTROL_URL": self.url,
+            "VENUE_CONTROL_API_KEY": self.api_key,
+            "VENUE_CONTROL_DATABASE": self.database,
+        }
+
+
+@contextmanager
+def service_process(database: Path, *options: str) -> Iterator[ServiceProcess]:
+    made = run("keys", "create", "--write", "--database", str(database))
+    assert made.returncode == 0, made.stderr
+    words = ["serve", "--port", "0", "--database", str(database), *options]
+    with subprocess.Popen(
+        [sys.executable, "-m", "controlplane", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("listening on http://127.0.0.1:"), line
+            yield ServiceProcess(line.split()[-1], made.stdout.strip(), str(database))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(TIMEOUT_S)
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "controlplane", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | environment,
+    )
+
+
+async def run_beside(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return await asyncio.to_thread(lambda: run(*arguments, **environment))
+
+
+async def enroll(http: httpx2.AsyncClient, key: str, name: str, **changes: Any) -> SimulatedDevice:
+    device = SimulatedDevice(http, key, changes.pop("locationId", "loc-0001"))
+    challenge = {"legacyInstallId": name, "locationId": device.location_id, **changes}
+    response = await device.enroll(**challenge)
+    assert response.status_code == 200, response.text
+    device.binding_id = response.json()["bindingId"]
+    return device
+
+
+@asynccontextmanager
+async def answering(
+    devices: Sequence[SimulatedDevice], outcome: str = "completed"
+) -> AsyncIterator[list[str]]:
+    """Have each device answer whatever it is asked, while the body runs; yields what was asked."""
+    served: list[str] = []
+    tasks = [asyncio.create_task(_answer(device, outcome, served)) for device in devices]
+    try:
+        yield served
+    finally:
+        for task in tasks:
+            task.cancel()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            assert isinstance(ended, asyncio.CancelledError), ended
+
+
+async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> None:
+    """All devices share a key, so a stream has the commands of all: each takes its own."""
+    headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
+    async with device.http.stream(
+        "POST", routes.ON_COMMANDS, json={}, headers=headers, timeout=None
+    ) as stream:
+        async for line in stream.aiter_lines():
+            if not line.startswith("data: "):
+                continue
+            command = json.loads(line.removeprefix("data: "))
+            if command.get("bindingId") == device.binding_id:
+                await _serve(device, command, outcome)
+                served.append(command["requestId"])
+
+
+async def _serve(device: SimulatedDevice, command: dict[str, Any], outcome: str) -> None:
+    for status in ("received", "running"):
+        await device.acknowledge(command["requestId"], status)
+    kind = command["kind"]
+    report = None if outcome == "failed" else REPORTS[kind]
+    told: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
+    if outcome == "failed":
+        told["failureReason"] = "collection-failed"
+    done = await device.submit(report, **told)
+    assert done.status_code == 200, done.text

@@ -1,0 +1,64 @@
+"""Which devices filters let pass."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from agent.wire.operator_operations import Device
+from controlplane.cli.device_filters import filters_of
+from controlplane.cli.main import build_parser
+from tests.unit.controlplane.cli.test_tables import DEVICE
+
+KITCHEN = DEVICE.model_copy(
+    update={
+        "instance_id": UUID(int=7),
+        "legacy_install_id": "Kitchen",
+        "location_id": "loc-0002",
+        "location_name": None,
+        "platform": "windows",
+        "app_version": "0.2.0",
+        "online": False,
+    }
+)
+GONE = DEVICE.model_copy(
+    update={
+        "instance_id": UUID(int=8),
+        "legacy_install_id": "gone",
+        "app_version": None,
+        "online": False,
+        "revoked_at": datetime.now(UTC),
+    }
+)
+NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("", "bar kitchen gone"),
+        ("--online", "bar"),
+        ("--offline", "kitchen"),
+        ("--revoked", "gone"),
+        ("--location loc-0002", "kitchen"),
+        ("--location loc-0002 --location LOC-0001", "bar kitchen gone"),
+        ("--location Main\tstreet", "bar gone"),
+        ("--location loc", ""),
+        ("--platform windows", "kitchen"),
+        ("--app-version 0.1.0", "bar"),
+        ("--app-version 0.1", ""),
+        ("--app-version-not 0.2.0", "bar gone"),
+        ("--app-version-not 0.2.0 --app-version-not 0.1.0", "gone"),
+        ("--search KITCH", "kitchen"),
+        ("--search main\t0.1", "bar"),
+        ("--search 0f7e4a52", "bar"),
+        ("--search 7a10", ""),
+        ("--online --platform windows", ""),
+    ],
+)
+def test_filters(words: str, found: str) -> None:
+    arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
+    filters = filters_of(build_parser().parse_args(["devices", *arguments]))
+    passed = filters.of(NAMES.values())
+    assert passed == [NAMES[name] for name in found.split()]
+    assert filters.is_any is (not words)

@@ -1,0 +1,270 @@
+"""``venue-control request`` for one device and for many, at a service that runs."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from controlplane.cli.main import main
+from controlplane.cli.requests import create
+from tests.unit.controlplane.cli.running_fleet import (
+    TIMEOUT_S,
+    ServiceProcess,
+    answering,
+    enroll,
+    run_beside,
+    service_process,
+)
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+SILENT_S = "3"
+"""After so long a device is offline, and a request expires, at this service."""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with service_process(tmp_path_factory.mktemp("service") / "service.db") as process:
+        yield process
+
+
+@pytest.fixture(autouse=True)
+def environment(service: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in service.as_environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+async def http(service: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as client:
+        yield client
+
+
+async def venue(
+    http: httpx2.AsyncClient, service: ServiceProcess, location: str, count: int
+) -> list[SimulatedDevice]:
+    return [
+        await enroll(http, service.api_key, f"{location}-till-{number}", locationId=location)
+        for number in range(1, count + 1)
+    ]
+
+
+async def test_a_venue_is_asked_and_its_headlines_are_told(
+    http: httpx2.AsyncClient,
+    service: ServiceProcess,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    devices = await venue(http, service, "headlines", 3)
+    out = str(tmp_path / "reports")
+    words = ["request", "--location", "headlines", "network", "--wait", "--out", out]
+    async with answering(devices) as served:
+        assert await asyncio.to_thread(main, words) == 0
+    assert len(served) == 3
+    shown = capsys.readouterr()
+    lines = shown.out.splitlines()
+    assert all(len(line) <= 80 for line in lines), shown.out
+    assert lines[0].split() == ["device", "location", "outcome", "report"]
+    assert lines[1].split()[:3] == ["headlines-till-1", "headlines", "completed"]
+    assert lines[2].startswith("  Kitchen printer has moved from 192.168.1.50:9100 to")
+    assert lines[-1] == "3 devices: 3 completed"
+    assert "3 of 3: " in shown.err
+    files = sorted(path.name for path in Path(out).iterdir())
+    first = f"headlines-till-1-{devices[0].instance_id[:8]}-network"
+    assert files[:2] == [f"{first}.html", f"{first}.json"]
+    assert len(files) == 6
+    record = json.loads((Path(out) / files[1]).read_text("utf-8"))
+    assert record["instanceId"] == devices[0].instance_id
+    assert str(record["id"])[:8] == lines[1].split()[3]
+
+
+async def test_in_a_pipe_each_device_is_one_line(
+    http: httpx2.AsyncClient, service: ServiceProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    devices = await venue(http, service, "pipe", 2)
+    async with answering(devices, "failed"):
+        done = await run_beside("request", "--location", "pipe", "application", "--wait")
+    assert done.returncode == 1
+    headings, *rows = done.stdout.splitlines()
+    assert headings.split() == ["device", "location", "outcome", "report", "headline"]
+    assert len(rows) == 2
+    assert all(row.endswith("No report: collection-failed.") for row in rows)
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+async def test_who_is_asked_already_is_left_out(
+    http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = await venue(http, service, "twice", 2)
+    await one.asked_for("network")
+    words = ["request", "--location", "twice", "network"]
+    assert await asyncio.to_thread(main, words) == 0
+    shown = capsys.readouterr()
+    assert "left out, with such a request open: 1 (twice-till-1)" in shown.err
+    assert "twice-till-2" in shown.out
+    assert len((await one.detail())["requests"]) == len((await two.detail())["requests"]) == 1
+    assert await asyncio.to_thread(main, words) == 1
+
+
+async def test_never_more_are_open_than_asked_for_at_once(
+    http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    devices = await venue(http, service, "few", 3)
+    names = [f"few-till-{number}" for number in (1, 2, 3)]
+    words = ["request", *names, "network", "--wait", "--at-once", "1"]
+    async with answering(devices):
+        assert await asyncio.to_thread(main, words) == 0
+    spans = []
+    for device in devices:
+        (request,) = (await device.detail())["requests"]
+        spans.append((request["createdAt"], request["finishedAt"]))
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert capsys.readouterr().out.endswith("3 devices: 3 completed\n")
+
+
+async def test_many_are_asked_only_when_it_is_meant(
+    http: httpx2.AsyncClient,
+    service: ServiceProcess,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(create, "CONFIRM_ABOVE", 1)
+    devices = await venue(http, service, "many", 2)
+    words = ["request", "--location", "many", "network"]
+    assert await asyncio.to_thread(main, words) == 2
+    assert "Ask 2 devices for a report of kind network?" in capsys.readouterr().err
+    assert not any((await device.detail())["requests"] for device in devices)
+    assert await asyncio.to_thread(main, [*words, "--yes"]) == 0
+    assert all((await device.detail())["requests"] for device in devices)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("request network", "2: whom to ask?"),
+        ("request x --all network", "2: name devices, or choose them by"),
+        ("request --location nowhere network", "1: none of "),
+        ("request no-such-till y network", "1: no device is called 'no-such-till'"),
+    ],
+)
+async def test_a_wrong_choice_is_said(
+    http: httpx2.AsyncClient,
+    service: ServiceProcess,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    said: str,
+) -> None:
+    await venue(http, service, "some", 1)
+    code = await asyncio.to_thread(main, words.split())
+    found = capsys.readouterr().err
+    assert f"{code}: {found.removeprefix('venue-control: ')}".startswith(said)
+
+
+async def test_a_device_without_such_reports_is_left_out(
+    http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await enroll(
+        http, service.api_key, "only-app", locationId="kinds", capabilities=["application"]
+    )
+    assert await asyncio.to_thread(main, ["request", "--location", "kinds", "network"]) == 1
+    assert "left out, without reports of this kind: 1 (only-app)" in capsys.readouterr().err
+
+
+async def test_who_is_offline_is_left_out_of_many_and_told_of_when_alone(tmp_path: Path) -> None:
+    options = ("--online-window", SILENT_S, "--request-ttl", SILENT_S)
+    with service_process(tmp_path / "service.db", *options) as service:
+        async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
+            for name in ("gone-till-1", "gone-till-2"):
+                await enroll(http, service.api_key, name, locationId="gone")
+            here = service.as_environment()
+            async with asyncio.timeout(TIMEOUT_S):
+                while "2 offline" not in (await run_beside("devices", **here)).stdout:
+                    pass
+            many = await run_beside("request", "--all", "network", "--wait", **here)
+            alone = await run_beside("request", "gone-till-1", "network", "--wait", **here)
+    assert many.returncode == 1
+    assert "left out, offline: 2 (gone-till-1, gone-till-2)" in many.stderr
+    assert "venue-control: no device is left to ask" in many.stderr
+    assert "gone-till-1 is offline, last heard " in alone.stderr
+    assert "It was not taken in time." in alone.stderr
+    assert alone.stdout.splitlines()[-1].endswith(" expired")
+    assert alone.returncode == 1
+
+
+async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
+    """A key of its own: nine calls, of which three are free and four more come each second."""
+    options = ("--rate", "4", "--burst", "3")
+    with service_process(tmp_path / "service.db", *options) as service:
+        async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
+            second = await run_beside("keys", "create", "--write", "--database", service.database)
+            key = second.stdout.strip()
+            for number in range(4):
+                response = await retried(http, service.api_key, f"slow-till-{number}")
+                assert response.instance_id
+            words = ("request", "--all", "network", "--yes")
+            done = await run_beside(
+                *words, **(service.as_environment() | {"VENUE_CONTROL_API_KEY": key})
+            )
+    assert done.returncode == 0, done.stderr
+    assert "the service asks to slow down: waiting 1 s" in done.stderr
+    assert done.stdout.endswith("4 devices: 4 queued\n")
+
+
+async def retried(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDevice:
+    """Enroll in spite of the rate: two calls of a bucket of three, again when it has filled."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            try:
+                return await enroll(http, key, name)
+            except (AssertionError, KeyError):
+                continue
+
+
+async def test_ctrl_c_ends_the_waiting_and_says_what_goes_on(
+    http: httpx2.AsyncClient, service: ServiceProcess
+) -> None:
+    devices = await venue(http, service, "interrupted", 2)
+    words = ["request", "--location", "interrupted", "network", "--wait"]
+    process = await asyncio.to_thread(
+        lambda: subprocess.Popen(
+            [sys.executable, "-m", "controlplane", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await both_are_asked(devices)
+        process.send_signal(signal.SIGINT)
+        out, error = await asyncio.to_thread(process.communicate, timeout=TIMEOUT_S)
+    finally:
+        process.kill()
+        process.wait(TIMEOUT_S)
+    assert process.returncode == 130
+    assert "2 requests go on at the service, until " in error
+    assert "venue-control reports --since 1h" in error
+    assert "Traceback" not in error
+    assert out.endswith("2 devices: 2 queued\n")
+
+
+async def both_are_asked(devices: list[SimulatedDevice]) -> None:
+    ahead = {device.binding_id for device in devices}
+    headers = {"Authorization": f"Bearer {devices[0].api_key}", "Accept": "text/event-stream"}
+    http = devices[0].http
+    async with http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                ahead.discard(json.loads(line.removeprefix("data: "))["bindingId"])
+            if not ahead:
+                return

@@ -1,0 +1,144 @@
+"""A client that is told to wait does so, within bounds, and sends nothing twice that counts."""
+
+import random
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.wire.operator_operations import CreateRequestRequest, RevokeRequest
+from controlplane.cli.errors import CommandError
+from controlplane.client.operations import PAGE_SIZE, OperationsClient
+from controlplane.client.refusals import RefusedError
+from controlplane.client.waiting import WAITED_MAX_S, Patience, seconds_of
+
+DEVICE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
+EMPTY = {"devices": [], "nextCursor": None}
+
+
+class Service:
+    """Gives the answers in turn, the last again and again; keeps how long it was waited."""
+
+    def __init__(self, *answers: httpx2.Response) -> None:
+        self.answers = list(answers)
+        self.calls = 0
+        self.waits: list[float] = []
+        self.told: list[tuple[float, int]] = []
+
+    def answer(self, _: httpx2.Request) -> httpx2.Response:
+        self.calls += 1
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return httpx2.Response(found.status_code, headers=found.headers, content=found.content)
+
+    def client(self) -> OperationsClient:
+        patience = Patience(
+            on_wait=lambda wait_s, status: self.told.append((wait_s, status)),
+            sleep=self.waits.append,
+            rng=random.Random(7),
+        )
+        transport = httpx2.MockTransport(self.answer)
+        http = httpx2.Client(transport=transport, base_url="https://ops.example.com/")
+        return OperationsClient(http, patience)
+
+
+def refusing(status: int, retry_after: str | None = None) -> httpx2.Response:
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    return httpx2.Response(status, headers=headers, json={"code": "rate_limited", "detail": "no"})
+
+
+def ask(client: OperationsClient) -> object:
+    return client.create_request(CreateRequestRequest(instance_id=DEVICE, kind="network"))
+
+
+def test_a_read_waits_as_long_as_it_is_told_and_a_little_more() -> None:
+    service = Service(
+        refusing(429, "3"), refusing(503, "5"), httpx2.Response(200, json=EMPTY)
+    )  # fmt: skip
+    assert service.client().devices() == ([], False)
+    assert 3 <= service.waits[0] <= 3 * 1.25
+    assert 5 <= service.waits[1] <= 5 * 1.25
+    assert [status for _, status in service.told] == [429, 503]
+    assert [wait_s for wait_s, _ in service.told] == service.waits
+
+
+@pytest.mark.parametrize(("status", "calls"), [(429, 2), (503, 1), (500, 1), (409, 1)])
+def test_a_request_is_sent_again_only_where_nothing_was_done(status: int, calls: int) -> None:
+    reply = {
+        "version": 1, "requestId": str(DEVICE), "bindingId": str(DEVICE), "kind": "network",
+        "expiresAt": "2026-11-20T12:15:00Z", "status": "queued",
+    }  # fmt: skip
+    service = Service(refusing(status, "1"), httpx2.Response(200, json=reply))
+    client = service.client()
+    if calls == 1:
+        with pytest.raises(RefusedError, match=f"answered {status}"):
+            ask(client)
+    else:
+        ask(client)
+    assert service.calls == calls
+
+
+def test_a_revoke_may_be_sent_again() -> None:
+    service = Service(refusing(503), httpx2.Response(200, json={"revoked": True}))
+    service.client().revoke(RevokeRequest(instance_id=DEVICE))
+    assert service.calls == 2
+
+
+@pytest.mark.parametrize("retry_after", ["30", None, "1"])
+def test_a_call_does_not_wait_for_ever(retry_after: str | None) -> None:
+    service = Service(refusing(429, retry_after))
+    with pytest.raises(CommandError) as failed:
+        service.client().devices()
+    assert "slow down" in failed.value.hint
+    assert WAITED_MAX_S * 0.6 < sum(service.waits) <= WAITED_MAX_S
+    assert len(service.waits) < 200
+
+
+def test_too_long_a_wait_is_not_begun() -> None:
+    service = Service(refusing(429, "3600"))
+    with pytest.raises(CommandError):
+        service.client().devices()
+    assert (service.calls, service.waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0.0),
+        (" 12 ", 12.0),
+        ("Fri, 20 Nov 2026 12:00:30 GMT", 30.0),
+        ("Fri, 20 Nov 2026 11:00:00 GMT", 0.0),
+        ("-3", None),
+        ("1.5", None),
+        ("٣", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(text: str | None, expected: float | None) -> None:
+    assert seconds_of(text, datetime(2026, 11, 20, 12, tzinfo=UTC)) == expected
+
+
+@given(st.text(max_size=40))
+def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
+    found = seconds_of(text)
+    assert found is None or found >= 0
+
+
+def test_pages_of_200_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a preference, which a service that does not know it passes over (RFC 7240)."""
+    from controlplane.client.connection import connect
+
+    seen: list[httpx2.Headers] = []
+
+    def handle(_: object, request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers)
+        return httpx2.Response(200, json=EMPTY)
+
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+    with connect("https://ops.example.com", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
+        client.devices()
+    assert seen[0]["prefer"] == f"maxpagesize={PAGE_SIZE}" == "maxpagesize=200"
