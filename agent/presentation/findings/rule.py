@@ -73,9 +73,10 @@ def found_by(rule: Rule[Facts], facts: Facts) -> Finding | None:
     seen = tuple(rule.see(facts))
     if not seen:
         return None
-    shown = tuple(_in_words(rule.sentence, words) for words in seen[:SENTENCES_MAX])
+    shown = tuple(in_words(rule.sentence, words) for words in seen[:SENTENCES_MAX])
     return Finding(rule.code, rule.severity, shown, rule.fix, len(seen) - len(shown))
 
 
-def _in_words(sentence: str, words: Sighting) -> str:
+def in_words(sentence: str, words: Sighting) -> str:
+    """Return a rule's sentence of one thing, in plain text."""
     return plain(sentence.format_map({k: shorten(v, NAME_LENGTH) for k, v in words.items()}))

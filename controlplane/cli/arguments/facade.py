@@ -99,7 +99,10 @@ def _add_reports(verbs: "Subparsers") -> None:
     form.add_argument("--json", action="store_true", help="print the whole record as JSON")
     form.add_argument("--html", metavar="FILE", help="write it as a page")
     form.add_argument(
-        "--csv", choices=CSV_TABLES, help="print one of its lists as CSV, with headings"
+        "--csv",
+        choices=CSV_TABLES,
+        metavar="LIST",
+        help=f"print one of its lists as CSV: {', '.join(CSV_TABLES)}",
     )
     for parser in (reports, report):
         _add_connection(parser)

@@ -19,7 +19,7 @@ def add_key_verbs(verbs: "Subparsers") -> None:
         actions, "create", "keys:create", "make an API key and print it, or keys for a rollout",
         'venue-control keys create --write --name "first key"',
         "venue-control keys create --write --location loc-0001 --count 3 --out keys/",
-        "venue-control keys create --write --locations-file venues.txt --count 3 --out keys/",
+        "venue-control keys create --write --locations-file venues.txt --out keys/",
     )  # fmt: skip
     _add_create(create)
     revoke = add_verb(actions, "revoke", "keys:revoke", "end an API key")

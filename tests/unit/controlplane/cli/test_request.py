@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -143,9 +144,9 @@ async def test_many_are_asked_only_when_it_is_meant(
     words = ["request", "--location", "many", "network"]
     assert await asyncio.to_thread(main, words) == 2
     assert "Ask 2 devices for a report of kind network?" in capsys.readouterr().err
-    assert not any((await device.detail())["requests"] for device in devices)
+    assert [(await device.detail())["requests"] for device in devices] == [[], []]
     assert await asyncio.to_thread(main, [*words, "--yes"]) == 0
-    assert all((await device.detail())["requests"] for device in devices)
+    assert [len((await device.detail())["requests"]) for device in devices] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
                 *words, **(service.as_environment() | {"VENUE_CONTROL_API_KEY": key})
             )
     assert done.returncode == 0, done.stderr
-    assert "the service asks to slow down: waiting 1 s" in done.stderr
+    assert re.fullmatch(r"the service asks to slow down: waiting [1-9] s\n", done.stderr)
     assert done.stdout.endswith("4 devices: 4 queued\n")
 
 

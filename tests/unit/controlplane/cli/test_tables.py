@@ -57,7 +57,7 @@ def test_in_a_pipe_ids_are_whole_and_no_line_is_folded(
     headings, row = shown.out.splitlines()
     assert headings.split() == ["instance", "name", "state", "location", "version", "seen"]
     assert str(INSTANCE) in row
-    assert long.location_name.strip() in row
+    assert str(long.location_name).strip() in row
     assert "\x1b" not in shown.out
     assert shown.err == "1 of 3 devices: 1 online; versions: 0.1.0 1\n"
 

@@ -16,7 +16,7 @@ from controlplane.client.refusals import RefusedError
 from controlplane.client.waiting import WAITED_MAX_S, Patience, seconds_of
 
 DEVICE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
-EMPTY = {"devices": [], "nextCursor": None}
+EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 
 
 class Service:

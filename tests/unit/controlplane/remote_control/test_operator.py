@@ -209,7 +209,8 @@ async def test_a_page_is_as_long_as_the_caller_prefers(
 ) -> None:
     for _ in range(5):
         await service.device().enrolled()
-    found, body = [], b"{}"
+    found: list[int] = []
+    body = b"{}"
     headers = {} if prefer is None else {"prefer": prefer}
     while len(found) < 5:
         reply = (await service.post(routes.LIST_DEVICES, body, **headers)).json()

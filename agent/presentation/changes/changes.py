@@ -1,0 +1,22 @@
+"""What changed from one report to the next, of either kind."""
+
+from agent.presentation.changes.application import application_changes
+from agent.presentation.changes.change import Changes
+from agent.presentation.changes.network import network_changes
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import NetworkPayload
+
+
+def changes_between(
+    before: NetworkPayload | ApplicationPayload, after: NetworkPayload | ApplicationPayload
+) -> Changes:
+    """Return what is otherwise in ``after``, a later report of the same device, worst first.
+
+    Raises:
+        ValueError: the two are not of one kind.
+    """
+    if isinstance(before, NetworkPayload) and isinstance(after, NetworkPayload):
+        return network_changes(before, after)
+    if isinstance(before, ApplicationPayload) and isinstance(after, ApplicationPayload):
+        return application_changes(before, after)
+    raise ValueError("a network report and an application report cannot be compared")

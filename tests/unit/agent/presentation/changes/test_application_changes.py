@@ -1,0 +1,262 @@
+"""What is said to have changed between two snapshots of a machine, and what is not."""
+
+import pytest
+
+from agent.presentation.changes.change import NOT_LOOKED_AT
+from agent.presentation.changes.changes import changes_between
+from agent.presentation.changes.thresholds import (
+    BOOT_MOVED_S,
+    DISK_LEVELS,
+    DISK_MOVED,
+    MEMORY_MOVED,
+    RENEWED_S,
+    STARTED_MOVED_S,
+)
+from agent.wire.payloads.application import ApplicationPayload
+from tests.fixtures.healthy import healthy
+from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
+
+GIB = 1024**3
+BROKEN = Missing("collection-failed", "it took too long")
+ABSENT = Missing("not-applicable", "there is none")
+
+
+def told(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+    return [(c.tone, c.sentence) for c in changes_between(before, after).changes]
+
+
+def said(before: Changes, after: Changes) -> list[tuple[str, str]]:
+    return told(changed(before), changed(after))
+
+
+NOISE: Changes = {
+    "cpu.useFraction": 0.91, "cpu.load1": 1.7, "cpu.frequencyMegahertz": 1800,
+    "memory.availableBytes": 3 * GIB, "memory.usedFraction": 0.61,
+    "hardware.temperatureCelsius": 55.0, "os.uptimeSeconds": 999_999,
+    "os.clockOffsetMilliseconds": 7.5, "disk./.usedFraction": 0.34,
+    "network.service.connectMilliseconds": 31.0, "enp1s0 interface.receivedBytes": 10**12,
+    "printqueue.waitingJobs": 1, "agent.outboxReports": 1,
+}  # fmt: skip
+
+
+def test_what_is_measured_wobbles() -> None:
+    names = {field.key for field in healthy("linux-till").snapshot.fields}
+    noise = {
+        key: value for key, value in NOISE.items() if key.split(" ")[-1] in names or " " in key
+    }
+    assert len(noise) > 8
+    assert told(healthy("linux-till"), changed(noise)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "sentence", "tone"),
+    [
+        ("os.kernel", "6.1.0", "6.1.2", "The kernel is 6.1.2; it was 6.1.0.", "muted"),
+        ("os.version", "12", "13", "The version of the operating system is 13; it was 12.",
+         "muted"),
+        ("agent.version", "0.1.0", "0.2.0", "The version of the agent is 0.2.0; it was 0.1.0.",
+         "muted"),
+        ("os.timeZone", "Europe/Prague", "UTC", "The time zone is UTC; it was Europe/Prague.",
+         "warn"),
+        ("network.service.tlsIssuer", "Let's Encrypt", "Proxy Inc",
+         "The issuer of the service's certificate is Proxy Inc; it was Let's Encrypt.", "warn"),
+        ("agent.configDigest", "aa", "bb", "The configuration of the agent is another.", "muted"),
+        ("os.pendingReboot", False, True,
+         "New: An update waits for a restart of the machine.", "muted"),
+        ("service.timeSync.state", "active", "inactive",
+         "The service systemd-timesyncd is inactive; it was active.", "muted"),
+    ],
+)  # fmt: skip
+def test_what_the_machine_runs(
+    key: str, before: str | bool, after: str | bool, sentence: str, tone: str
+) -> None:
+    names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
+    assert said({key: before, **names}, {key: after, **names}) == [(tone, sentence)]
+
+
+def test_the_browser_is_told_by_its_own_name() -> None:
+    def agent(words: str) -> Changes:
+        return {"browser.userAgent": f"Mozilla/5.0 (X11) AppleWebKit/537.36 {words}"}
+
+    assert said(agent("Chrome/142.0.0.0 Edg/142.0.1"), agent("Chrome/143.0.0.0 Edg/143.0.2")) == [
+        ("muted", "The browser of the kiosk is Edg 143.0.2; it was Edg 142.0.1.")
+    ]
+
+
+# ---------------------------------------------------------------------------- starts
+
+
+def program(running: bool, started: str = "2026-11-16T04:01:00Z") -> Changes:
+    at = started if running else ABSENT
+    return {"process.bar.running": running, "process.bar.startedAt": at}
+
+
+def test_a_program_stops_and_starts() -> None:
+    assert said(program(True), program(False)) == [
+        ("bad", "The program bar does not run any more.")
+    ]
+    assert said(program(False), program(True)) == [("good", "The program bar was started.")]
+
+
+def after_s(seconds: float) -> str:
+    return f"2026-11-16T04:{int(1 + seconds // 60):02}:{seconds % 60:09.6f}Z"
+
+
+def test_a_program_was_restarted_from_ten_seconds_on() -> None:
+    assert said(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
+    assert said(program(True), program(True, after_s(STARTED_MOVED_S))) == [
+        ("muted", "The program bar was restarted: it runs since 2026-11-16 04:01:10 UTC.")
+    ]
+
+
+def test_the_machine_was_restarted_from_a_minute_on() -> None:
+    before: Changes = {"os.bootTime": after_s(0)}
+    assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
+    assert said(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
+        ("muted", "The machine was restarted: it runs since 2026-11-16 04:02:00 UTC.")
+    ]
+
+
+def test_the_agent_was_restarted_from_a_minute_on() -> None:
+    def up(seconds: float) -> Changes:
+        return {"agent.uptimeSeconds": seconds}
+
+    assert said(up(5000), up(5000 - BOOT_MOVED_S + 0.001)) == []
+    ((tone, sentence),) = said(up(5000), up(5000 - BOOT_MOVED_S))
+    assert tone == "muted"
+    assert sentence.startswith("The agent was restarted: it runs since")
+
+
+def test_a_restart_of_the_machine_is_not_told_twice() -> None:
+    before: Changes = {"os.bootTime": after_s(0), "agent.uptimeSeconds": 5000}
+    after: Changes = {"os.bootTime": after_s(900), "agent.uptimeSeconds": 50}
+    assert len(said(before, after)) == 1
+
+
+# ---------------------------------------------------------------------------- figures
+
+
+def disk(used: float, free: int = 500 * GIB) -> Changes:
+    return {"disk./.usedFraction": used, "disk./.freeBytes": free, "disk./.sizeBytes": 10**12}
+
+
+@pytest.mark.parametrize("level", DISK_LEVELS)
+def test_a_disk_passes_a_level(level: float) -> None:
+    below = level - DISK_MOVED
+    shown = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
+    assert said(disk(below), disk(level)) == [
+        ("warn", f"The disk / is {shown[0]} full; it was {shown[1]}.")
+    ]
+    assert said(disk(level), disk(below)) == [
+        ("good", f"The disk / is {shown[1]} full; it was {shown[0]}.")
+    ]
+    assert said(disk(below - 0.005), disk(level - 0.001)) == []
+    assert said(disk(below + 0.001), disk(level)) == []
+
+
+def test_a_disk_that_is_full_is_told_once() -> None:
+    nearly, full = disk(0.92, 8 * GIB), disk(0.98, GIB)
+    assert said(disk(0.5), full) == [("bad", "New: The disk / is full: 1 GiB of 931.3 GiB free.")]
+    assert said(nearly, full) == [("bad", "Worse: The disk / is full: 1 GiB of 931.3 GiB free.")]
+    assert said(full, nearly) == [
+        ("good", "Better: The disk / is nearly full: 8 GiB of 931.3 GiB free.")
+    ]
+    assert said(full, disk(0.985, GIB // 2)) == []
+
+
+def test_memory_was_taken_out_from_a_tenth_on() -> None:
+    def fitted(size: float) -> Changes:
+        return {"hardware.memoryBytes": int(size)}
+
+    size = 8 * GIB
+    assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
+    assert said(fitted(size), fitted(size * (1 - MEMORY_MOVED))) == [
+        ("warn", "The memory fitted is 7.2 GiB; it was 8 GiB.")
+    ]
+    assert said(fitted(size), fitted(2 * size)) == [
+        ("muted", "The memory fitted is 16 GiB; it was 8 GiB.")
+    ]
+
+
+def test_a_certificate_was_renewed_from_a_day_on() -> None:
+    key = "network.service.tlsExpiresAt"
+    assert said({key: "2027-11-20T00:00:01Z"}, {key: "2027-11-21T00:00:00Z"}) == []
+    assert RENEWED_S == 86400
+    assert said({key: "2027-11-20T00:00:00Z"}, {key: "2027-11-21T00:00:00Z"}) == [
+        ("muted", "The service's certificate holds until 2027-11-21 00:00:00 UTC.")
+    ]
+
+
+# ---------------------------------------------------------------------------- what came and went
+
+
+def test_queues_and_name_servers_come_and_go() -> None:
+    before: Changes = {"network.dnsServers": ("192.168.1.1", "9.9.9.9")}
+    after: Changes = {"network.dnsServers": ("8.8.8.8", "192.168.1.1")}
+    assert said(before, after) == [
+        ("warn", "The name server 9.9.9.9 is gone."),
+        ("muted", "The name server 8.8.8.8 is new."),
+    ]
+    assert said({"printqueue.queues": ("bar",)}, {"printqueue.queues": ABSENT}) == [
+        ("warn", "The print queue bar is gone.")
+    ]
+
+
+def test_what_could_not_be_read_was_not_looked_at() -> None:
+    changes = changes_between(
+        changed({"printqueue.queues": ("bar",)}), changed({"printqueue.queues": BROKEN})
+    )
+    assert changes.changes == ()
+    assert changes.not_compared == ("Print queues were not looked at this time.",)
+
+
+def test_a_finding_about_what_could_not_be_read_is_not_over() -> None:
+    unread: Changes = {"disk./.usedFraction": BROKEN, "disk./.freeBytes": BROKEN}
+    full = changed(disk(0.98, GIB))
+    (change,) = changes_between(full, changed(unread)).changes
+    assert change.after == NOT_LOOKED_AT
+    assert change.sentence.startswith("Not looked at this time: The disk / is full")
+    (change,) = changes_between(changed(unread), full).changes
+    assert change.before == NOT_LOOKED_AT
+    assert (change.tone, change.sentence[:5]) == ("bad", "New, ")
+
+
+def test_links() -> None:
+    wifi: Changes = {"enp1s0 interface.type": "wifi", "enp1s0 interface.wifiSsid": "Venue"}
+    assert said(wifi, {**wifi, "enp1s0 interface.wifiSsid": "Guests"}) == [
+        ("warn", "The interface enp1s0 is on the Wi-Fi Guests; it was on Venue.")
+    ]
+    speed = "enp1s0 interface.speedMegabitsPerSecond"
+    slower = said({speed: 1000}, {speed: 100})
+    assert ("warn", "The interface enp1s0 runs at 100 Mbit/s; it was 1000 Mbit/s.") in slower
+    assert ("warn", "The interface enp1s0 is no longer connected.") in said(
+        {"enp1s0 interface.up": True}, {"enp1s0 interface.up": False}
+    )
+
+
+def test_a_till_printer_that_was_unplugged_is_said() -> None:
+    whole = healthy("linux-till")
+    things = whole.snapshot.peripherals
+    printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
+    snapshot = whole.snapshot.model_copy(
+        update={"peripherals": tuple(each for each in things if each is not printer)}
+    )
+    less = whole.model_copy(update={"snapshot": snapshot})
+    ((tone, sentence),) = told(whole, less)
+    assert (tone, sentence.split(" ")[-1]) == ("warn", "gone.")
+    moved = printer.model_copy(update={"id": "usb-9-9"})
+    replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, moved)})
+    assert told(whole, whole.model_copy(update={"snapshot": replugged})) == []
+
+
+def test_a_snapshot_that_was_cut_makes_nothing_go() -> None:
+    whole = changed({"printqueue.queues": ("bar",)})
+    snapshot = changed({"printqueue.queues": ABSENT}).snapshot.model_copy(
+        update={"truncated": True, "peripherals": ()}
+    )
+    cut = whole.model_copy(update={"snapshot": snapshot})
+    changes = changes_between(whole, cut)
+    assert changes.changes == ()
+    assert changes.not_compared == (
+        "This report was cut at its bounds: what it lacks was not looked at.",
+    )

@@ -1,0 +1,157 @@
+"""Nothing changed between a report and itself, and there and back is the same change."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.presentation.changes.change import Changes, worst_first
+from agent.presentation.changes.changes import changes_between
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.network import MapHost, MapService, NetworkPayload, SourceFailed
+from tests.fixtures.healthy import HEALTHY
+from tests.fixtures.payloads import HOSTILE_STRINGS, network_map
+from tests.unit.agent.presentation.findings.changed import Missing, changed
+from tests.unit.agent.presentation.findings.networks import healthy_network, link, printer
+
+NAMES = st.sampled_from(("till", "nas", "BRN00262d", *HOSTILE_STRINGS[:6])) | st.none()
+MACS = st.sampled_from(("00:26:ab:00:00:01", "00:26:ab:00:00:02", "02:11:22:33:44:55", None))
+ADDRESSES = st.sampled_from(
+    ("192.168.1.1", "192.168.1.2", "192.168.1.3", "10.0.0.9", "x", "fd00::1")
+)
+HOSTS = st.builds(
+    MapHost,
+    address=ADDRESSES,
+    interface_name=st.sampled_from(("eth0", "eth1")),
+    hostname=NAMES,
+    mac_address=MACS,
+    services=st.lists(
+        st.builds(
+            MapService,
+            port=st.sampled_from((22, 80, 9100, 4711)),
+            source=st.sampled_from(("tcp", "mdns")),
+            reachable=st.booleans(),
+        ),
+        max_size=3,
+    ).map(tuple),
+    reachability=st.sampled_from(("reachable", "unknown")),
+    sources=st.sampled_from((("tcp",), ("mdns",), ("gateway", "tcp"), ("local",))),
+)
+PLACES = st.sampled_from(("192.168.1.52:9100", "192.168.1.61:9100", "[fd00::52]:631", "x", None))
+PRINTERS = st.builds(
+    printer,
+    status=st.sampled_from(("reachable", "unreachable", "unknown")),
+    reason=st.sampled_from(("fine", "Up; the printer says: out of paper", None)),
+    name=st.sampled_from(("bar", "door", "<b>")),
+    address=PLACES,
+    matched_endpoint=PLACES,
+)
+COMPLETENESS = st.sampled_from(("complete", "limited", "partial"))
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> NetworkPayload:
+    found = network_map(tuple(draw(st.lists(HOSTS, max_size=6))))
+    links = draw(
+        st.lists(
+            st.builds(
+                link,
+                st.sampled_from(("eth0", "eth1")),
+                st.sampled_from(("192.168.1.20", "192.168.1.21", "10.0.0.7", "169.254.3.3")),
+                gateways=st.sampled_from(((), ("192.168.1.1",), ("192.168.1.2",))),
+            ),
+            max_size=2,
+        )
+    )
+    sources = found.sources
+    if draw(st.booleans()):
+        sources = sources.model_copy(update={"scan": SourceFailed(reason="cut")})
+    by_id = {each.id: each for each in draw(st.lists(PRINTERS, max_size=3))}
+    of_map: dict[str, Any] = {
+        "interfaces": tuple(links), "sources": sources, "truncated": draw(st.booleans()),
+    }  # fmt: skip
+    return healthy_network(tuple(by_id.values())).model_copy(
+        update={
+            "network_map": draw(st.sampled_from((found.model_copy(update=of_map), None))),
+            "endpoints": (),
+            "completeness": draw(COMPLETENESS),
+            "limitations": draw(st.sampled_from(((), ("one",), ("one", "two")))),
+        }
+    )
+
+
+VALUES = {
+    "os.bootTime": st.sampled_from(("2026-11-16T04:00:02Z", "2026-11-17T04:00:02Z", "no time")),
+    "os.kernel": st.sampled_from(("6.1.0", "6.1.2", "")),
+    "os.pendingReboot": st.booleans(),
+    "agent.uptimeSeconds": st.floats(0, 1e17),
+    "process.bar.running": st.booleans(),
+    "process.bar.startedAt": st.sampled_from(("2026-11-16T04:00:02Z", "2026-11-17T04:00:02Z")),
+    "process.watched": st.sampled_from((("bar",), ("bar", "door"))),
+    "disk./.usedFraction": st.floats(0, 1),
+    "disk./.freeBytes": st.sampled_from((10**8, 10**10, 10**12)),
+    "printqueue.queues": st.sampled_from(((), ("bar",), ("bar", "<b>"))),
+    "printqueue.bar.stuckJobs": st.integers(0, 3),
+    "network.dnsServers": st.sampled_from((("1.1.1.1",), ("1.1.1.1", "9.9.9.9"))),
+    "hardware.memoryBytes": st.integers(0, 2**40),
+    "service.timeSync.state": st.sampled_from(("active", "inactive", "failed")),
+    "network.service.tlsExpiresAt": st.sampled_from(("2026-11-16T04:00:02Z", "2027-01-01T00:00Z")),
+}
+MISSING = st.sampled_from(
+    (
+        Missing("collection-failed", "it broke"),
+        Missing("not-applicable", "there is none"),
+        Missing("permission-denied", "not allowed"),
+    )
+)
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> ApplicationPayload:
+    keys = draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=8))
+    payload = changed(
+        {key: draw(VALUES[key] | MISSING) for key in keys}, draw(st.sampled_from(HEALTHY))
+    )
+    snapshot = payload.snapshot
+    kept = draw(st.integers(0, len(snapshot.peripherals)))
+    update = {"truncated": draw(st.booleans()), "peripherals": snapshot.peripherals[:kept]}
+    return payload.model_copy(
+        update={
+            "snapshot": snapshot.model_copy(update=update), "completeness": draw(COMPLETENESS),
+        }
+    )  # fmt: skip
+
+
+def mirrored(changes: Changes) -> set[tuple[str, str, str, str]]:
+    return {(each.code, each.thing, each.after, each.before) for each in changes.changes}
+
+
+def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload) -> None:
+    there, back = changes_between(a, b), changes_between(b, a)
+    assert mirrored(there) == {(c.code, c.thing, c.before, c.after) for c in back.changes}
+    assert len(there.changes) == len(mirrored(there)) == len(back.changes)
+    assert len(there.not_compared) == len(back.not_compared)
+    for each in (*there.changes, *back.changes):
+        assert each.before != each.after
+        assert each.sentence.isprintable()
+    assert there.changes == worst_first(there.changes)
+
+
+@given(networks())
+def test_no_network_report_differs_from_itself(payload: NetworkPayload) -> None:
+    assert changes_between(payload, payload).changes == ()
+
+
+@given(snapshots())
+def test_no_snapshot_differs_from_itself(payload: ApplicationPayload) -> None:
+    assert changes_between(payload, payload).changes == ()
+
+
+@given(networks(), networks())
+def test_network_changes_mirror(a: NetworkPayload, b: NetworkPayload) -> None:
+    check(a, b)
+
+
+@given(snapshots(), snapshots())
+def test_application_changes_mirror(a: ApplicationPayload, b: ApplicationPayload) -> None:
+    check(a, b)

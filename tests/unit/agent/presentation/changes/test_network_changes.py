@@ -1,0 +1,364 @@
+"""What is said to have changed between two network reports, and what is not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from agent.presentation.changes.change import NOT_LOOKED_AT, Changes
+from agent.presentation.changes.changes import changes_between
+from agent.wire.payloads.common import Failure
+from agent.wire.payloads.network import (
+    MapHost,
+    MapService,
+    NetworkMap,
+    NetworkPayload,
+    Printer,
+    SourceFailed,
+    SourceSucceeded,
+    Unavailable,
+)
+from tests.fixtures.healthy import healthy
+from tests.fixtures.payloads import host, small_venue
+from tests.unit.agent.presentation.findings.networks import healthy_network, link, printer
+
+GONE_TO = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
+
+
+def venue(**of_map: object) -> NetworkPayload:
+    payload = healthy_network()
+    assert payload.network_map
+    found = payload.network_map.model_copy(update=of_map)
+    return payload.model_copy(update={"network_map": found, "endpoints": ()})
+
+
+def hosts() -> tuple[MapHost, ...]:
+    found = small_venue().network_map
+    assert found
+    return found.hosts
+
+
+def without(tail: int) -> tuple[MapHost, ...]:
+    return tuple(each for each in hosts() if each.address != f"192.168.1.{tail}")
+
+
+def instead(tail: int, **changes: object) -> tuple[MapHost, ...]:
+    return tuple(
+        each.model_copy(update=changes) if each.address == f"192.168.1.{tail}" else each
+        for each in hosts()
+    )
+
+
+def sentences(before: NetworkPayload, after: NetworkPayload) -> list[str]:
+    return [each.sentence for each in changes_between(before, after).changes]
+
+
+def told(before: NetworkPayload, after: NetworkPayload) -> Changes:
+    return changes_between(before, after)
+
+
+def test_nothing_changed_between_a_report_and_itself() -> None:
+    changes = told(small_venue(), small_venue())
+    assert (changes.changes, changes.not_compared) == ((), ())
+    assert (changes.verdict, changes.tone) == ("Nothing changed.", "muted")
+    assert changes.since == "2026-11-20T19:04:12.120Z"
+
+
+def test_two_kinds_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="cannot be compared"):
+        changes_between(small_venue(), healthy("linux-till"))
+
+
+# ---------------------------------------------------------------------------- printers
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence", "tone"),
+    [
+        (
+            printer(),
+            printer("unreachable", matched_endpoint=None),
+            "The printer bar is not reachable; it was reachable.",
+            "bad",
+        ),
+        (
+            printer("unreachable", matched_endpoint=None),
+            printer(),
+            "The printer bar is again reachable; it was not reachable.",
+            "good",
+        ),
+        (
+            printer(),
+            printer(**GONE_TO),
+            "The printer bar is moved to 192.168.1.61:9100; it was reachable.",
+            "bad",
+        ),
+        (
+            printer(**GONE_TO),
+            printer(**{**GONE_TO, "matched_endpoint": "192.168.1.62:9100"}),
+            "The printer bar is moved to 192.168.1.62:9100; it was moved to 192.168.1.61:9100.",
+            "bad",
+        ),
+        (
+            printer(),
+            printer("unknown"),
+            "The printer bar is in an unknown state; it was reachable.",
+            "warn",
+        ),
+        (
+            printer(),
+            printer(address="192.168.1.60:9100", matched_endpoint="192.168.1.60:9100"),
+            "The printer bar is set up with 192.168.1.60:9100 now; it was 192.168.1.52:9100.",
+            "muted",
+        ),
+        (
+            printer(address="bar.local"),
+            printer(address="bar.local", matched_endpoint="192.168.1.60:9100"),
+            "The printer bar is found at 192.168.1.60:9100 now; it was at 192.168.1.52:9100.",
+            "muted",
+        ),
+    ],
+)  # fmt: skip
+def test_a_printer_is_otherwise(before: Printer, after: Printer, sentence: str, tone: str) -> None:
+    (change,) = told(healthy_network((before,)), healthy_network((after,))).changes
+    assert (change.sentence, change.tone) == (sentence, tone)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        printer(reason="Reachable on port 9100, matched by name"),
+        printer(matched_endpoint="192.168.1.52:631"),
+        printer(matched_endpoint="[fd00::52]:9100"),
+    ],
+)
+def test_another_proof_of_the_same_printer_is_no_change(after: Printer) -> None:
+    assert sentences(healthy_network((printer(),)), healthy_network((after,))) == []
+
+
+def test_printers_come_and_go() -> None:
+    one, both = healthy_network((printer(),)), healthy_network((printer(), printer(name="door")))
+    assert sentences(one, both) == ["The printer door is new: reachable."]
+    assert sentences(both, one) == ["The printer door is no longer set up on this machine."]
+
+
+def test_a_printer_that_a_partial_report_lacks_was_not_looked_at() -> None:
+    both = healthy_network((printer(), printer(name="door")))
+    one = healthy_network((printer(),)).model_copy(update={"completeness": "partial"})
+    (change,) = told(both, one).changes
+    assert change.after == NOT_LOOKED_AT
+    assert change.sentence == "The printer door was not looked at this time."
+    none = healthy_network().model_copy(update={"printers": None})
+    assert told(healthy_network(), none).not_compared == ("Printers were not looked at this time.",)
+    assert told(none, healthy_network()).not_compared == (
+        "Printers were not looked at in the earlier report.",
+    )
+
+
+def test_what_a_printer_complains_of_is_a_finding() -> None:
+    says = printer(reason="Reachable on port 631; the printer says: out of paper")
+    new = "New: The printer bar needs attention: out of paper."
+    gone = "No longer: The printer bar needs attention: out of paper."
+    calm, wanting = healthy_network((printer(),)), healthy_network((says,))
+    assert (sentences(calm, wanting), sentences(wanting, calm)) == ([new], [gone])
+    assert [c.tone for c in told(wanting, calm).changes] == ["good"]
+
+
+# ---------------------------------------------------------------------------- hosts
+
+
+def test_a_host_comes_and_goes() -> None:
+    assert sentences(venue(hosts=without(40)), venue()) == [
+        "nas.lan (192.168.1.40) is new on the network."
+    ]
+    assert sentences(venue(), venue(hosts=without(40))) == [
+        "nas.lan (192.168.1.40) is not seen any more."
+    ]
+
+
+def test_telephones_and_the_nameless_are_counted_only() -> None:
+    guests = tuple(
+        host(200 + n, None).model_copy(update={"mac_address": f"02:11:22:33:44:{n:02x}"})
+        for n in range(3)
+    )
+    assert sentences(venue(hosts=without(80)), venue(hosts=(*without(80), *guests))) == [
+        "Of phones and devices without a name 3 came and 0 went."
+    ]
+    assert sentences(venue(), venue(hosts=without(80))) == [
+        "Of phones and devices without a name 0 came and 1 went."
+    ]
+
+
+def test_a_host_with_another_address_is_known_by_its_mac() -> None:
+    moved = instead(40, address="192.168.1.140")
+    assert sentences(venue(), venue(hosts=moved)) == [
+        "nas.lan has moved from 192.168.1.40 to 192.168.1.140."
+    ]
+
+
+def test_without_a_mac_a_host_is_known_by_its_address() -> None:
+    assert sentences(venue(), venue(hosts=instead(40, mac_address=None))) == []
+
+
+def test_another_device_at_an_address_is_not_the_same_host() -> None:
+    other = instead(40, mac_address="00:26:ab:99:99:99", hostname="other.lan")
+    assert sentences(venue(), venue(hosts=other)) == [
+        "nas.lan (192.168.1.40) is not seen any more.",
+        "other.lan (192.168.1.40) is new on the network.",
+    ]
+
+
+def test_another_router_at_the_gateways_address_is_said() -> None:
+    (change,) = told(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
+    assert change.tone == "warn"
+    assert change.sentence == (
+        "Another router answers at 192.168.1.1: 00:26:ab:99:99:99, before 00:26:ab:00:00:01."
+    )
+
+
+def services(*ports: int) -> tuple[MapService, ...]:
+    return tuple(MapService(port=port, source="tcp", reachable=True) for port in ports)
+
+
+def test_an_open_port_is_said() -> None:
+    opened = venue(hosts=instead(41, services=services(22, 80, 443)))
+    (change,) = told(venue(), opened).changes
+    assert change.tone == "warn"
+    assert change.sentence == "till-2 (192.168.1.41) has opened ports 80, 443."
+    (change,) = told(opened, venue()).changes
+    assert change.tone == "muted"
+    assert change.sentence == "till-2 (192.168.1.41) does not answer on ports 80, 443 any more."
+
+
+def test_a_port_that_was_not_asked_before_is_not_newly_open() -> None:
+    found = venue().network_map
+    assert found
+    fewer = found.bounds.model_copy(update={"ports": (22,)})
+    opened = instead(41, services=services(22, 80))
+    assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
+
+
+def test_latency_and_what_announces_are_no_changes() -> None:
+    calm = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
+    assert sentences(venue(), venue(hosts=calm)) == []
+
+
+FAILED = SourceFailed(reason="the scan was stopped")
+
+
+def _scan_failed(found: NetworkMap) -> dict[str, object]:
+    return {"sources": found.sources.model_copy(update={"scan": FAILED})}
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda found: {"truncated": True},
+        lambda found: {"state": "cancelled"},
+        _scan_failed,
+        lambda found: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
+    ],
+)
+def test_hosts_are_not_gone_where_nobody_looked(
+    cut: Callable[[NetworkMap], dict[str, object]],
+) -> None:
+    found = venue().network_map
+    assert found
+    outside = host(7, "camera.lan", 554, network="10.9.9")
+    links = (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))
+    before = venue(hosts=(*hosts(), outside), interfaces=links)
+    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(found)})
+    changes = told(before, after)
+    assert not [each for each in changes.changes if each.code == "host"]
+    assert changes.not_compared == ("1 host of the earlier report was not looked for this time.",)
+    back = told(after, before)
+    assert not [each for each in back.changes if each.code == "host"]
+    assert back.not_compared == ("1 host was not looked for in the earlier report.",)
+
+
+@pytest.mark.parametrize("completeness", ["partial", "limited"])
+def test_a_report_that_is_less_than_complete_makes_nothing_go(completeness: str) -> None:
+    cut = {
+        "completeness": completeness,
+        "limitations": ("only half of the network was asked",),
+        "failures": (Failure(step="scan", reason="cut"),) if completeness == "partial" else (),
+    }
+    changes = told(venue(), venue(hosts=without(40)).model_copy(update=cut))
+    assert changes.changes == ()
+    assert changes.verdict == "Nothing that was compared changed."
+    assert changes.not_compared == ("1 host of the earlier report was not looked for this time.",)
+
+
+def test_a_machine_that_is_always_limited_can_tell_what_went() -> None:
+    def limited(payload: NetworkPayload, count: int) -> NetworkPayload:
+        lines = (f"{count} addresses are excluded by the configuration",)
+        return payload.model_copy(update={"completeness": "limited", "limitations": lines})
+
+    assert sentences(limited(venue(), 3), limited(venue(hosts=without(40)), 4)) == [
+        "nas.lan (192.168.1.40) is not seen any more."
+    ]
+
+
+def test_what_is_announced_only_is_missed_where_nobody_listened() -> None:
+    found = venue().network_map
+    assert found
+    speaker = host(90, "Bar speaker", 7000, mdns="_raop._tcp", sources=("mdns",))
+    speaker = speaker.model_copy(update={"services": speaker.services[1:]})
+    deaf = found.sources.model_copy(update={"mdns": FAILED})
+    assert not [
+        each
+        for each in told(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
+        if each.code == "host"
+    ]
+    assert sentences(venue(hosts=(*hosts(), speaker)), venue()) == [
+        "Bar speaker (192.168.1.90) is not seen any more."
+    ]
+
+
+# ---------------------------------------------------------------------------- its own network
+
+
+def eth0(*addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",)) -> NetworkPayload:
+    return venue(interfaces=(link("eth0", *addresses, gateways=gateways),))
+
+
+def test_gateway_and_own_address_are_said() -> None:
+    assert sentences(eth0("192.168.1.20"), eth0("192.168.1.44")) == [
+        "This machine has the address 192.168.1.44 on eth0; it was 192.168.1.20."
+    ]
+    changes = told(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
+    assert [(c.sentence, c.tone) for c in changes.changes] == [
+        ("The gateway on eth0 is 192.168.1.254; it was 192.168.1.1.", "warn")
+    ]
+
+
+def test_addresses_that_change_by_themselves_are_no_change() -> None:
+    before, after = eth0("192.168.1.20", "fd00::a:1"), eth0("192.168.1.20", "fd00::b:2")
+    assert sentences(before, after) == []
+
+
+def test_a_gateway_that_could_not_be_read_is_not_gone() -> None:
+    hidden = eth0("192.168.1.20", gateways=()).model_copy(
+        update={"unavailable": Unavailable(gateway="the sandbox hides it")}
+    )
+    assert sentences(eth0("192.168.1.20"), hidden) == []
+
+
+def test_on_another_network_hosts_are_not_compared() -> None:
+    away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
+    changes = told(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
+    network = next(each for each in changes.changes if each.code == "network")
+    assert network.sentence == (
+        "The machine is on another network: 10.0.0.0/24; it was on 192.168.1.0/24."
+    )
+    assert not [each for each in changes.changes if each.code == "host"]
+    assert changes.not_compared == ("Hosts were not compared: the machine is on another network.",)
+
+
+def test_a_source_that_works_again_is_good_news() -> None:
+    found = venue().network_map
+    assert found
+    failed = venue(sources=found.sources.model_copy(update={"mdns": FAILED}))
+    fine = venue(sources=found.sources.model_copy(update={"mdns": SourceSucceeded()}))
+    (change,) = told(failed, fine).changes
+    assert change.tone == "good"
+    assert change.sentence.startswith("No longer: Listening for announcements (mDNS) failed")

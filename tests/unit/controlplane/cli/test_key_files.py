@@ -1,0 +1,168 @@
+"""``venue-control keys create --out``: a file for each key, and all of them or none."""
+
+import csv
+import errno
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from controlplane.accounts import key_store
+from controlplane.accounts.api_keys import hash_key
+from controlplane.cli import key_files, keys
+from controlplane.cli.errors import CommandError
+from controlplane.cli.main import main
+from controlplane.storage.database import Database
+from controlplane.storage.tables import ApiKey
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = str(tmp_path / "service.db")
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", url)
+    monkeypatch.setenv("COLUMNS", "80")
+    return url
+
+
+def in_it(database: str) -> list[ApiKey]:
+    opened = Database(database)
+    try:
+        return list(opened.read(key_store.list_keys))
+    finally:
+        opened.close()
+
+
+def test_a_rollout_has_a_file_for_each_key(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    venues = tmp_path / "venues.txt"
+    venues.write_text("# our venues\nloc-0001\n\n  loc/2 ä  \nloc-0001\n", encoding="utf-8")
+    out = tmp_path / "new" / "keys"
+    words = "keys create --write --count 2 --name rollout --locations-file".split()
+    assert main([*words, str(venues), "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"wrote 4 keys and manifest.csv to {out}\n"
+    assert "vck_" not in shown.out + shown.err
+    with (out / "manifest.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["file"] for row in rows] == [
+        "loc-0001-01.key", "loc-0001-02.key", "loc_2-01.key", "loc_2-02.key",
+    ]  # fmt: skip
+    made = {str(key.id): key for key in in_it(database)}
+    assert len(made) == 4
+    for row in rows:
+        secret = (out / row["file"]).read_text("ascii").strip()
+        key = made[row["keyId"]]
+        assert key.secret_hash == hash_key(secret)
+        assert (key.can_write, key.locations) == (True, [row["locationId"]])
+        assert secret.endswith(row["hint"])
+        assert key.name == row["name"]
+        assert "vck_" not in (out / "manifest.csv").read_text("utf-8")
+    assert rows[2]["name"] == "rollout loc/2 ä-01"
+    assert sorted(path.name for path in out.parent.iterdir()) == ["keys"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
+def test_only_the_owner_may_read_them(database: str, tmp_path: Path) -> None:
+    out = tmp_path / "keys"
+    before = os.umask(0)
+    try:
+        assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 0
+    finally:
+        os.umask(before)
+    assert out.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o600}
+    assert sorted(path.name for path in out.iterdir())[0] == "key-01.key"
+    assert database
+
+
+def test_nothing_is_overwritten(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "keys"
+    assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 0
+    held = (out / "a-01.key").read_text("ascii")
+    assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 2
+    assert "is not empty, and no key is overwritten" in capsys.readouterr().err
+    assert (out / "a-01.key").read_text("ascii") == held
+    assert len(in_it(database)) == 1
+
+
+@pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])
+def test_on_a_full_disk_there_is_no_key_at_all(
+    database: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    full_after: int,
+) -> None:
+    """Three keys, their list, and the directory itself are forced to the disk one by one."""
+    assert main(["keys", "create"]) == 0  # there is a database
+    synced: list[int] = []
+
+    def fsync(handle: int) -> None:
+        if len(synced) == full_after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        synced.append(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    out = tmp_path / "place" / "keys"
+    assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
+    assert "no key was made: cannot write to" in capsys.readouterr().err
+    assert list(out.parent.iterdir()) == []
+    assert len(in_it(database)) == 1
+
+
+def test_without_a_database_no_file_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", "/dev/null/x.db")
+    out = tmp_path / "place" / "keys"
+    assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 2
+    assert "cannot use the database" in capsys.readouterr().err
+    assert list(out.parent.iterdir()) == []
+
+
+def test_keys_whose_directory_cannot_be_named_are_said_to_be_where_they_are(
+    database: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "place" / "keys"
+    add = keys._add
+
+    def add_and_block(*arguments: object) -> None:
+        add(*arguments)  # type: ignore[arg-type]
+        (out / "in the way").mkdir(parents=True)
+
+    monkeypatch.setattr(keys, "_add", add_and_block)
+    assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
+    hint = capsys.readouterr().err.splitlines()[-1]
+    staging = Path(hint.removeprefix("They are in ").removesuffix(": move it."))
+    assert len(list(staging.glob("*.key"))) == len(in_it(database)) == 3
+
+
+def test_two_locations_that_would_share_a_file_are_refused() -> None:
+    with pytest.raises(CommandError, match=r"the file a_b-01\.key"):
+        key_files.plan(["a/b", "A:b"], 1, "")
+    with pytest.raises(CommandError, match="more than the 10000"):
+        key_files.plan(["a"], 10_001, "")
+
+
+def test_a_key_is_ended_by_its_name_its_last_four_or_the_start_of_its_id(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two", "two", "three"):
+        assert main(["keys", "create", "--name", name]) == 0
+    capsys.readouterr()
+    by_name = {key.name: key for key in in_it(database)}
+    three = by_name["three"]
+    assert main(["keys", "revoke", "one"]) == 0
+    assert main(["keys", "revoke", f"…{three.hint}"]) == 0
+    assert main(["keys", "revoke", str(three.id)[:9].upper()]) == 0
+    assert main(["keys", "revoke", "two"]) == 2
+    assert "may be any of 2 keys" in capsys.readouterr().err
+    assert main(["keys", "revoke", "four"]) == 2
+    assert [key.name for key in in_it(database) if key.revoked_at] == ["one", "three"]

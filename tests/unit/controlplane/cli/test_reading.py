@@ -1,0 +1,185 @@
+"""``devices``, ``reports``, ``report`` and ``revoke`` at a service that runs."""
+
+import argparse
+import asyncio
+import csv
+import io
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import httpx2
+import pytest
+
+from controlplane.cli.main import build_parser, main
+from tests.unit.controlplane.cli.running_fleet import (
+    REPORTS,
+    TIMEOUT_S,
+    ServiceProcess,
+    enroll,
+    service_process,
+)
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+NAMES = ("bar-till", "kitchen-till", "=cmd|' /C calc'!A0")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """Three devices; the first has two reports of the network and one of the application."""
+    database = tmp_path_factory.mktemp("service") / "service.db"
+    with service_process(database, "--rate", "0") as process:
+        asyncio.run(filled(process))
+        yield process
+
+
+async def filled(service: ServiceProcess) -> None:
+    async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
+        bar, *_ = [await enroll(http, service.api_key, name) for name in NAMES]
+        for kind in ("network", "application", "network"):
+            done = await bar.submit(REPORTS[kind], kind=kind)
+            assert done.status_code == 200, done.text
+
+
+@pytest.fixture(autouse=True)
+def environment(service: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in service.as_environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture
+async def device(service: ServiceProcess) -> AsyncIterator[SimulatedDevice]:
+    async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
+        yield await enroll(http, service.api_key, "to-be-revoked", locationId="loc-0009")
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main([*words]) == code
+    return capsys.readouterr().out
+
+
+def test_devices_as_csv_json_and_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    here = ("devices", "--location", "loc-0001")
+    rows = list(csv.DictReader(io.StringIO(said(capsys, *here, "--csv"), newline="")))
+    assert [row["name"] for row in rows] == ["bar-till", "kitchen-till", f"'{NAMES[2]}"]
+    assert {row["state"] for row in rows} == {"online"}
+    records = json.loads(said(capsys, *here, "--json"))
+    assert [record["instanceId"] for record in records] == [row["instanceId"] for row in rows]
+    lines = said(capsys, *here, "--ndjson").splitlines()
+    assert [json.loads(line) for line in lines] == records
+
+
+def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
+    records = json.loads(said(capsys, "reports", "--json"))
+    assert [record["kind"] for record in records] == ["network", "application", "network"]
+    assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)
+    shown = said(capsys, "reports", "--kind", "application").splitlines()
+    assert shown[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
+    assert shown[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
+    assert len(shown) == 2
+
+
+def test_a_device_without_reports_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
+    assert main(["report", "--latest", "kitchen-till", "network"]) == 1
+    hint = capsys.readouterr().err.splitlines()[-1]
+    assert hint == "Ask for one: venue-control request kitchen-till network --wait"
+
+
+def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    newest, snapshot, _ = json.loads(said(capsys, "reports", "--json"))
+    short = snapshot["reportId"][:8]
+    assert json.loads(said(capsys, "report", short, "--json"))["id"] == snapshot["reportId"]
+    latest = json.loads(said(capsys, "report", "--latest", "bar-till", "network", "--json"))
+    assert latest["id"] == newest["reportId"]
+    assert main(["report", "ffff-nope"]) == 2
+    assert main(["report", "0000000000"]) == 1
+    assert "among the newest of each device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "column", "value"),
+    [
+        ("network", "printers", "name", "Kitchen printer"),
+        ("network", "hosts", "kind", "printer"),
+        ("network", "endpoints", "port", "9100"),
+        ("application", "facts", "status", "available"),
+    ],
+)
+def test_a_reports_lists_as_csv(
+    capsys: pytest.CaptureFixture[str], kind: str, table: str, column: str, value: str
+) -> None:
+    text = said(capsys, "report", "--latest", "bar-till", kind, "--csv", table)
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert value in {row[column] for row in rows}
+
+
+def test_a_list_that_a_report_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--latest", "bar-till", "network", "--csv", "facts"]) == 2
+    assert "has no facts: it has hosts, endpoints, printers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [50, 80, 140])
+@pytest.mark.parametrize(
+    "words", ["devices", "reports", "device bar-till", "report --latest bar-till network"]
+)
+def test_every_list_fits_its_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = said(capsys, *words.split())
+    assert shown
+    assert [line for line in shown.splitlines() if len(line) > columns] == []
+
+
+def test_no_help_is_wider_than_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in ("", "devices", "device", "request", "reports", "report", "revoke", "keys create"):
+        with pytest.raises(SystemExit):
+            main([*words.split(), "--help"])
+        shown = capsys.readouterr().out
+        assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+async def test_a_revoke_is_asked_about(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revoke = ["revoke", "to-be-revoked"]
+    assert await asyncio.to_thread(main, revoke) == 2
+    said_elsewhere = capsys.readouterr().err
+    assert "to-be-revoked at loc-0009, online, heard " in said_elsewhere
+    assert "Say it by --yes." in said_elsewhere
+    for typed, code in (("n\n", 1), ("\n", 1), ("", 1), ("Yes\n", 0)):
+        monkeypatch.setattr(sys, "stdin", Terminal(typed))
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        assert (await device.heartbeat()).status_code == 200
+        assert await asyncio.to_thread(main, revoke) == code
+        assert "Revoke to-be-revoked? [y/N] " in capsys.readouterr().err
+    assert (await device.heartbeat()).status_code == 409
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_verbs_say_how_they_are_used() -> None:
+    """Each has examples, and each example is one that it takes."""
+    parser = build_parser()
+    (verbs,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    examples = [
+        line.strip()
+        for verb in verbs.choices.values()
+        for line in (verb.epilog or "").splitlines()
+        if line.startswith("  venue-control")
+    ]
+    assert len(examples) >= 10
+    for example in examples:
+        words = example.partition(" > ")[0].partition("  #")[0].split()[1:]
+        assert parser.parse_args(words).verb
