@@ -4,31 +4,29 @@ It exchanges the API key for an access token, gets a new one before that runs ou
 asks again where the service says so: for reads, as creating a good twice would create two.
 """
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
 import httpx2
 
+from agent.presentation.plain_text import plain
 from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import decode, encode
 from agent.wire.validation import ValidationError
-from controlplane.client.errors import (
-    ClientError,
-    FailedError,
-    RateLimitedError,
-    RefusedError,
+from controlplane.cli.errors import CommandError
+from controlplane.client.refusals import (
     UnauthenticatedError,
     UnexpectedReplyError,
     UnreachableError,
-    refused,
+    refusal,
 )
+from controlplane.client.waiting import Patience
 from controlplane.retail import routes
 from controlplane.retail.models import (
     Category,
@@ -55,10 +53,6 @@ from controlplane.retail.models import (
 TIMEOUT_S: Final = 20
 RENEWED_BEFORE_S: Final = 60
 """A token is renewed so long before it runs out, so that none does on its way."""
-ATTEMPTS: Final = 5
-WAIT_S: Final = 0.5
-"""Before the second attempt; twice as long before each further one, where no time is asked for."""
-WAIT_MAX_S: Final = 60
 
 Reply = TypeVar("Reply", bound=Model)
 Page = TypeVar(
@@ -69,7 +63,7 @@ Page = TypeVar(
 class RetailClient:
     """Not for several threads at once. ``base_url`` ends in ``/api/v1``.
 
-    Every call raises `controlplane.client.errors.ClientError`.
+    Calls raise `CommandError`, by kind of refusal one of `controlplane.client.refusals`.
     """
 
     def __init__(
@@ -77,12 +71,12 @@ class RetailClient:
         base_url: str,
         api_key: str,
         *,
-        sleep: Callable[[float], object] = time.sleep,
+        patience: Patience | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self._api_key = api_key
-        self._sleep = sleep
+        self._patience = patience or Patience()
         self._monotonic = monotonic
         self._tokens: Tokens | None = None
         self._renew_at_s = 0.0
@@ -173,20 +167,7 @@ class RetailClient:
             given["cursor"] = page.cursor
 
     def _get(self, path: str, kind: type[Reply], parameters: dict[str, str] | None = None) -> Reply:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self._send("GET", path, kind, parameters=parameters)
-            except (RateLimitedError, FailedError, UnreachableError) as error:
-                if attempt == ATTEMPTS:
-                    raise
-                self._wait(attempt, error)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _wait(self, attempt: int, error: ClientError) -> None:
-        asked_s = error.retry_after_s if isinstance(error, RefusedError) else None
-        wait_s = asked_s if asked_s is not None else WAIT_S * 2 ** (attempt - 1)
-        # More than was asked for, so that those who were refused together do not return together.
-        self._sleep(min(wait_s, WAIT_MAX_S) * random.uniform(1, 1.5))  # noqa: S311
+        return self._send("GET", path, kind, parameters=parameters)
 
     def _send(
         self,
@@ -235,7 +216,7 @@ class RetailClient:
         self._tokens = None
         try:
             return self._call("POST", routes.REFRESH, Tokens, content=body)
-        except ClientError:
+        except CommandError:
             return None
 
     def _exchanged(self) -> Tokens:
@@ -257,18 +238,27 @@ class RetailClient:
             headers["Authorization"] = f"Bearer {access_token}"
         if content is not None:
             headers["Content-Type"] = "application/json"
-        try:
-            reply = self._http.request(
-                method, path, params=parameters, content=content, headers=headers
-            )
-        except httpx2.HTTPError as error:
-            where = self._http.base_url
-            raise UnreachableError(
-                f"cannot reach {where}: {error or type(error).__name__}"
-            ) from error
-        if not reply.is_success:
-            raise refused(reply.status_code, reply.content, reply.headers.get("retry-after"))
+        waits = self._patience.waits(is_repeatable=method == "GET")
+        while True:
+            reply = self._answer(method, path, params=parameters, content=content, headers=headers)
+            if reply.is_success:
+                break
+            if not waits.wait(reply.status_code, reply.headers.get("Retry-After")):
+                raise refusal(reply.status_code, reply.content)
         try:
             return decode(reply.content, kind)
         except ValidationError as error:
-            raise UnexpectedReplyError(f"the reply does not fit the contract: {error}") from error
+            where = self._http.base_url
+            raise UnexpectedReplyError(
+                f"the service's reply does not fit the contract: {error}",
+                f"Is {where} the address of the service itself?",
+            ) from error
+
+    def _answer(self, method: str, path: str, **keywords: Any) -> httpx2.Response:
+        try:
+            return self._http.request(method, path, **keywords)
+        except httpx2.HTTPError as error:
+            said = plain(str(error)) or type(error).__name__
+            raise UnreachableError(
+                f"cannot reach {self._http.base_url}: {said}", "Is the service running?"
+            ) from error
