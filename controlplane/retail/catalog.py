@@ -16,14 +16,14 @@ from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.operation import RetailContext, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
 from controlplane.retail.problems import existing_external_id
-from controlplane.storage.catalog_tables import (
+from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
     Good,
     GoodCode,
     GoodVariation,
 )
-from controlplane.storage.merchant_tables import FeeItem, UnitOfMeasure
+from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 
 VAT = "vat"
 

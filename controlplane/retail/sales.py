@@ -14,10 +14,10 @@ from controlplane.retail.cursors import Place, invalid_cursor
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.operation import RetailContext, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, vat_of
-from controlplane.storage.catalog_tables import LineSnapshot
-from controlplane.storage.columns import microseconds, moment_at
-from controlplane.storage.merchant_tables import Employee, PointOfSale
-from controlplane.storage.sales_tables import Sale, SaleLine
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import microseconds, moment_at
+from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
+from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
 COMPLETED: Final = "completed"
 

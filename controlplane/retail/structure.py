@@ -5,7 +5,7 @@ from sqlalchemy import select
 from controlplane.retail import models as wire
 from controlplane.retail.listing import page_of
 from controlplane.retail.operation import RetailContext
-from controlplane.storage.merchant_tables import Employee, Location, PointOfSale
+from controlplane.storage.merchant.merchant_tables import Employee, Location, PointOfSale
 
 
 def employees(context: RetailContext, asked: wire.PageQuery) -> wire.EmployeePage:

@@ -27,11 +27,11 @@ from controlplane.retail import clients, routes, signing_keys
 from controlplane.retail.cursors import Cursors, Place
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import SaleOrder
-from controlplane.storage.catalog_tables import LineSnapshot
-from controlplane.storage.columns import microseconds
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import microseconds
 from controlplane.storage.database import Database
-from controlplane.storage.merchant_tables import Employee, PointOfSale
-from controlplane.storage.sales_tables import Sale, SaleLine
+from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
+from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 from tests.bench.fleet.service import service
 
 SALES: Final = 200_040

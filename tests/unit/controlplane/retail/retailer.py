@@ -11,15 +11,15 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import clients, routes
-from controlplane.storage.catalog_tables import CatalogExternalId, Category, LineSnapshot
-from controlplane.storage.merchant_tables import (
+from controlplane.storage.merchant.catalog_tables import CatalogExternalId, Category, LineSnapshot
+from controlplane.storage.merchant.merchant_tables import (
     Employee,
     FeeItem,
     Location,
     PointOfSale,
     UnitOfMeasure,
 )
-from controlplane.storage.sales_tables import Sale, SaleLine
+from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 from tests.fakes.retail_schema import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 

@@ -10,8 +10,8 @@ from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import limits, routes
 from controlplane.retail.barcodes import check_digit, mistake_in
 from controlplane.retail.models import Good, GoodPage
-from controlplane.storage.catalog_tables import Category
-from controlplane.storage.merchant_tables import FeeItem, UnitOfMeasure
+from controlplane.storage.merchant.catalog_tables import Category
+from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
     FOOD,
