@@ -12,6 +12,8 @@ from sqlalchemy import Column, TypeDecorator, insert, select
 from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
@@ -26,6 +28,9 @@ async def source(tmp_path: Path) -> Path:
     """A database with something in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
+        clock = FakeClock()
+        plan = Plan(days=20, until=clock.now.date())
+        database.write(lambda session: load(session, plan, clock.now))
         async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
