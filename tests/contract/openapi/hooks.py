@@ -50,7 +50,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     mode = None if case.meta is None else case.meta.generation.mode
     if mode is None or not mode.is_positive or not isinstance(case.body, dict):
         return
-    if next(_turns) % 4:
+    if next(_turns) % 4 or _is_about_figures(case.body, _name(case)):
         case.body = case.body | _existing(_name(case), case.body)
 
 
@@ -85,7 +85,7 @@ def _name(case: Case) -> str:
 
 def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     """Return what replaces parts of this body."""
-    if "locationId" in body and name != "challenge":
+    if _is_about_figures(body, name):
         return _asked_of_figures(body)
     if name == "challenge":
         return {"publicKey": _public_key}
@@ -103,6 +103,10 @@ def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if "cursor" in body and name in _cursors:
         found["cursor"] = _cursors[name]
     return found
+
+
+def _is_about_figures(body: dict[str, Any], name: str) -> bool:
+    return "locationId" in body and name != "challenge"
 
 
 def _asked_of_figures(body: dict[str, Any]) -> dict[str, Any]:
