@@ -177,7 +177,10 @@ bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside
 test-figures: $(STAMP) ## figures of 2,000 made-up merchants equal a recount of their rows (some minutes)
 	@FIGURES_MERCHANTS=2000 $(BIN)/python -m pytest -n2 tests/unit/controlplane/figures $(ARGS)
 
-.PHONY: bench-bodies bench-fleet test-postgresql
+.PHONY: bench-bodies bench-fleet bench-restart test-postgresql
+bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
+	@$(BIN)/python -m tests.bench.fleet.restart $(ARGS)
+
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
@@ -199,6 +202,10 @@ test-hostile: $(STAMP) ## every wrong reply to every operation, in virtual time 
 
 test-absence: $(STAMP) ## a hundred outages and thirty simulated days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
+
+.PHONY: test-week
+test-week: $(STAMP) ## three weeks of 500 devices, looked at every 30 s: exactly the notices expected
+	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/remote_control/notices/test_week.py $(ARGS)
 
 soak: $(STAMP) ## 300 random kills under 30 % faults: nothing lost, nothing doubled (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)

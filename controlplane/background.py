@@ -1,8 +1,8 @@
-"""The loops beside the calls: the sweep, what other processes changed, and the tracker."""
+"""The loops beside the calls: the sweep, who is heard, what other processes changed, webhooks."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -12,19 +12,26 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.core import Core
-from controlplane.remote_control.overview.priority import note_silence, silent_devices
+from controlplane.remote_control.notices.delivery import NoticeOutbox
+from controlplane.remote_control.notices.judging import look
 from controlplane.remote_control.overview.summaries import sum_up_old
+from controlplane.remote_control.presence.forgetting import forget_old
+from controlplane.remote_control.presence.silence import note_silence
 from controlplane.remote_control.requests.delivery import keys_with_new_requests
 from controlplane.remote_control.retention import delete_old
 from controlplane.remote_control.sweep import sweep
-from controlplane.remote_control.tracker import report_due, tracker_client
+from controlplane.remote_control.webhooks.sending import Outbox, send_due, webhook_client
+from controlplane.remote_control.webhooks.tracker import Tracker
+from controlplane.remote_control.wishes.granting import Granted, grant_due, has_due
 from controlplane.service.notify import Notifier
-from controlplane.storage.notifications import listen
+from controlplane.settings import Settings
+from controlplane.storage.notifications import listen, publish
 
 log = logging.getLogger("controlplane.background")
 CHANGES_LOOKED_AT = timedelta(seconds=30)
 """Long enough for a slow transaction and for clocks of other machines that are a little off."""
 
+FORGOTTEN_EVERY_S = 3600.0
 SUMMED_UP_EVERY_S = 1.0
 SUMMED_UP_AGAIN_S = 3600.0
 """A program of an older release may still run beside this one, on PostgreSQL."""
@@ -36,8 +43,9 @@ async def background(core: Core) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
-            asyncio.create_task(_watch_silence(core), name="silence"),
+            _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
+            _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
@@ -50,13 +58,8 @@ async def background(core: Core) -> AsyncIterator[None]:
         if core.postgresql is not None:
             hearing = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(hearing, name="notifications"))
-        if core.settings.tracker_url is not None:
-            client = await stack.enter_async_context(tracker_client(core.settings))
-            tasks.append(
-                _start(
-                    "tracker", core.settings.tracker_interval_s, lambda: report_due(core, client)
-                )
-            )
+        for outbox in _outboxes(core.settings):
+            tasks.append(await _start_outbox(core, stack, outbox))
         try:
             yield
         finally:
@@ -66,6 +69,21 @@ async def background(core: Core) -> AsyncIterator[None]:
             core.close_feeds()
             await core.feeds.finished()
             await core.console_feeds.finished()
+
+
+def _outboxes(settings: Settings) -> Iterator[Outbox]:
+    if settings.tracker_url is not None:
+        yield Tracker(settings)
+    if settings.notify_url is not None:
+        yield NoticeOutbox(settings)
+
+
+async def _start_outbox(core: Core, stack: AsyncExitStack, outbox: Outbox) -> asyncio.Task[None]:
+    client = await stack.enter_async_context(
+        webhook_client(outbox.url, core.settings.tracker_timeout_s)
+    )
+    interval_s = core.settings.tracker_interval_s
+    return _start(outbox.name, interval_s, lambda: send_due(core, client, outbox))
 
 
 def _start(
@@ -90,17 +108,36 @@ async def look_for_changes(core: Core) -> None:
     It finds what was not told: an SQLite database has no notices, and one of PostgreSQL's may be
     lost with a connection.
     """
-    looked_at_s, since = core.keys.now_s(), core.clock() - CHANGES_LOOKED_AT
+    now, settings = core.clock(), core.settings
+    looked_at_s, since = core.keys.now_s(), now - CHANGES_LOOKED_AT
 
-    def work(session: Session) -> tuple[frozenset[UUID], tuple[UUID, ...]]:
-        return revoked_keys(session), keys_with_new_requests(session, since)
+    def work(session: Session) -> tuple[frozenset[UUID], tuple[UUID, ...], bool]:
+        asked, has_wishes = keys_with_new_requests(session, since), has_due(session, now, settings)
+        return revoked_keys(session), asked, has_wishes
 
-    revoked, asked = await core.read(work)
+    revoked, asked, has_wishes = await core.read(work)
     core.keys.forget(revoked, looked_at_s)
     core.feeds.notify((*revoked, *asked, *core.feeds.cut))
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
+    if has_wishes:
+        await grant_wishes(core)
+
+
+async def grant_wishes(core: Core) -> None:
+    """Ask the devices that are back for what was wished of them."""
+    now = core.clock()
+
+    def work(session: Session) -> Granted:
+        granted = grant_due(session, now, core.settings)
+        publish(session, granted.woken, core.name)
+        return granted
+
+    granted = await core.write(work)
+    core.feeds.notify(granted.woken)
+    for organization_id, positions in granted.changed.items():
+        core.console_feeds.notify(organization_id, positions, is_reordered=False)
 
 
 async def _be_alive(notifier: Notifier) -> None:
@@ -114,20 +151,28 @@ async def _sweep(core: Core) -> None:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
 
 
-async def _watch_silence(core: Core) -> None:
-    # While the service was down nobody could be heard: all get the time to return.
-    await asyncio.sleep(core.settings.online_window_s)
-    await _repeat("silence", core.settings.sweep_interval_s, lambda: note_silent(core))
+async def watch_fleet(core: Core) -> None:
+    """Look who is heard, and tell of what that means."""
+    now = core.clock()
+    seen = await core.write(lambda session: look(session, now, core.settings))
+    _notify_consoles(core, seen.moved)
 
 
 async def note_silent(core: Core) -> None:
-    """Note which devices were heard until now and are no more."""
-    since = core.clock() - core.settings.online_window
-    silent = await core.read(lambda session: silent_devices(session, since))
-    if silent:
-        await core.write(lambda session: note_silence(session, silent, since))
-    for organization_id in set(silent.values()):
-        core.console_feeds.notify(organization_id, silent, is_reordered=True)
+    """Note which devices were heard until now and are no more, or have to be heard again."""
+    now, window = core.clock(), core.settings.offline_window
+    moved = await core.write(lambda session: note_silence(session, now, window))
+    _notify_consoles(core, moved)
+
+
+def _notify_consoles(core: Core, moved: Mapping[str, set[int]]) -> None:
+    for organization_id, positions in moved.items():
+        core.console_feeds.notify(organization_id, positions, is_reordered=True)
+
+
+async def _forget_old(core: Core) -> None:
+    now = core.clock()
+    await core.write(lambda session: forget_old(session, now))
 
 
 async def _sum_up_old(core: Core) -> None:

@@ -2,12 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
+
+HEARTBEAT_S: Final = 60
+"""How often a device says that it lives, unless its configuration says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Durations are in seconds, sizes in bytes. ``tracker_url`` None means no
-    tracker, ``keep_reports_s`` None for ever.
+    """Durations are in seconds, sizes in bytes. ``tracker_url`` and
+    ``notify_url`` None mean no webhook, ``keep_reports_s`` None for ever.
+
+    ``offline_after`` is a number of missed heartbeats; None as many as the online window has.
+    ``notice_hold_s`` and ``notice_calm_s`` are for how long something lasts before it is told, and
+    is gone before its end is. ``notify_secret`` signs what ``notify_url`` is sent. ``wishes_max``
+    is what one organization may leave waiting.
 
     What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
     streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds
@@ -43,10 +52,23 @@ class Settings:
     tracker_attempts_max: int = 5
     tracker_timeout_s: float = 10
     tracker_interval_s: float = 2
+    offline_after: int | None = None
+    notice_hold_s: float = 300
+    notice_calm_s: float = 300
+    notify_url: str | None = None
+    notify_secret: bytes | None = None
+    wishes_max: int = 5000
 
     @property
     def online_window(self) -> timedelta:
         return timedelta(seconds=self.online_window_s)
+
+    @property
+    def offline_window(self) -> timedelta:
+        """Return how long a device may be silent before it is offline: never less than it counts as
+        online."""
+        missed_s = (self.offline_after or 0) * HEARTBEAT_S
+        return timedelta(seconds=max(self.online_window_s, missed_s))
 
     @property
     def request_ttl(self) -> timedelta:

@@ -14,8 +14,8 @@ from controlplane.figures.sums import HourSums
 from controlplane.figures.windows import Days
 from controlplane.merchant.sales import COMPLETED
 from controlplane.remote_control.context import RequestContext
-from controlplane.storage.rollup_tables import HourRollup
-from controlplane.storage.sales_tables import Refund, Sale
+from controlplane.storage.merchant.rollup_tables import HourRollup
+from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 
 def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:

@@ -14,7 +14,7 @@ from controlplane.figures.windows import Days, PeriodError, days_asked
 from controlplane.figures.windows import Question as PeriodAsked
 from controlplane.http.errors import invalid_field, not_found
 from controlplane.remote_control.context import RequestContext
-from controlplane.storage.merchant_tables import Location
+from controlplane.storage.merchant.merchant_tables import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from controlplane.figures.items import Article
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
 from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
-from controlplane.storage.catalog_tables import LineSnapshot
-from controlplane.storage.merchant_tables import PaymentMethod
-from controlplane.storage.rollup_tables import (
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.merchant_tables import PaymentMethod
+from controlplane.storage.merchant.rollup_tables import (
     DayRollup,
     HourRollup,
     ItemDayRollup,

@@ -52,7 +52,7 @@ def create(options: argparse.Namespace) -> int:
 
 
 def list_all(options: argparse.Namespace) -> int:
-    _require_database(options)
+    require_database(options)
     keys = in_database(options.database, key_store.list_keys)
     from controlplane.cli.screen.listings import print_keys  # rich only where shown
 
@@ -61,7 +61,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def revoke(options: argparse.Namespace) -> int:
-    _require_database(options)
+    require_database(options)
     keys = in_database(options.database, key_store.list_keys)
     key_id = _key_named(options.id, keys)
     if not in_database(
@@ -119,7 +119,7 @@ def _key_named(text: str, keys: Sequence[ApiKey]) -> UUID:
     raise UsageError(f"{text!r} may be any of {len(found)} keys: {ids}")
 
 
-def _require_database(options: argparse.Namespace) -> None:
+def require_database(options: argparse.Namespace) -> None:
     """Make none where one is only looked at: an empty one would pass for the service's.
 
     Raises CommandError.

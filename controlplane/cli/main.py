@@ -25,6 +25,7 @@ from controlplane.cli.arguments.service import (
 from controlplane.cli.arguments.values import count, days, host_port, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
 from controlplane.cli.errors import CommandError
+from controlplane.cli.watching.options import add_locations, add_serve_options
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(verbs)
     add_key_verbs(verbs)
     add_facade_verbs(verbs)
+    add_locations(verbs)
     _add_demo(verbs)
     add_service_verbs(verbs)
     add_database_verbs(verbs)
@@ -168,6 +170,7 @@ def _add_serve(verbs: "Subparsers") -> None:
         help="delete reports and requests that are older, as 180d, but for the newest report"
         " of each kind of a device (default: kept for ever)",
     )
+    add_serve_options(parser)
     add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),

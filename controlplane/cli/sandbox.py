@@ -34,7 +34,7 @@ from controlplane.sandbox.standing import (
     standing_trade,
 )
 from controlplane.storage.database import Database, DatabaseBusyError, DatabaseVersionError
-from controlplane.storage.merchant_tables import Organization
+from controlplane.storage.merchant.merchant_tables import Organization
 
 KEY_NAME = "sandbox"
 Result = TypeVar("Result")

@@ -24,6 +24,7 @@ from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100
 """An organization may call as often as so many of its keys."""
+SECRET_MAX = 4096
 
 
 def run(options: argparse.Namespace) -> int:
@@ -91,6 +92,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
     tracker = options.tracker_url
     if tracker is not None and not is_web_url(tracker):
         raise UsageError(f"--tracker-url {tracker!r} is not an http or https address")
+    notify = options.notify_url
+    if notify is not None and not is_web_url(notify):
+        raise UsageError(f"--notify-url {notify!r} is not an http or https address")
     return Settings(
         online_window_s=options.online_window,
         request_ttl_s=options.request_ttl,
@@ -101,9 +105,30 @@ def settings_of(options: argparse.Namespace) -> Settings:
         keep_reports_s=options.keep_reports,
         organization_rate_per_s=options.rate * ORGANIZATION_KEYS,
         organization_burst=options.burst * ORGANIZATION_KEYS,
+        offline_after=options.offline_after,
+        notice_hold_s=options.notify_after,
+        notice_calm_s=options.notify_end_after,
+        notify_url=notify,
+        notify_secret=_secret(options),
         tracker_url=tracker,
         tracker_attempts_max=options.tracker_attempts,
     )
+
+
+def _secret(options: argparse.Namespace) -> bytes | None:
+    file = options.notify_secret_file
+    if file is None:
+        return None
+    if options.notify_url is None:
+        raise UsageError("--notify-secret-file needs --notify-url")
+    from controlplane.remote_control.notices.delivery import read_secret
+
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return read_secret(opened.read(SECRET_MAX))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot use the secret in {file}: {reason}") from error
 
 
 def database_error(error: Exception) -> CommandError:

@@ -55,6 +55,12 @@ def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
     return {UUID(each): each[:length] for each in known}
 
 
+def print_lines(lines: Sequence[str]) -> None:
+    """Print them below an empty one; nothing where there are none."""
+    for line in ("", *lines) if lines else ():
+        console().print(Text(line), soft_wrap=True)
+
+
 def print_note(line: str) -> None:
     """Print a line about the rows: below them, or beside them where they go into a pipe."""
     if is_piped():

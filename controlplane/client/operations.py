@@ -72,6 +72,10 @@ class OperationsClient:
     def revoke(self, body: RevokeRequest) -> RevokeReply:
         return self._call(routes.REVOKE, body, RevokeReply)
 
+    def ask_own(self, path: str, body: Message, reply: type[Reply]) -> Reply:
+        """Call what only this service has, beside the facade."""
+        return self._call(path, body, reply)
+
     def _call(
         self, path: str, body: Message, reply: type[Reply], *, is_repeatable: bool = True
     ) -> Reply:

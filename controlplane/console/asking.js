@@ -3,6 +3,7 @@
 import { ask, call } from "./facade.js";
 import { openDialog } from "./dialogs.js";
 import { plural } from "./elements.js";
+import { isBack, wishFor } from "./wishes.js";
 
 const ASKED_MAX = 500;
 const AT_ONCE = 4;
@@ -28,6 +29,7 @@ export function openAsking(rows, filters) {
     try {
       const found = rows || await all(filters, () => isStopped);
       const told = await askAll(found, kind, () => isStopped);
+      if (told.away.length && at("ask-when-back").checked && !isStopped) told.wished = await wishFor(told.away, kind);
       at("ask-result").textContent = inWords(told);
     } catch (error) {
       at("ask-result").textContent = error.message;
@@ -51,7 +53,7 @@ async function all(filters, isStopped) {
 }
 
 async function askAll(rows, kind, isStopped) {
-  const told = { asked: 0, silent: 0, known: 0, refused: 0, stopped: 0, why: "" };
+  const told = { asked: 0, away: [], left: 0, known: 0, refused: 0, stopped: 0, why: "" };
   const waiting = [...rows];
   const progress = at("ask-progress");
   progress.hidden = false;
@@ -60,7 +62,8 @@ async function askAll(rows, kind, isStopped) {
     while (waiting.length) {
       const row = waiting.shift();
       if (isStopped()) told.stopped += 1;
-      else if (row.state !== "online") told.silent += 1;
+      else if (row.state === "revoked") told.left += 1;
+      else if (!isBack(row)) told.away.push(row.device.instanceId);
       else if (row.requests.some((request) => request.kind === kind)) told.known += 1;
       else await askOne(row.device.instanceId, kind, told);
       progress.value = rows.length - waiting.length;
@@ -88,10 +91,12 @@ async function askOne(instanceId, kind, told) {
   }
 }
 
-function inWords({ asked, silent, known, refused, stopped, why }) {
+function inWords({ asked, away, wished, left, known, refused, stopped, why }) {
   const parts = [`${plural(asked, "device")} asked`];
   if (known) parts.push(`${known} had been asked already`);
-  if (silent) parts.push(`${silent} left out because they are not heard`);
+  if (away.length && !wished) parts.push(`${away.length} left out because they are not heard`);
+  if (wished) parts.push(`${wished.waiting + wished.known} will be when they are back`);
+  if (left) parts.push(`${left} left out because they were revoked`);
   if (refused) parts.push(`${refused} refused (${why})`);
   if (stopped) parts.push(`${stopped} not asked because it was stopped`);
   return `${parts.join(", ")}.`;

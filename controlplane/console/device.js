@@ -5,6 +5,8 @@ import { announceWork } from "./announcing.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
 import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt, working } from "./devices.js";
+import { strip } from "./strip.js";
+import { isBack, wishButton, wishList } from "./wishes.js";
 
 const PAGES_MAX = 100;
 
@@ -44,8 +46,11 @@ export function showDevice(data, view, problem, actions) {
     canWrite && row.state !== "revoked" ? element("div", { class: "actions" },
       askButton("network", row, true), askButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
+    wishList(row, canWrite),
+    row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: nothing is told of it.`) : null,
     element("p", { class: "problem", role: "alert" }, problem),
     changesSection(data.changes),
+    strip(data.presence, () => showDevice(data, view, problem, actions)),
     element("section", {},
       element("h2", {}, "Requests and reports"), historyTable(data),
       data.hasOlder
@@ -61,6 +66,7 @@ export function showDevice(data, view, problem, actions) {
 // What is under way is not asked for again.
 function askButton(kind, row, isPrimary) {
   const open = row.requests.find((request) => request.kind === kind);
+  if (!open && !isBack(row)) return wishButton(kind, row, isPrimary);
   return element("button", {
     id: `ask-${kind}`, class: isPrimary ? "primary" : null, type: "button",
     // Not disabled: a button that is loses the focus of who pressed it.

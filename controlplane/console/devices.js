@@ -4,11 +4,13 @@ import { ask } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { openAsking } from "./asking.js";
 import { saveList } from "./saving.js";
+import { waiting } from "./wishes.js";
 
 const PAGES_MAX = 100;
 const STATES = [
   ["", "All states"], ["offline", "Offline"], ["never-seen", "Never seen"], ["broken", "Broken"],
-  ["warned", "With a warning"], ["online", "Online"], ["working", "Working"], ["revoked", "Revoked"],
+  ["warned", "With a warning"], ["online", "Online"], ["working", "Working"], ["closed", "Closed"], ["maintenance", "Maintenance"],
+  ["revoked", "Revoked"],
 ];
 export const FILTERS = ["search", "state", "location", "platform", "version"];
 
@@ -173,9 +175,10 @@ function entry(row, canWrite) {
 export const reportedAt = ({ reports }) => reports.map((each) => each.createdAt).sort().at(-1);
 
 // What runs now; what waits has begun nothing yet.
-export function working({ requests }) {
+export function working(row) {
+  const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));
-  if (!request) return "–";
+  if (!request) return waiting(row) || "–";
   const title = request.askedBy ? `asked by ${request.askedBy}` : null;
   const since = request.startedAt || request.createdAt;
   return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));

@@ -8,6 +8,7 @@ const SHOWN = 12;
 const TILES = [
   ["offline", "Offline", "bad"], ["never-seen", "Never seen", "bad"], ["broken", "Broken", "bad"],
   ["warned", "Warnings", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
+  ["closed", "Closed", "none"], ["maintenance", "Maintenance", "none"],
 ];
 
 export async function fetchHome() {
@@ -15,14 +16,15 @@ export async function fetchHome() {
   return { summary, rows: list.devices };
 }
 
-const wants = (row) => row.state !== "revoked" && (row.state !== "online" || row.tone === "bad" || row.tone === "warn");
+const AT_REST = ["online", "closed", "maintenance"];
+const wants = (row) => row.state !== "revoked" && (!AT_REST.includes(row.state) || row.tone === "bad" || row.tone === "warn");
 
 export function showHome({ summary, rows }, view) {
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet wide", id: "home" }));
   const broken = rows.filter(wants);
   replace(document.getElementById("home"),
     element("h1", {}, "What is broken now"),
-    element("ul", { class: "tiles" }, ...TILES.map(([state, text, tone]) => tile(state, text, tone, summary.states[state]))),
+    element("ul", { class: "tiles" }, ...TILES.filter(([state, , tone]) => tone !== "none" || summary.states[state]).map(([state, text, tone]) => tile(state, text, tone, summary.states[state]))),
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "To look at"),
         broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, calm(summary)),

@@ -8,6 +8,7 @@ import { focusOn, openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
 import { fetchHome, showHome } from "./home.js";
 import { fetchReport, showReport } from "./report.js";
+import { cancelWish, wishFor } from "./wishes.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
@@ -35,7 +36,7 @@ const VIEWS = {
   },
   device: {
     load: (route) => fetchDevice(route.id, state.pages),
-    show: (data) => showDevice(data, at("view"), state.problem, deviceActions(data.row.device)),
+    show: (data) => showDevice(data, at("view"), state.problem, deviceActions(data.row)),
     title: (data) => nameOf(data.row.device),
     rows: (data) => [data.row],
   },
@@ -199,12 +200,17 @@ const listActions = {
   attempt: (action) => attempt(action),
 };
 
-function deviceActions(device) {
+function deviceActions(row) {
+  const { device } = row;
   const { instanceId } = device;
   const wish = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
   return {
     "ask-network": () => wish("network"),
     "ask-application": () => wish("application"),
+    "wish-network": () => attempt(() => wishFor([instanceId], "network")),
+    "wish-application": () => attempt(() => wishFor([instanceId], "application")),
+    "cancel-network": () => attempt(() => cancelWish(row, "network")),
+    "cancel-application": () => attempt(() => cancelWish(row, "application")),
     revoke: () => confirmRevoke(device),
     older: () => { state.pages += 1; refresh(); },
   };

@@ -1,5 +1,5 @@
 """What is added up, in the order of the columns that it is kept in
-(`controlplane.storage.rollup_tables` says what each is)."""
+(`controlplane.storage.merchant.rollup_tables` says what each is)."""
 
 from collections.abc import Iterable
 from operator import add

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import HOURS
 from controlplane.merchant.contributions import SPAN_DAYS
-from controlplane.storage.rollup_tables import (
+from controlplane.storage.merchant.rollup_tables import (
     DayRollup,
     HourRollup,
     ItemDayRollup,

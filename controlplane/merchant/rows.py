@@ -12,8 +12,8 @@ from controlplane.merchant.sales import (
     SaleMoney,
     way_of_payment,
 )
-from controlplane.storage.columns import microseconds
-from controlplane.storage.sales_tables import Sale
+from controlplane.storage.merchant.columns import microseconds
+from controlplane.storage.merchant.sales_tables import Sale
 
 Row = tuple[Any, ...]
 

@@ -33,16 +33,16 @@ from controlplane.merchant.sales import (
     refund_tax,
     way_of_payment,
 )
-from controlplane.storage.catalog_tables import LineSnapshot
-from controlplane.storage.merchant_tables import Location
-from controlplane.storage.rollup_tables import (
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.rollup_tables import (
     DayRollup,
     HourRollup,
     ItemDayRollup,
     ItemSpanRollup,
     UnitRollup,
 )
-from controlplane.storage.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
 from controlplane.storage.statements import add_to, insert_row, insert_rows
 
 

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import clock_of, offsets
 from controlplane.merchant.rebuild import rebuild
-from controlplane.storage.columns import MICROSECOND, microseconds
-from controlplane.storage.merchant_tables import Location
-from controlplane.storage.sales_tables import Refund, Sale
+from controlplane.storage.merchant.columns import MICROSECOND, microseconds
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 HOUR_US: Final = timedelta(hours=1) // MICROSECOND
 

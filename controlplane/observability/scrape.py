@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import psutil
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -27,6 +28,12 @@ SUMMED = {
 }
 """Of several processes these are added up; of all else the least is told."""
 
+STATES: Final = {
+    Priority.CLOSED: "closed",
+    Priority.MAINTENANCE: "maintenance",
+    Priority.REVOKED: "revoked",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -38,14 +45,12 @@ class Found:
 
 def look(session: Session) -> Found:
     """Count in the database, by indexes alone."""
-    devices = {"online": 0, "offline": 0, "revoked": 0}
+    devices = {"online": 0, "offline": 0, "closed": 0, "maintenance": 0, "revoked": 0}
     for priority, count in session.execute(
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
-        if priority == Priority.REVOKED:
-            devices["revoked"] += count
-        else:
-            devices["online" if priority in HEARD else "offline"] += count
+        place = Priority(priority)
+        devices[STATES.get(place, "online" if place in HEARD else "offline")] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return Found(devices, session.scalars(waiting).one())
 

@@ -29,6 +29,7 @@ from controlplane.http.errors import (
 )
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.priority import priority_of
+from controlplane.remote_control.presence.silence import note_heard
 from controlplane.remote_control.records import enrollment_record
 from controlplane.remote_control.requests.expiry import expire_binding
 from controlplane.remote_control.signatures import PublicKey, is_signed
@@ -131,6 +132,7 @@ def _bind(context: RequestContext, asked: Challenge) -> Device:
             _begin_binding(context, device, asked)
     _take_over(context, device, asked)
     context.session.flush()
+    note_heard(context.session, (device.position,), context.now)
     return device
 
 

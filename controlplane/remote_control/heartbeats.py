@@ -18,7 +18,8 @@ from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.accounts.api_keys import Caller
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.context import RequestContext
-from controlplane.remote_control.overview.priority import SILENT, note_return
+from controlplane.remote_control.overview.priority import UNHEARD, note_return
+from controlplane.remote_control.presence.silence import note_heard
 from controlplane.settings import Settings
 from controlplane.storage.tables import ApiKey, Device
 
@@ -69,7 +70,7 @@ def note_heartbeats(
         if device.last_seen_at < now:
             seen[beat.body.foreground].append(device.position)
             beaten.heard.setdefault(device.organization_id, set()).add(device.position)
-        if device.priority in SILENT:
+        if device.priority in UNHEARD:
             back.append(device.position)
             beaten.returned.add(device.organization_id)
         beaten.answers.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
@@ -78,6 +79,7 @@ def note_heartbeats(
             _see(session, positions, now, foreground=foreground)
     if back:
         note_return(session, back)
+        note_heard(session, back, now)
     return beaten
 
 

@@ -1,9 +1,9 @@
 """The operator asks for reports, reads them, and lists or revokes devices."""
 
 import uuid
-from typing import Final, TypeVar, get_args
+from typing import TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from agent.wire.operator_operations import (
     CreateRequestReply,
@@ -17,11 +17,11 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
-from agent.wire.vocabulary import Kind
-from controlplane.http.errors import conflict, not_found
+from controlplane.http.errors import not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
 from controlplane.remote_control.overview.priority import Priority
+from controlplane.remote_control.presence.silence import note_heard
 from controlplane.remote_control.records import (
     PROTOCOL_VERSION,
     device_record,
@@ -30,38 +30,25 @@ from controlplane.remote_control.records import (
     request_record,
 )
 from controlplane.remote_control.requests import lifecycle
-from controlplane.remote_control.requests.expiry import expire_binding, expire_due
+from controlplane.remote_control.requests.asking import ask
+from controlplane.remote_control.requests.expiry import expire_binding
 from controlplane.storage.tables import Binding, Device, Report, Request
 
 Row = TypeVar("Row", Request, Report)
-KINDS: Final = frozenset(get_args(Kind))
-"""A device that declares none of them may be one that names its capabilities in other words."""
 
 
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
     """Ask a device for a report. It is queued until the device says that it has received it."""
     device = context.device(body.instance_id, lock=True)
-    if device.revoked_at is not None:
-        raise conflict("device_revoked", "the device was revoked and receives no requests")
-    declared = KINDS.intersection(device.capabilities)
-    if declared and body.kind not in declared:
-        raise conflict("kind_unsupported", f"the device makes no reports of kind {body.kind}")
-    expire_due(context.session, context.now, device.instance_id)
-    _refuse_flood(context, device)
-    request = Request(
-        id=uuid.uuid4(),
-        instance_id=device.instance_id,
-        binding_id=device.binding_id,
-        organization_id=device.organization_id,
-        location_id=device.location_id,
-        requested_by_id=context.caller.user_id,
-        kind=body.kind,
-        status=lifecycle.INITIAL,
-        expires_at=context.now + context.settings.request_ttl,
-        created_at=context.now,
-        updated_at=context.now,
+    request = ask(
+        context.session,
+        device,
+        body.kind,
+        request_id=uuid.uuid4(),
+        asked_by=context.caller.user_id,
+        now=context.now,
+        settings=context.settings,
     )
-    context.session.add(request)
     context.woken.add(device.key_id)
     return CreateRequestReply(
         version=PROTOCOL_VERSION,
@@ -134,19 +121,9 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
         if binding is not None:
             binding.ended_at = context.now
         expire_binding(context.session, context.now, device.binding_id)
+        note_heard(context.session, (device.position,), context.now)
         context.woken.add(device.key_id)
     return RevokeReply(revoked=True)
-
-
-def _refuse_flood(context: RequestContext, device: Device) -> None:
-    query = (
-        select(func.count())
-        .select_from(Request)
-        .where(Request.binding_id == device.binding_id, Request.status.in_(lifecycle.OPEN))
-    )
-    limit = context.settings.open_requests_max
-    if context.session.scalars(query).one() >= limit:
-        raise conflict("too_many_open_requests", f"the device has {limit} open requests already")
 
 
 def _page(

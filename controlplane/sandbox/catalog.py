@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.money import milli
 from controlplane.merchant.sales import SoldArticle
 from controlplane.sandbox.plan import Plan
-from controlplane.storage.catalog_tables import (
+from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
     Good,
@@ -20,7 +20,7 @@ from controlplane.storage.catalog_tables import (
     GoodVariation,
     LineSnapshot,
 )
-from controlplane.storage.merchant_tables import FeeItem, UnitOfMeasure
+from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 
 UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
 VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from controlplane.storage.catalog_tables import (
+from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
     Good,
@@ -15,7 +15,7 @@ from controlplane.storage.catalog_tables import (
     GoodVariation,
     LineSnapshot,
 )
-from controlplane.storage.merchant_tables import (
+from controlplane.storage.merchant.merchant_tables import (
     Employee,
     FeeItem,
     Location,
@@ -24,14 +24,14 @@ from controlplane.storage.merchant_tables import (
     PointOfSale,
     UnitOfMeasure,
 )
-from controlplane.storage.rollup_tables import (
+from controlplane.storage.merchant.rollup_tables import (
     DayRollup,
     HourRollup,
     ItemDayRollup,
     ItemSpanRollup,
     UnitRollup,
 )
-from controlplane.storage.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
 
 ROLLUPS: Final = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
 

@@ -27,8 +27,8 @@ from controlplane.sandbox.catalog import Shelf, make_catalog
 from controlplane.sandbox.places import Venue, make_places
 from controlplane.sandbox.plan import Plan
 from controlplane.sandbox.trade import Deal, Trade, trade
-from controlplane.storage.merchant_tables import Organization
-from controlplane.storage.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
 from controlplane.storage.statements import insert_rows
 
 BATCH: Final = 5_000

@@ -24,9 +24,9 @@ from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.merchant.rebuild import rebuild
 from controlplane.sandbox.contents import CONTENTS, Content
 from controlplane.sandbox.loading import OccupiedError, advance
-from controlplane.storage.columns import Microseconds
-from controlplane.storage.merchant_tables import Location, Organization
-from controlplane.storage.sales_tables import Refund, Sale
+from controlplane.storage.merchant.columns import Microseconds
+from controlplane.storage.merchant.merchant_tables import Location, Organization
+from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import UtcDateTime
 
 FORMAT: Final = "venue-sandbox"

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.local_time import Clock, clock_of
 from controlplane.merchant.sales import PaymentType
 from controlplane.sandbox.plan import Plan
-from controlplane.storage.merchant_tables import (
+from controlplane.storage.merchant.merchant_tables import (
     Employee,
     Location,
     Organization,

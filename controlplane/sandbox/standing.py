@@ -13,8 +13,8 @@ from controlplane.sandbox.catalog import Shelf, make_catalog
 from controlplane.sandbox.places import Venue, find_places
 from controlplane.sandbox.plan import Plan
 from controlplane.sandbox.trade import Deal, Trade, trade
-from controlplane.storage.merchant_tables import Organization
-from controlplane.storage.sales_tables import Refund, Sale
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 REFUND_DAYS: Final = 13
 """A refund comes at most twelve days after its sale, in hours of another local day."""

@@ -27,7 +27,7 @@ PLAYED: Final = {
     "sign-in", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
-    "service-away", "devices-read-only", "device-read-only",
+    "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
 GRAVE: Final = {"serious", "critical"}
 
@@ -103,6 +103,20 @@ def test_a_report_is_saved_as_a_table(stage: dict[str, Any]) -> None:
 
 def test_many_are_asked_at_once(stage: dict[str, Any]) -> None:
     assert stage["many"] == "3 devices asked."
+
+
+def test_a_device_that_is_away_is_asked_when_it_is_back(stage: dict[str, Any]) -> None:
+    assert stage["wished"].startswith("waiting")
+    assert "A report about the network, when the device is heard, until" in stage["wished"]
+    assert "asked by rollout" in stage["wished"]
+    assert stage["waiting"].startswith("waiting")
+    assert stage["cancelled"] == "cancelled"
+
+
+def test_thirty_days_are_told_in_words_too(stage: dict[str, Any]) -> None:
+    assert stage["days"].startswith("Thirty days: heard ")
+    assert ", offline " in stage["days"]
+    assert ", closed 14 h 24 min" in stage["days"]
 
 
 def test_who_is_revoked_is_named(stage: dict[str, Any]) -> None:

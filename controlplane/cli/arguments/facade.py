@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from controlplane.cli.arguments.values import age, count
 from controlplane.cli.arguments.verb import add_verb, take_words_between
+from controlplane.cli.watching.options import add_wish_options
 
 if TYPE_CHECKING:
     from controlplane.cli.arguments.verb import Subparsers
@@ -53,6 +54,7 @@ def _add_request(verbs: "Subparsers") -> None:
         verbs, "request", "requests.create:create", "ask devices for a report",
         "venue-control request bar-till network --wait",
         "venue-control request --location loc-0001 application --wait",
+        "venue-control request --all network --when-back --until 3d",
         "venue-control request --all network --wait --at-once 10 --yes --out reports/",
     )  # fmt: skip
     take_words_between(request)
@@ -69,6 +71,7 @@ def _add_request(verbs: "Subparsers") -> None:
         metavar="N",
         help="with --wait: ask N at once, and the next as one is finished (default: all)",
     )
+    add_wish_options(request)
     add("--yes", action="store_true", help="do not ask, however many devices it is")
     add("--out", metavar="DIR", help="with --wait: keep each report there, as JSON and as a page")
     _add_connection(request)

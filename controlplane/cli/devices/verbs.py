@@ -13,6 +13,7 @@ from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRe
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices.filters import filters_of, place_of, state_of
 from controlplane.cli.screen.terminal import confirm, write_exactly
+from controlplane.cli.watching.strip import strip_lines
 from controlplane.client.operations import OperationsClient
 
 CSV_COLUMNS = (
@@ -48,6 +49,7 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
+        days = () if options.json else strip_lines(client, instance_id)
     if options.json:
         sys.stdout.write(encode_indented(detail) + "\n")
         return 0
@@ -55,6 +57,7 @@ def show(options: argparse.Namespace) -> int:
     from controlplane.cli.screen import listings
 
     listings.print_device(detail.device)
+    tables.print_lines(days)
     tables.console().print()
     listings.print_requests(detail.requests)
     tables.console().print()

@@ -21,6 +21,7 @@ from controlplane.cli.requests.selection import Selection, is_for_one, select
 from controlplane.cli.requests.waiting import Asked, Round, wait
 from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import confirm
+from controlplane.cli.watching import wishes
 from controlplane.client.operations import OperationsClient
 
 CONFIRM_ABOVE = 20
@@ -29,6 +30,8 @@ EXIT_INTERRUPTED = 130
 
 
 def create(options: argparse.Namespace) -> int:
+    if options.when_back:
+        return wishes.create(options)
     if not options.wait and (options.at_once or options.out):
         raise UsageError("--at-once and --out need --wait")
     return _ask_one(options) if is_for_one(options) else _ask_many(options)

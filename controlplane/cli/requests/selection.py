@@ -48,23 +48,26 @@ def is_for_one(options: argparse.Namespace) -> bool:
 
 
 def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
-    """Return who is meant by names, or by filters, of all devices. Raises CommandError."""
-    filters = filters_of(options)
-    if options.instance:
-        if options.all or not filters.is_any:
-            raise UsageError("name devices, or choose them by --all or filters, not both")
-        meant = list(dict.fromkeys(record_named(each, every) for each in options.instance))
-    elif options.all or not filters.is_any:
-        meant = _filtered(filters, every)
-    else:
-        raise UsageError("whom to ask? Name devices, or say --location or --all")
+    """Return who is asked of those that are meant. Raises CommandError."""
     selection = Selection([])
-    for device in meant:
+    for device in meant_by(options, every):
         if reason := _reason_against(device, options.kind):
             selection.leave_out(device, reason)
         else:
             selection.devices.append(device)
     return selection
+
+
+def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
+    """Return who is meant by names, or by filters, of all devices. Raises CommandError."""
+    filters = filters_of(options)
+    if options.instance:
+        if options.all or not filters.is_any:
+            raise UsageError("name devices, or choose them by --all or filters, not both")
+        return list(dict.fromkeys(record_named(each, every) for each in options.instance))
+    if options.all or not filters.is_any:
+        return _filtered(filters, every)
+    raise UsageError("whom to ask? Name devices, or say --location or --all")
 
 
 def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:

@@ -8,6 +8,7 @@ from controlplane.remote_control.operator import device_detail
 from controlplane.remote_control.overview.listing import LINE, line_of, names_of_askers, rows
 from controlplane.remote_control.overview.records import DeviceReply
 from controlplane.remote_control.overview.since import RememberedChanges
+from controlplane.remote_control.presence.history import presence_of
 from controlplane.storage.tables import Report
 
 
@@ -27,5 +28,6 @@ def device(
         lines=tuple(line_of(report) for report in context.session.scalars(query)),
         askers=names_of_askers(context.session, {each.requested_by_id for each in detail.requests}),
         changes=known.of_device(context, shown_device) if body.cursor is None else (),
+        presence=presence_of(context.session, shown_device, context.now),
         can_write=context.caller.can_write,
     )

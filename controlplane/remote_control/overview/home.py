@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.listing import LINE, line_of, state_is, visible
-from controlplane.remote_control.overview.priority import HEARD, SILENT, Priority
+from controlplane.remote_control.overview.priority import HEARD, SILENT, UNHEARD, Priority
 from controlplane.remote_control.overview.records import (
     Count,
     NamedReport,
@@ -60,7 +60,7 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
             if each.priority in priorities and (tone is None or each.tone == tone)
         )
 
-    bound = HEARD | SILENT
+    bound = HEARD | UNHEARD
     working = select(func.count()).select_from(Device).where(visible(context))
     return {
         "all": total(list(Priority)),
@@ -69,6 +69,8 @@ def _states(context: RequestContext, groups: list[_Group]) -> dict[str, int]:
         "broken": total(bound, "bad"),
         "warned": total(bound, "warn"),
         "online": total(HEARD),
+        "closed": total({Priority.CLOSED}),
+        "maintenance": total({Priority.MAINTENANCE}),
         "revoked": total({Priority.REVOKED}),
         "working": context.session.scalars(working.where(state_is("working", context.now))).one(),
     }

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_
@@ -20,9 +20,13 @@ from controlplane.remote_control.overview.records import (
     OverviewRequest,
     ReportLine,
     Row,
+    RowState,
 )
-from controlplane.remote_control.records import device_record, is_online
+from controlplane.remote_control.presence.places import Places, places
+from controlplane.remote_control.presence.standing import Standing, standing
+from controlplane.remote_control.records import device_record
 from controlplane.remote_control.requests import lifecycle
+from controlplane.remote_control.wishes.listing import wishes_of
 from controlplane.settings import Settings
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
@@ -98,6 +102,8 @@ def state_is(state: str, now: datetime) -> ColumnElement[bool]:
     is_bound = Device.priority != Priority.REVOKED
     return {
         "offline": Device.priority.in_(SILENT),
+        "closed": Device.priority == Priority.CLOSED,
+        "maintenance": Device.priority == Priority.MAINTENANCE,
         "never-seen": Device.priority == Priority.NEVER_SEEN,
         "broken": and_(is_bound, Device.tone == "bad"),
         "warned": and_(is_bound, Device.tone == "warn"),
@@ -113,10 +119,13 @@ def rows(
 ) -> tuple[Row, ...]:
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
+    wishes = wishes_of(session, devices)
+    said = places(session, now, {(each.organization_id, each.location_id) for each in devices})
     return tuple(
         Row(
             device=device_record(device, now, settings),
-            state=_state(device, now, settings),
+            state=_state(device, said, now, settings),
+            maintenance_until=_maintenance_until(device, said, now, settings),
             tone=device.tone,
             reports=tuple(
                 lines[each]
@@ -124,6 +133,7 @@ def rows(
                 if each in lines
             ),
             requests=tuple(requests[device.binding_id]),
+            wishes=wishes.get((device.organization_id, device.instance_id), ()),
         )
         for device in devices
     )
@@ -168,12 +178,27 @@ def _devices(session: Session, positions: Collection[int]) -> list[Device]:
     return list(session.scalars(query.order_by(Device.priority, Device.position)))
 
 
-def _state(device: Device, now: datetime, settings: Settings) -> Any:
+def _state(device: Device, said: Places, now: datetime, settings: Settings) -> RowState:
     if device.revoked_at is not None:
         return "revoked"
-    if is_online(device, now, settings):
+    found = _standing(device, said, now, settings).state
+    if found == "heard":
         return "online"
+    if found != "offline":
+        return found
     return "offline" if device.last_seen_at > device.enrolled_at else "never-seen"
+
+
+def _maintenance_until(
+    device: Device, said: Places, now: datetime, settings: Settings
+) -> datetime | None:
+    return _standing(device, said, now, settings).until
+
+
+def _standing(device: Device, said: Places, now: datetime, settings: Settings) -> Standing:
+    place = said[device.organization_id, device.location_id]
+    window = settings.offline_window
+    return standing(place, device.instance_id, device.last_seen_at, now, window)
 
 
 def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:

@@ -1,11 +1,11 @@
 """In which order devices want to be looked at: what is broken first.
 
 It is kept with the device, because a list of 50,000 is not sorted for each look at it. What time
-alone changes, that a device has fallen silent, the sweep finds.
+alone changes, that a device has fallen silent or its location has closed, the sweep finds
+(`controlplane.remote_control.presence.silence`).
 """
 
-from collections.abc import Collection, Mapping
-from datetime import datetime
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Final
 
@@ -28,10 +28,14 @@ class Priority(IntEnum):
     BROKEN = 2
     WARNED = 3
     WELL = 4
-    REVOKED = 5
+    CLOSED = 6  # not heard, and its location is closed
+    MAINTENANCE = 7  # not heard, and somebody said that it is worked on
+    REVOKED = 9  # 5 until layout 0005
 
 
 SILENT: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})
+EXCUSED: Final = frozenset({Priority.CLOSED, Priority.MAINTENANCE})
+UNHEARD: Final = SILENT | EXCUSED
 HEARD: Final = frozenset({Priority.BROKEN, Priority.WARNED, Priority.WELL})
 
 
@@ -79,28 +83,3 @@ def note_return(session: Session, positions: Collection[int]) -> None:
         .values(priority=by_tone)
         .execution_options(synchronize_session=False)
     )
-
-
-def silent_devices(session: Session, since: datetime) -> Mapping[int, str]:
-    """Return what was not heard since then and is not noted so: positions and organizations."""
-    query = select(Device.position, Device.organization_id).where(
-        Device.priority.in_(HEARD), Device.last_seen_at < since
-    )
-    return {row.position: row.organization_id for row in session.execute(query)}
-
-
-def note_silence(session: Session, positions: Collection[int], since: datetime) -> None:
-    """Note it, but for those that were heard meanwhile."""
-    was_heard = Device.last_seen_at > Device.enrolled_at
-    ordered = sorted(positions)
-    for at in range(0, len(ordered), POSITIONS_A_STEP):
-        session.execute(
-            update(Device)
-            .where(
-                Device.position.in_(ordered[at : at + POSITIONS_A_STEP]),
-                Device.priority.in_(HEARD),
-                Device.last_seen_at < since,
-            )
-            .values(priority=case((was_heard, Priority.OFFLINE), else_=Priority.NEVER_SEEN))
-            .execution_options(synchronize_session=False)
-        )

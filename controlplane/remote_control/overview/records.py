@@ -9,9 +9,11 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.operator_operations import Device, DeviceDetailReply
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.remote_control.presence.records import Presence
 from controlplane.storable_text import STORABLE
 
-State = Literal["offline", "never-seen", "broken", "warned", "online", "working", "revoked"]
+RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
+State = RowState | Literal["broken", "warned", "working"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
 PAGE_DEFAULT = 50
@@ -62,14 +64,28 @@ class OpenRequest(Tolerant):
     asked_by: str | None
 
 
+class WishRecord(Tolerant):
+    """A report that is asked for when the device is heard."""
+
+    id: Uuid
+    kind: Kind
+    until: datetime
+    created_at: datetime
+    asked_by: str | None
+
+
 class Row(Tolerant):
-    """``reports`` are the newest of each kind, ``requests`` those that are open."""
+    """``reports`` are the newest of each kind, ``requests`` those that are open, ``wishes`` those
+    that wait until the device is heard. ``state`` closed and maintenance are not heard, and need
+    not be; ``maintenance_until`` is also of one that is heard."""
 
     device: Device
-    state: Literal["offline", "never-seen", "online", "revoked"]
+    state: RowState
+    maintenance_until: datetime | None
     tone: str | None
     reports: Array[ReportLine]
     requests: Array[OpenRequest]
+    wishes: Array[WishRecord]
 
 
 class OverviewReply(Tolerant):
@@ -131,11 +147,12 @@ class ReportTableRequest(Exact):
 class DeviceReply(Tolerant):
     """A page of `deviceDetail` with what the console adds: the newest row, a line for each report,
     who asked, by the id that requests name, and, on the first page, what the newest report of each
-    kind says that the one before it did not."""
+    kind says that the one before it did not, and thirty days of being heard."""
 
     detail: DeviceDetailReply
     row: Row
     lines: Array[ReportLine]
     askers: dict[str, str]
     changes: Array[ReportChanges]
+    presence: Presence
     can_write: bool

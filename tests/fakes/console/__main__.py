@@ -57,7 +57,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
             if act == "keyboard":
                 return await keyboard(page, http, url, key)
-            return await play(page, http, url, key, reader)
+            return await play(page, http, url, key, reader, database=database)
 
 
 def _keys(file: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire.codec import encode
+from tests.fakes.console.away import when_back
 from tests.fakes.console.page import Page
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -55,7 +56,7 @@ async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) ->
 
 
 async def play(
-    page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str
+    page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str, *, database: str
 ) -> dict[str, Any]:
     told: dict[str, Any] = {}
     await sign_in(page, told, url, key)
@@ -73,6 +74,7 @@ async def play(
     await report(page, told)
     await what_changed(page, told, bar)
     await ask_many(page, told)
+    await when_back(page, told, kitchen, database)
     await revoke(page, told, bar)
     await errors(page, told)
     await read_only(page, told, reader, kitchen)

@@ -19,8 +19,8 @@ from controlplane.merchant.sales import (
     line_rows,
 )
 from controlplane.merchant.writing import add_refund, add_sale
-from controlplane.storage.catalog_tables import LineSnapshot
-from controlplane.storage.merchant_tables import Location, PaymentMethod
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.merchant_tables import Location, PaymentMethod
 
 ORGANIZATION = "org-0001"
 ZONES = (

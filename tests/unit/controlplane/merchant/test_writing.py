@@ -26,8 +26,8 @@ from controlplane.merchant.zones import set_zone
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database
-from controlplane.storage.merchant_tables import Location
-from controlplane.storage.sales_tables import Refund, Sale
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CASH = NewPayment(None, "other", 1000)

@@ -23,7 +23,7 @@ from controlplane.sandbox.standing import (
     standing_trade,
 )
 from controlplane.storage.database import Database
-from controlplane.storage.sales_tables import Sale
+from controlplane.storage.merchant.sales_tables import Sale
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 PLAN = Plan(locations=9, days=45, sales_per_day=14, goods=40, until=NOW.date())

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Column, TypeDecorator, insert, select
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.sandbox.loading import load
@@ -36,7 +39,32 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.asked_for("application")
+            service.database.write(_fill_the_others)
     return path
+
+
+def _fill_the_others(session: Session) -> None:
+    """Write a row with everything in it into each table that has none yet."""
+    for table in tables():
+        if session.execute(select(table).limit(1)).first() is None:
+            session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
+
+
+def _any(column: Column[Any]) -> Any:
+    """Return a value of the column's kind."""
+    kind = column.type.python_type
+    if isinstance(column.type, TypeDecorator):
+        return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
+    values: dict[type, Any] = {
+        UUID: UUID(int=7),
+        bool: True,
+        int: 2**31 - 1,
+        float: 0.5,
+        bytes: b"\x00\xff",
+        list: [["a", None], 1],
+        dict: {"id": "x", "more": [1.5]},
+    }
+    return values.get(kind, "a \N{SNOWMAN}")
 
 
 def rows_of(database: Database) -> Rows:

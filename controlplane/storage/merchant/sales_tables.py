@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.columns import (
+from controlplane.storage.merchant.columns import (
     ExternalData,
     MaybeMoment,
     MaybeWide,

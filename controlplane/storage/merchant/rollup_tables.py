@@ -8,7 +8,7 @@ refund's. Method, unit and snapshot are 0 or "" for none: a primary key holds no
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.columns import Money, Wide
+from controlplane.storage.merchant.columns import Money, Wide
 from controlplane.storage.tables import Base
 
 COMPACT = ({"sqlite_with_rowid": False},)

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import JSON, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.columns import RowPosition
+from controlplane.storage.merchant.columns import RowPosition
 from controlplane.storage.tables import Base
 
 

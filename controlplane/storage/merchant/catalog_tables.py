@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import JSON, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.columns import ExternalData, MaybeWide, RowPosition, Wide
+from controlplane.storage.merchant.columns import ExternalData, MaybeWide, RowPosition, Wide
 from controlplane.storage.tables import Base
 
 

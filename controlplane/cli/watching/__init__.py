@@ -1,0 +1,1 @@
+"""What the command line says of being heard: places, the webhook, wishes, thirty days."""

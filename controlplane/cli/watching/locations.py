@@ -1,0 +1,112 @@
+"""``venue-control locations``: when places are open or worked on, said directly in the database."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.keys import in_database, require_database
+from controlplane.clock import system_clock
+from controlplane.remote_control.presence.opening_hours import read_hours, written
+from controlplane.remote_control.presence.places import (
+    add_maintenance,
+    end_maintenance,
+    set_location,
+    zones,
+)
+from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
+
+
+def set_hours(options: argparse.Namespace) -> int:
+    at = (options.organization, options.id)
+    lines = None if options.always_open else options.open
+    try:
+        hours = read_hours(options.zone, lines or ())
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    in_database(options.database, lambda session: set_location(session, at, options.zone, lines))
+    said = "always open" if lines is None else ", ".join(written(hours))
+    sys.stdout.write(f"{options.id}: {said} ({options.zone})\n")
+    return 0
+
+
+def quiet(options: argparse.Namespace) -> int:
+    require_database(options)
+    device = None if options.device is None else _device_id(options.device)
+    at = (options.organization, options.id)
+    now = system_clock()
+    if options.end:
+        ended = in_database(
+            options.database, lambda session: end_maintenance(session, at, device, now)
+        )
+        if not ended:
+            raise CommandError(f"nothing was said of {options.id} that could end")
+        sys.stdout.write(f"{options.id}: over\n")
+        return 0
+    window = in_database(options.database, lambda session: _add(session, options, device, now))
+    sys.stdout.write(f"{options.id}: until {window.until:%Y-%m-%d %H:%M} UTC\n")
+    return 0
+
+
+def list_all(options: argparse.Namespace) -> int:
+    require_database(options)
+    now = system_clock()
+    lines = in_database(
+        options.database, lambda session: _described(session, options.organization, now)
+    )
+    sys.stdout.write("\n".join(lines or ["Nothing was said of any location: all are always open."]))
+    sys.stdout.write("\n")
+    return 0
+
+
+def _device_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not the id of a device: a UUID is needed") from error
+
+
+def _add(
+    session: Session, options: argparse.Namespace, device: UUID | None, now: datetime
+) -> Maintenance:
+    at = (options.organization, options.id)
+    zone = zones(session, {at}).get(at, "UTC")
+    since = now if options.since is None else _moment(options.since, zone)
+    window = Maintenance(device, since, _moment(options.until, zone))
+    if window.until <= max(now, since):
+        raise UsageError(f"{options.until} is over already, or before it begins")
+    add_maintenance(session, at, window, options.reason)
+    return window
+
+
+def _moment(text: str, zone: str) -> datetime:
+    """Read ISO 8601; without an offset it is on the location's clock."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no moment: 2026-12-01T06:00 is one") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC)
+
+
+def _described(session: Session, organization_id: str, now: datetime) -> list[str]:
+    lines = []
+    query = select(LocationHours).where(LocationHours.organization_id == organization_id)
+    for row in session.scalars(query.order_by(LocationHours.location_id)):
+        hours = row.opening_hours
+        said = "always open" if hours is None else ", ".join(hours)
+        lines.append(f"{row.location_id}: {said} ({row.time_zone})")
+    windows = select(MaintenanceWindow).where(
+        MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now
+    )
+    for window in session.scalars(windows.order_by(MaintenanceWindow.since)):
+        whose = f" {window.instance_id}" if window.instance_id else ""
+        why = f": {window.reason}" if window.reason else ""
+        until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+        lines.append(f"{window.location_id}{whose}: maintenance {until}{why}")
+    return lines

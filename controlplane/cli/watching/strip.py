@@ -1,0 +1,29 @@
+"""The thirty days of a device on a line of a terminal."""
+
+from uuid import UUID
+
+from agent.wire.base import Tolerant
+from agent.wire.operator_operations import DeviceDetailRequest
+from controlplane.cli.errors import CommandError
+from controlplane.client.operations import OperationsClient
+from controlplane.remote_control.presence.records import Presence
+
+PATH = "/console/api/device"
+LEGEND = "█ heard  ▄ in part  _ offline  · closed"
+
+
+class Shown(Tolerant):
+    """What is read of the console's reply."""
+
+    presence: Presence
+
+
+def strip_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
+    """Return the lines to show: none where the service is another than ours."""
+    try:
+        body = DeviceDetailRequest(instance_id=instance_id)
+        presence = client.ask_own(PATH, body, Shown).presence
+    except CommandError:
+        return ()
+    first, last = presence.days[0].date, presence.days[-1].date
+    return (f"{first}  {presence.line}  {last}", f"{'':10}  {LEGEND}")

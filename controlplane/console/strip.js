@@ -1,0 +1,102 @@
+// Thirty days of a device: a column a day, the hours of the one that is pointed at, and all of it as
+// a table.
+
+import { element } from "./elements.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const STEP = 12;
+const WIDTH = 10;
+const HEIGHT = 36;
+const HOUR_S = 3600;
+let shown = null;
+
+function shape(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  made.append(...children);
+  return made;
+}
+
+export function strip(presence, redraw) {
+  const { days, zone } = presence;
+  const day = days.find((each) => each.date === shown) || days.at(-1);
+  return element("section", { class: "strip" },
+    element("h2", {}, "Thirty days"),
+    drawing(days, days.map((each) => each.date), inWords(days), (index) => {
+      if (shown === days[index].date) return;
+      shown = days[index].date;
+      redraw();
+    }, (each) => marks(each)),
+    element("p", { class: "sub" }, `${day.date}: ${told(day)}`),
+    drawing(day.hours, day.hours.map((_, hour) => `hour ${hour + 1}`), `${day.date} by hours: ${told(day)}`, null, () => []),
+    element("p", { class: "sub legend" }, key("heard", "heard"), key("offline", "offline"), key("closed", "closed or maintenance"),
+      key("unknown", "not known"), key("request", "asked"), key("report", "reported"), ` · days of ${zone}`),
+    element("details", {}, element("summary", {}, "As a table"), table(days)));
+}
+
+function drawing(cells, names, label, point, extra) {
+  const across = cells.length * STEP;
+  const made = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: point ? "days" : "hours", preserveAspectRatio: "none" },
+    ...(point ? [hatch()] : []));
+  cells.forEach((cell, index) => {
+    const of = point ? cell.hours.length * HOUR_S : HOUR_S;
+    made.append(shape("g", { transform: `translate(${index * STEP + 1} 0)`, "data-index": index },
+      shape("title", {}, `${names[index]}: ${told(cell)}`),
+      shape("rect", { class: "unknown", width: WIDTH, height: HEIGHT }), ...stack(cell, of), ...extra(cell)));
+  });
+  const box = element("div", { class: "drawn" }, made);
+  if (point) box.addEventListener("pointerover", (event) => {
+    const index = event.target.closest("g")?.dataset.index;
+    if (index !== undefined) point(Number(index));
+  });
+  return box;
+}
+
+// Heard from below, what is missing above it.
+function stack(cell, of) {
+  const parts = [["heard", cell.heardS], ["closed", cell.closedS], ["offline", cell.offlineS]];
+  let top = HEIGHT;
+  return parts.filter(([, seconds]) => seconds).map(([name, seconds]) => {
+    // What was short is seen all the same.
+    const height = Math.min(top, Math.max(name === "offline" ? 2.5 : 0, (seconds / of) * HEIGHT));
+    top -= height;
+    return shape("rect", { class: name, y: top, width: WIDTH, height, ...(name === "closed" && { fill: "url(#hatch)" }) });
+  });
+}
+
+const marks = ({ requests, reports }) => [
+  ...(requests ? [shape("rect", { class: "request", y: HEIGHT + 2, width: WIDTH / 2 - 0.5, height: 5 })] : []),
+  ...(reports ? [shape("rect", { class: "report", x: WIDTH / 2 + 0.5, y: HEIGHT + 2, width: WIDTH / 2 - 0.5, height: 5 })] : []),
+];
+
+const hatch = () => shape("defs", {}, shape("pattern", { id: "hatch", width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+  shape("rect", { class: "hatch", width: 1.6, height: 4 })));
+
+const key = (name, text) => element("span", {}, element("i", { class: name }), text);
+
+function inWords(days) {
+  const total = (name) => days.reduce((sum, day) => sum + day[name], 0);
+  const bad = days.filter((day) => day.offlineS).length;
+  return `Thirty days: heard ${lasting(total("heardS"))}, offline ${lasting(total("offlineS"))} on ${bad} of them, closed ${lasting(total("closedS"))}`;
+}
+
+function told(cell) {
+  const parts = [["heard", cell.heardS], ["offline", cell.offlineS], ["closed", cell.closedS]]
+    .filter(([, seconds]) => seconds).map(([name, seconds]) => `${name} ${lasting(seconds)}`);
+  if (cell.requests) parts.push(`${cell.requests} asked`);
+  if (cell.reports) parts.push(`${cell.reports} reported`);
+  return parts.join(", ") || "not known";
+}
+
+export function lasting(seconds) {
+  const minutes = Math.round(seconds / 60);
+  if (!seconds) return "0 min";
+  if (minutes < 60) return `${Math.max(1, minutes)} min`;
+  return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
+}
+
+const table = (days) => element("table", {},
+  element("thead", {}, element("tr", {}, ...["Day", "Heard", "Offline", "Closed", "Asked", "Reported"].map((head) => element("th", { scope: "col" }, head)))),
+  element("tbody", {}, ...days.toReversed().map((day) => element("tr", {},
+    element("th", { scope: "row" }, day.date),
+    ...[lasting(day.heardS), lasting(day.offlineS), lasting(day.closedS), String(day.requests), String(day.reports)].map((text) => element("td", {}, text))))));

@@ -1,0 +1,1 @@
+"""What is told of a fleet: each change once, when it lasts, and its end."""

@@ -1,0 +1,1 @@
+"""What others are told of by themselves: reports, and what changed in the fleet."""

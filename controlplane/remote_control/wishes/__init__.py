@@ -1,0 +1,1 @@
+"""Reports that are asked of devices when they are back."""

@@ -1,0 +1,77 @@
+"""A device that is not heard: its thirty days, and a report that is asked for when it is back."""
+
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.clock import system_clock
+from controlplane.remote_control.overview.priority import Priority
+from controlplane.remote_control.presence.places import add_maintenance, set_location
+from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.storage.database import Database
+from controlplane.storage.tables import Device
+from controlplane.storage.watch_tables import Gap, Listened
+from tests.fakes.console.page import Page
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+SILENCES: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
+"""How many days ago, and for how many hours. The first was maintenance."""
+ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
+
+
+async def when_back(
+    page: Page, told: dict[str, Any], device: SimulatedDevice, database: str
+) -> None:
+    for command in await device.commands():
+        if command["bindingId"] == device.binding_id:
+            await device.submit(requestId=command["requestId"], kind=command["kind"])
+    put_away(database, device)
+    await page.go(f"#/device/{device.instance_id}")
+    await page.click("#wish-network")
+    told["wished"] = await page.until("document.querySelector('.wishes')?.innerText")
+    told["days"] = await page.run("document.querySelector('.strip svg').ariaLabel")
+    await page.look("device-away")
+    await page.go("#/devices")
+    told["waiting"] = await page.until(
+        "document.querySelector('td[data-label=working] .pill')?.textContent === 'waiting' && "
+        "document.querySelector('td[data-label=working]').innerText"
+    )
+    await page.look("devices-waiting")
+    await page.go(f"#/device/{device.instance_id}")
+    await page.click("#cancel-network")
+    told["cancelled"] = await page.until("!document.querySelector('.wishes') && 'cancelled'")
+    await device.heartbeat()
+    await page.go("#/devices")
+    await page.until(ROWS)
+
+
+def put_away(file: str, device: SimulatedDevice) -> None:
+    """Write what a month would have written, and that it is not heard now."""
+    now = system_clock()
+    database = Database(file)
+
+    def work(session: Session) -> None:
+        query = select(Device).where(Device.instance_id == UUID(device.instance_id))
+        row = session.scalars(query).one()
+        row.created_at = row.enrolled_at = now - timedelta(days=26)
+        row.last_seen_at, row.priority = now - timedelta(hours=2), Priority.OFFLINE
+        noted = session.get(Listened, 1)
+        assert noted is not None
+        noted.began_at = now - timedelta(days=40)
+        session.execute(delete(Gap).where(Gap.device == row.position))
+        for days, hours in SILENCES:
+            since = now - timedelta(days=days)
+            until = since + timedelta(hours=hours)
+            session.add(Gap(device=row.position, since=since, until=until))
+        session.add(Gap(device=row.position, since=row.last_seen_at, until=None))
+        at = (row.organization_id, row.location_id)
+        set_location(session, at, "Europe/Riga", None)
+        since = now - timedelta(days=20)
+        window = Maintenance(None, since, since + timedelta(hours=15))
+        add_maintenance(session, at, window, "new cables")
+
+    database.write(work)
+    database.close()

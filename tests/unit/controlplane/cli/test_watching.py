@@ -1,0 +1,140 @@
+"""`venue-control` on places, wishes and thirty days."""
+
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.serve import settings_of
+from controlplane.storage.database import Database
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import Process, start, stop
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    file = str(tmp_path / "service.db")
+    Database(file).close()
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
+    return file
+
+
+@pytest.mark.usefixtures("database")
+def test_hours_are_set_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    hours = ("--open", "Mon-Fri 08:00-22:00", "--open", "Sat 10:00-02:00")
+    assert main(["locations", "set", "loc-1", "--zone", "Europe/Riga", *hours]) == 0
+    assert main(["locations", "set", "loc-2", "--zone", "UTC", "--always-open"]) == 0
+    capsys.readouterr()
+    assert main(["locations", "list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "loc-1: Mon-Fri 08:00-22:00, Sat 10:00-02:00 (Europe/Riga)",
+        "loc-2: always open (UTC)",
+    ]
+    assert main(["locations", "list", "--organization", "org-2"]) == 0
+    assert capsys.readouterr().out.startswith("Nothing was said")
+
+
+@pytest.mark.usefixtures("database")
+def test_maintenance_is_on_the_locations_clock_and_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"])
+    assert main(["locations", "quiet", "loc-1", "--until", "2099-12-01T06:00"]) == 0
+    assert capsys.readouterr().out.endswith("loc-1: until 2099-12-01 04:00 UTC\n")
+    assert main(["locations", "quiet", "loc-1", "--end"]) == 0
+    assert main(["locations", "quiet", "loc-1", "--end"]) == 1
+    capsys.readouterr()
+    main(["locations", "list"])
+    assert "maintenance" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("set", "loc-1", "--zone", "Europe/Rigga", "--always-open"), "is no time zone"),
+        (("set", "loc-1", "--zone", "UTC", "--open", "always"), "is not of the form"),
+        (("quiet", "loc-1", "--until", "tomorrow"), "is no moment"),
+        (("quiet", "loc-1", "--until", "2001-01-01"), "is over already"),
+        (("quiet", "loc-1", "--device", "till", "--end"), "is not the id of a device"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["locations", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_no_database_is_made_where_one_is_looked_at(tmp_path: Path) -> None:
+    file = tmp_path / "none.db"
+    assert main(["locations", "list", "--database", str(file)]) == 2
+    assert not file.exists()
+
+
+def test_the_webhook_is_named_and_its_secret_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("whsec_" + "QUJD" * 10 + "\n")
+    words = ["serve", "--notify-url", "https://hook.example/in", "--offline-after", "5"]
+    options = build_parser().parse_args([*words, "--notify-secret-file", str(secret)])
+    settings = settings_of(options)
+    assert settings.notify_secret == b"ABC" * 10
+    assert settings.offline_window.total_seconds() == 300
+    assert settings.online_window.total_seconds() == 180
+    secret.write_text("hush")
+    for bad in ([*words, "--notify-secret-file", str(secret)], ["serve", "--notify-url", "hook"]):
+        assert main([*bad, "--database", str(tmp_path / "x.db")]) == 2
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    started = start(str(tmp_path_factory.mktemp("watching") / "service.db"))
+    yield started
+    stop(started)
+
+
+@pytest.fixture
+async def device(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[SimulatedDevice]:
+    monkeypatch.setenv("VENUE_CONTROL_URL", process.url)
+    monkeypatch.setenv("VENUE_CONTROL_API_KEY", process.api_key)
+    monkeypatch.setenv("COLUMNS", "80")
+    async with httpx2.AsyncClient(base_url=process.url, timeout=20) as http:
+        yield await SimulatedDevice(http, process.api_key).enrolled()
+
+
+@posix
+async def test_a_device_is_wished_for_shown_and_asked(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whom = device.instance_id
+    assert main(["request", whom, "network", "--when-back", "--until", "12h"]) == 0
+    assert capsys.readouterr().out.startswith("waiting for 1 device until ")
+    assert main(["request", "--location", "loc-0001", "network", "--when-back"]) == 0
+    assert main(["request", "--location", "nowhere", "network", "--when-back"]) == 1
+    assert main(["request", "--all", whom, "network", "--when-back"]) == 2
+    assert main(["request", whom, "network", "--when-back", "--wait"]) == 2
+    assert main(["device", whom]) == 0
+    said = capsys.readouterr().out
+    (line,) = re.findall(r"^\d{4}-\d\d-\d\d  (.{30})  \d{4}-\d\d-\d\d$", said, re.MULTILINE)
+    assert line[:-1].strip() == ""
+    assert all(len(each) <= 80 for each in said.splitlines())
+    while not await device.commands():
+        await device.heartbeat()
+    (command,) = await device.commands()
+    assert command["kind"] == "network"
+
+
+def test_how_long_a_wish_waits_is_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    for bad in ("0d", "93d", "3w", "d", "-1d"):
+        with pytest.raises(SystemExit):
+            main(["request", "x", "network", "--when-back", f"--until={bad}"])
+    assert "must be" in capsys.readouterr().err

@@ -1,0 +1,190 @@
+"""A week of a fleet, in virtual time: what happens to 500 devices, beat by beat.
+
+Nothing here comes from the service but the words by which hours and maintenance are given to it.
+"""
+
+import random
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from controlplane.remote_control.presence.opening_hours import read_hours
+from controlplane.remote_control.presence.standing import Maintenance, Place
+
+BEGINS = datetime(2026, 10, 22, tzinfo=UTC)
+"""A Thursday. On the Sunday Europe puts its clocks back."""
+DAYS = 7
+SECONDS = DAYS * 86400
+CALM_END_S = 4 * 3600
+BEAT_S = 60
+DEVICES = 500
+
+ZONES = ("Europe/Riga", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")
+HOURS = (
+    ("Mon-Fri 08:00-22:00", "Sat 10:00-02:00"),
+    ("Mon-Sun 07:30-23:15",),
+    ("Mon-Thu 11:00-23:00", "Fri-Sat 11:00-04:00", "Sun 12:00-20:00"),
+    ("Mon-Sun 17:00-03:30",),
+)
+
+Stretch = tuple[float, float]
+"""Seconds since the beginning: from, and until."""
+
+
+@dataclass
+class PlayedDevice:
+    instance_id: UUID
+    phase: float
+    downs: list[Stretch] = field(default_factory=list)
+    broken: list[Stretch] = field(default_factory=list)
+    maintenance: list[Stretch] = field(default_factory=list)
+
+    def beats(self, service_downs: list[Stretch]) -> list[float]:
+        """Return when it is heard. The first one is from before the week."""
+        beats, at = [], self.phase - BEAT_S
+        for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
+            while at < start:
+                beats.append(at)
+                at += BEAT_S
+            while at < end:
+                at += BEAT_S
+        return beats
+
+
+@dataclass
+class PlayedLocation:
+    name: str
+    zone: str
+    lines: tuple[str, ...]
+    """Opening hours; none is always open."""
+    devices: list[PlayedDevice]
+    maintenance: list[Stretch] = field(default_factory=list)
+
+    def place(self) -> Place:
+        said = [(None, each) for each in self.maintenance]
+        said += [
+            (device.instance_id, each) for device in self.devices for each in device.maintenance
+        ]  # type: ignore[misc]
+        return Place(
+            read_hours(self.zone, self.lines) if self.lines else None,
+            tuple(Maintenance(whose, moment(start), moment(end)) for whose, (start, end) in said),
+        )
+
+
+@dataclass
+class Week:
+    locations: list[PlayedLocation]
+    service_downs: list[Stretch]
+
+    def ticks(self, step_s: int) -> Iterator[float]:
+        """When the service looks: not while it is down."""
+        for at in range(0, SECONDS, step_s):
+            if not any(start <= at < end for start, end in self.service_downs):
+                yield at
+
+
+def moment(at: float) -> datetime:
+    return BEGINS + timedelta(seconds=at)
+
+
+def last_before(beats: list[float], at: float) -> float:
+    return beats[bisect_right(beats, at) - 1]
+
+
+def last_at_each(beats: list[float], ticks: list[float]) -> list[float]:
+    """Return when it was last heard, at each of these moments."""
+    found, index = [], 0
+    for at in ticks:
+        while index + 1 < len(beats) and beats[index + 1] <= at:
+            index += 1
+        found.append(beats[index])
+    return found
+
+
+def played_week(seed: int) -> Week:
+    """Return a week with all that there is to be calm about."""
+    chance = random.Random(seed)
+    sizes = [1, 2, 3, 4]
+    while sum(sizes) < DEVICES - 24:
+        sizes.append(chance.randint(6, 24))
+    sizes.append(DEVICES - sum(sizes))
+    locations = [_location(chance, index, size) for index, size in enumerate(sizes)]
+    devices = [device for location in locations for device in location.devices]
+    for device in devices:
+        _trouble(chance, device)
+    for location in chance.sample(locations[4:], 6):
+        _power_cut(chance, location)
+    _power_flaps(chance, locations[5])
+    for location in chance.sample(locations, 5):
+        start = chance.uniform(0, SECONDS - CALM_END_S - 6 * 3600)
+        location.maintenance.append((start, start + chance.uniform(600, 6 * 3600)))
+        for device in location.devices:
+            if chance.random() < 0.7:
+                device.downs.append((start + 60, start + chance.uniform(120, 7 * 3600)))
+    service_downs = [(1.7 * 86400, 1.7 * 86400 + 2400), (4.2 * 86400, 4.2 * 86400 + 45)]
+    return Week(locations, service_downs)
+
+
+def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
+    lines = HOURS[index % len(HOURS)] if index % 3 else ()
+    devices = [
+        PlayedDevice(uuid.UUID(int=chance.getrandbits(128)), chance.uniform(0, BEAT_S))
+        for _ in range(size)
+    ]
+    location = PlayedLocation(f"loc-{index:04}", ZONES[index % len(ZONES)], lines, devices)
+    if index % 4 == 2:
+        for device in devices:
+            _switched_off_at_night(chance, device)
+    return location
+
+
+def _trouble(chance: random.Random, device: PlayedDevice) -> None:
+    kind = chance.random()
+    until = SECONDS - CALM_END_S
+    if kind < 0.25:
+        for _ in range(chance.randint(1, 4)):
+            start = chance.uniform(0, until - 600)
+            device.downs.append((start, min(until, start + chance.expovariate(1 / 1800))))
+    elif kind < 0.35:  # flaps for some hours
+        at = chance.uniform(0, until - 6 * 3600)
+        for _ in range(chance.randint(3, 12)):
+            down, up = chance.uniform(200, 1500), chance.uniform(90, 1500)
+            device.downs.append((at, min(until, at + down)))
+            at += down + up
+    elif kind < 0.40:  # dead for days
+        start = chance.uniform(0, 3 * 86400)
+        device.downs.append((start, start + chance.uniform(86400, 3 * 86400)))
+    if chance.random() < 0.15:
+        for _ in range(chance.randint(1, 3)):
+            start = chance.uniform(0, until - 86400)
+            device.broken.append((start, start + chance.expovariate(1 / 7200)))
+    if chance.random() < 0.08:
+        start = chance.uniform(0, until - 4 * 3600)
+        device.maintenance.append((start, start + chance.uniform(900, 4 * 3600)))
+        device.downs.append((start + 120, start + chance.uniform(200, 4.1 * 3600)))
+
+
+def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
+    """Some hours of each day, whether that is night there or not."""
+    for day in range(DAYS - 1):
+        start = day * 86400 + chance.uniform(0, 1200)
+        device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
+
+
+def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
+    start = chance.uniform(3600, SECONDS - CALM_END_S - 5 * 3600)
+    length = chance.uniform(300, 4 * 3600)
+    for device in location.devices:
+        if chance.random() < 0.95:  # one may have a battery
+            device.downs.append((start, start + length + chance.uniform(0, 400)))
+
+
+def _power_flaps(chance: random.Random, location: PlayedLocation) -> None:
+    at = 2.5 * 86400
+    for _ in range(5):
+        for device in location.devices:
+            device.downs.append((at, at + 600 + chance.uniform(0, 50)))
+        at += 1250

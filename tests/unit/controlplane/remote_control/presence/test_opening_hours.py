@@ -1,0 +1,135 @@
+"""When a location is open, on its own clock: read, written, and right when clocks are changed."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.remote_control.presence.opening_hours import (
+    DAY_MINUTES,
+    Interval,
+    OpeningHours,
+    read_hours,
+    written,
+)
+
+ZONES = ("Europe/Riga", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
+MINUTE = timedelta(minutes=1)
+YEARS = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - UTC is put in
+
+
+@st.composite
+def hours(draw: st.DrawFn) -> OpeningHours:
+    found = set()
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, DAY_MINUTES - 1))
+        end = draw(st.integers(1, DAY_MINUTES).filter(lambda each: each != start))  # noqa: B023
+        found.add(Interval(draw(st.integers(0, 6)), start, end))
+    return OpeningHours(draw(st.sampled_from(ZONES)), tuple(sorted(found)))
+
+
+def is_open_by_the_clock(opening: OpeningHours, moment: datetime) -> bool:
+    """Ask the clock on the wall; right but on the days on which it is changed."""
+    local = moment.astimezone(ZoneInfo(opening.zone))
+    minute = local.hour * 60 + local.minute
+    for each in opening.intervals:
+        over = each.end <= each.start
+        end = DAY_MINUTES if over else each.end
+        if local.weekday() == each.weekday and each.start <= minute < end:
+            return True
+        if over and local.weekday() == (each.weekday + 1) % 7 and minute < each.end:
+            return True
+    return False
+
+
+def is_ordinary(zone: str, moment: datetime) -> bool:
+    """No clock is changed within two days."""
+    local = [moment.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
+    return len({each.utcoffset() for each in local}) == 1
+
+
+@given(hours(), st.datetimes(*YEARS))
+def test_open_is_what_the_clock_on_the_wall_says(opening: OpeningHours, at: datetime) -> None:
+    moment = at.replace(second=0, microsecond=0, tzinfo=UTC)
+    if not is_ordinary(opening.zone, moment):
+        return
+    opened_at = opening.opened_at(moment)
+    assert (opened_at is not None) == is_open_by_the_clock(opening, moment)
+    if opened_at is not None and moment - opened_at < timedelta(days=1):
+        assert is_open_by_the_clock(opening, opened_at)
+        assert not is_open_by_the_clock(opening, opened_at - MINUTE)
+
+
+@given(hours(), st.dates(date(2026, 1, 1), date(2027, 12, 1)), st.integers(1, 60))
+def test_spans_are_disjoint_in_order_and_within(
+    opening: OpeningHours, day: date, days: int
+) -> None:
+    since = datetime.combine(day, datetime.min.time(), UTC)
+    until = since + timedelta(days=days)
+    spans = opening.spans(since, until)
+    flat = [moment for span in spans for moment in span]
+    assert flat == sorted(set(flat))
+    assert all(since <= moment <= until for moment in flat)
+    # Looked at in two halves they are the same.
+    middle = since + (until - since) / 2
+    halves = opening.spans(since, middle) + opening.spans(middle, until)
+    assert sum((end - start for start, end in halves), timedelta()) == sum(
+        (end - start for start, end in spans), timedelta()
+    )
+
+
+@given(hours())
+def test_what_is_written_is_read_as_the_same(opening: OpeningHours) -> None:
+    assert read_hours(opening.zone, written(opening)) == opening
+
+
+@pytest.mark.parametrize(
+    ("line", "day", "length_h"),
+    [
+        ("Sun 00:00-24:00", date(2026, 3, 29), 23),
+        ("Sun 00:00-24:00", date(2026, 10, 25), 25),
+        ("Sat 22:00-04:00", date(2026, 3, 28), 5),
+        ("Sat 22:00-04:00", date(2026, 10, 24), 7),
+        ("Sun 03:30-05:00", date(2026, 3, 29), 0.5),  # 03:30 does not come: 04:30 it is
+        (
+            "Sun 03:30-03:45",
+            date(2026, 10, 25),
+            1.25,
+        ),  # it comes twice: from the first to the second
+    ],
+)
+def test_days_on_which_clocks_are_changed(line: str, day: date, length_h: float) -> None:
+    zone = ZoneInfo("Europe/Riga")
+    since = datetime.combine(day, datetime.min.time(), zone).astimezone(UTC)
+    spans = read_hours("Europe/Riga", [line]).spans(since, since + timedelta(days=3))
+    assert sum((end - start for start, end in spans), timedelta()) == timedelta(hours=length_h)
+
+
+def test_hours_may_cross_midnight_and_meet() -> None:
+    opening = read_hours("UTC", ["Fri-Sat 22:00-02:00", "Sat 02:00-06:00"])
+    friday = datetime(2026, 11, 20, tzinfo=UTC)
+    assert opening.spans(friday, friday + timedelta(days=3)) == [
+        (friday + timedelta(hours=22), friday + timedelta(hours=30)),
+        (friday + timedelta(hours=46), friday + timedelta(hours=50)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("zone", "line", "says"),
+    [
+        ("Europe/Rigga", "Mon 08:00-09:00", "no time zone"),
+        ("../../etc/passwd", "Mon 08:00-09:00", "no time zone"),
+        ("", "Mon 08:00-09:00", "no time zone"),
+        ("UTC", "Monday 08:00-09:00", "is not of the form"),
+        ("UTC", "Mon 8-9", "is not of the form"),
+        ("UTC", "Mxn 08:00-09:00", "is no day of the week"),
+        ("UTC", "Mon 08:00-24:01", "is no time of a day"),
+        ("UTC", "Mon 08:60-09:00", "is no time of a day"),
+        ("UTC", "Mon 08:00-08:00", "at the same time"),
+    ],
+)
+def test_what_are_no_hours_is_said(zone: str, line: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        read_hours(zone, [line])

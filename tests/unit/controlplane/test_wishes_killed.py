@@ -1,0 +1,138 @@
+"""Two processes on one database are killed while a device comes and goes: it makes one report."""
+
+import asyncio
+import random
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.clock import system_clock
+from controlplane.storage.database import Database
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="ends by SIGKILL"),
+]
+WITHIN_S = 60
+KILLS = 6
+
+
+class Served:
+    """A process that is killed and started anew, at another port."""
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._process: asyncio.subprocess.Process | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        words = (sys.executable, "-m", "controlplane", "serve", "--port", "0", "--request-ttl", "3")
+        self._process = await asyncio.create_subprocess_exec(
+            *words, "--database", self._database,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        line = (await self._process.stdout.readline()).decode()
+        assert line.startswith("listening on "), line
+        self.url = line.split()[-1]
+
+    async def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        await self._process.communicate()
+
+
+@asynccontextmanager
+async def two(database: str) -> AsyncIterator[list[Served]]:
+    both = [Served(database), Served(database)]
+    for each in both:
+        await each.start()
+    try:
+        yield both
+    finally:
+        for each in both:
+            await each.kill()
+
+
+async def anywhere(
+    served: list[Served],
+    key: str,
+    work: Callable[[SimulatedDevice], Awaitable[bool]],
+    like: SimulatedDevice,
+) -> bool:
+    """Do it at either process. Tells whether one answered."""
+    url = random.choice(served).url
+    try:
+        async with httpx2.AsyncClient(base_url=url, timeout=5) as http:
+            device = SimulatedDevice(http, key)
+            device.instance_id, device.binding_id = like.instance_id, like.binding_id
+            return await work(device)
+    except httpx2.HTTPError:
+        return False
+
+
+async def take_and_answer(device: SimulatedDevice) -> bool:
+    """Be heard; take what waits, and answer it as an agent does: after it was acknowledged."""
+    if (await device.heartbeat()).status_code != 200:
+        return False
+    for command in await device.commands():
+        request_id = command["requestId"]
+        taken = await device.acknowledge(request_id, "received")
+        if taken.status_code == 200:
+            await device.submit(requestId=request_id)
+    return True
+
+
+async def be_heard(device: SimulatedDevice) -> bool:
+    return (await device.heartbeat()).status_code == 200
+
+
+async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> None:
+    file = str(tmp_path / "service.db")
+    database = Database(file)
+    key = database.write(
+        lambda session: create_key(
+            session, name="test", can_write=True, locations=(),
+            organization_id=DEFAULT_ORGANIZATION, now=system_clock(),
+        )
+    )[1]  # fmt: skip
+    database.close()
+    async with asyncio.timeout(WITHIN_S), two(file) as served:
+        async with httpx2.AsyncClient(base_url=served[0].url, timeout=5) as http:
+            device = await SimulatedDevice(http, key).enrolled()
+            until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+            body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
+            headers = {"Authorization": f"Bearer {key}"}
+            reply = await http.post("/console/api/wish", json=body, headers=headers)
+            assert reply.status_code == 200, reply.text
+        for _ in range(KILLS):
+            await anywhere(served, key, be_heard, device)
+            victim = random.choice(served)
+            await victim.kill()
+            await victim.start()
+        while not await reports(served, key, device):
+            await anywhere(served, key, take_and_answer, device)
+        for _ in range(10):
+            await anywhere(served, key, take_and_answer, device)
+        await asyncio.sleep(3)  # a look later nothing more has been asked
+        await anywhere(served, key, take_and_answer, device)
+        found = await reports(served, key, device)
+        assert len(found) == 1
+
+
+async def reports(served: list[Served], key: str, like: SimulatedDevice) -> list[str]:
+    found: list[str] = []
+
+    async def work(device: SimulatedDevice) -> bool:
+        found.extend(each["reportId"] for each in (await device.detail())["reports"])
+        return True
+
+    await anywhere(served, key, work, like)
+    return found
