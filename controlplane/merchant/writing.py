@@ -42,7 +42,13 @@ from controlplane.storage.merchant.rollup_tables import (
     ItemSpanRollup,
     UnitRollup,
 )
-from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.sales_tables import (
+    Refund,
+    RefundLine,
+    Sale,
+    SaleLine,
+    SalePayment,
+)
 from controlplane.storage.statements import add_to, insert_row, insert_rows
 
 

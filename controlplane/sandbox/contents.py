@@ -31,7 +31,13 @@ from controlplane.storage.merchant.rollup_tables import (
     ItemSpanRollup,
     UnitRollup,
 )
-from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.sales_tables import (
+    Refund,
+    RefundLine,
+    Sale,
+    SaleLine,
+    SalePayment,
+)
 
 ROLLUPS: Final = (HourRollup, DayRollup, UnitRollup, ItemDayRollup, ItemSpanRollup)
 

@@ -28,7 +28,13 @@ from controlplane.sandbox.places import Venue, make_places
 from controlplane.sandbox.plan import Plan
 from controlplane.sandbox.trade import Deal, Trade, trade
 from controlplane.storage.merchant.merchant_tables import Organization
-from controlplane.storage.merchant.sales_tables import Refund, RefundLine, Sale, SaleLine, SalePayment
+from controlplane.storage.merchant.sales_tables import (
+    Refund,
+    RefundLine,
+    Sale,
+    SaleLine,
+    SalePayment,
+)
 from controlplane.storage.statements import insert_rows
 
 BATCH: Final = 5_000

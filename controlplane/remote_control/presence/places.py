@@ -87,7 +87,10 @@ def _places(session: Session, now: datetime, at: Collection[At] | None) -> Place
     windows: dict[At, list[Maintenance]] = {}
     query, said = select(LocationHours), select(MaintenanceWindow)
     if at is not None:
-        query, said = query.where(_is_at(LocationHours, at)), said.where(_is_at(MaintenanceWindow, at))
+        query, said = (
+            query.where(_is_at(LocationHours, at)),
+            said.where(_is_at(MaintenanceWindow, at)),
+        )
     for row in session.scalars(query.where(LocationHours.opening_hours.is_not(None))):
         place = (row.organization_id, row.location_id)
         hours[place] = read_hours(row.time_zone, row.opening_hours or ())
