@@ -230,3 +230,7 @@ MUTATION_TOOLS := build/mutation-tools
 mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many changes the tests notice
 	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MUTATION_TOOLS) 'cosmic-ray>=8.7,<9'
 	@$(BIN)/python tests/mutation.py $(ARGS)
+
+.PHONY: bench-retail
+bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
+	@$(BIN)/python -m tests.bench.retail_pages

@@ -4,6 +4,7 @@ from controlplane.storage import watch_tables
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
+    retail_tables,
     rollup_tables,
     sales_tables,
 )
@@ -13,6 +14,7 @@ __all__ = [
     "Base",
     "catalog_tables",
     "merchant_tables",
+    "retail_tables",
     "rollup_tables",
     "sales_tables",
     "watch_tables",
