@@ -49,7 +49,7 @@ def look(session: Session) -> Found:
     for priority, count in session.execute(
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
-        state = STATES.get(priority, "online" if priority in HEARD else "offline")
+        state = STATES.get(Priority(priority), "online" if priority in HEARD else "offline")
         devices[state] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return Found(devices, session.scalars(waiting).one())
