@@ -2,18 +2,24 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from controlplane.background import watch_fleet
 from controlplane.cli.main import main
+from controlplane.remote_control.presence.places import add_maintenance, set_location
+from controlplane.remote_control.presence.standing import Maintenance
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
 from tests.postgresql import postgresql
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -23,7 +29,8 @@ async def source(tmp_path: Path) -> Path:
     """A database with something in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
-        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
+        settings = Settings(rate_per_s=0, notify_url="http://hook.invalid/in")
+        async with beside(database, settings, FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
                 device = await service.device().enrolled()
@@ -31,7 +38,26 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.asked_for("application")
+            await _watched(service, device)
     return path
+
+
+async def _watched(service: RunningService, device: SimulatedDevice) -> None:
+    """Say something of a place, wish for a report, and let the devices fall silent."""
+    now = service.clock()
+    window = Maintenance(None, now, now + timedelta(days=1))
+
+    def say(session: Session) -> None:
+        set_location(session, ("org-0001", "loc-0001"), "Europe/Riga", None)
+        add_maintenance(session, ("org-0001", "loc-0002"), window, "new cables")
+
+    service.database.write(say)
+    body = {"kind": "network", "until": window.until.isoformat()}
+    wished = await device.call("/console/api/wish", **body, instanceIds=[device.instance_id])
+    assert wished.status_code == 200, wished.text
+    for _ in range(20):
+        service.clock.advance(60)
+        await watch_fleet(service.core)
 
 
 def rows_of(database: Database) -> Rows:
