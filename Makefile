@@ -170,7 +170,17 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console_list
 
-.PHONY: bench-bodies bench-fleet test-postgresql
+.PHONY: bench-figures test-figures
+bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
+	@$(BIN)/python -m tests.bench.figures $(ARGS)
+
+test-figures: $(STAMP) ## figures of 2,000 made-up merchants equal a recount of their rows (some minutes)
+	@FIGURES_MERCHANTS=2000 $(BIN)/python -m pytest -n2 tests/unit/controlplane/figures $(ARGS)
+
+.PHONY: bench-bodies bench-fleet bench-restart test-postgresql
+bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
+	@$(BIN)/python -m tests.bench.fleet.restart $(ARGS)
+
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of a fleet of 10,000 (PostgreSQL's package; ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 

@@ -14,6 +14,7 @@ from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
+from controlplane.http.body_reader import BodyReader
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
 from controlplane.observability.metrics import Metrics
@@ -46,7 +47,7 @@ class Core:
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
         """Tells this service from others on the same database."""
-        self.large_bodies = asyncio.Semaphore(1)
+        self.body_reader = BodyReader()
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
 
@@ -69,6 +70,7 @@ class Core:
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self.body_reader.close()
 
     def close_feeds(self) -> None:
         """End every stream."""

@@ -28,6 +28,9 @@ CONNECT_SHARE: Final = 0.9
 STREAM_SILENCE_S: Final = 90.0
 """A stream that says nothing, not even a keep-alive comment, for this long is given up."""
 
+RETRY_MAX_MS: Final = 86_400_000
+"""Of what a stream says of the time to reconnect: any number of digits may stand there."""
+
 Response = httpx2.Response
 
 
@@ -107,6 +110,8 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
     """Yield the frames of an event stream. Raises ServiceUnavailable when it breaks."""
     with as_unavailable():
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
+            if event.retry is not None:
+                yield Frame(reconnect_s=min(max(event.retry, 0), RETRY_MAX_MS) / 1000)
             if event.event in IGNORED_EVENTS:
                 log.info("the command stream says %s: %.200s", event.event, event.data)
             elif event.data:

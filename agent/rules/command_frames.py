@@ -22,10 +22,14 @@ IGNORED_EVENTS: Final = frozenset({"error", "done"})
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The commands of one frame, and a line for each entry that was none."""
+    """The commands of one frame, and a line for each entry that was none.
+
+    ``reconnect_s`` is the time over which the service wishes its callers to return, if it said.
+    """
 
     commands: tuple[Command, ...] = ()
     rejected: tuple[str, ...] = ()
+    reconnect_s: float | None = None
 
 
 def parse_frame(data: str | bytes) -> Frame:

@@ -41,6 +41,22 @@ RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """When the power comes back, a whole street of machines boots at the same moment."""
+RECONNECT_OVER_MAX_S: Final = 60.0
+"""No service may spread the return of its callers over longer than this."""
+
+
+def reconnect_over_s(wish_s: float) -> float:
+    """Return the time over which callers return together: the service's wish within bounds.
+
+    A service says it by the reconnection time of server-sent events (HTML standard, 9.2): only it
+    knows how many others it has to take back.
+    """
+    return min(max(wish_s, 0.0), RECONNECT_OVER_MAX_S)
+
+
+def unavailable_delay_s(attempt: int, over_s: float, rng: Random) -> float:
+    """Return the wait after nobody answered, where callers return over ``over_s`` seconds."""
+    return max(UNAVAILABLE.delay_s(attempt, rng), over_s * rng.uniform(0.5, 1.5))
 
 
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:

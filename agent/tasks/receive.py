@@ -43,7 +43,8 @@ STREAM_WORTH_S: Final = 10.0
 """A stream that ends sooner is asked for again only after a growing wait."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
-"""However lively a stream looks, a proxy may have kept it alive for nobody."""
+"""However lively a stream looks, a proxy may have kept it alive for nobody. Up to a fifth later,
+because streams that were opened together should not be renewed together."""
 
 STREAM_REFUSALS_MAX: Final = 2
 """A stream that is refused so often is replaced by asking."""
@@ -86,6 +87,7 @@ class Receiver:
         self._stream_refusals = 0
         self._stream_not_before = 0.0
         self._short_streams = 0
+        self._was_cut = False
         self._rejections = 0
         self._breaks = 0
         self._renew = Wakeup(clock)
@@ -167,9 +169,11 @@ class Receiver:
         """Take frames until they end; a stream of a binding that is lost, or old, is left."""
         self._renew.clear()
         taking = asyncio.create_task(self._take_frames(answer))
-        renew = asyncio.create_task(self._renew.wait_at_most(STREAM_RENEWED_AFTER_S))
+        renewed_after_s = STREAM_RENEWED_AFTER_S * self._rng.uniform(1.0, 1.2)
+        renew = asyncio.create_task(self._renew.wait_at_most(renewed_after_s))
         try:
             await asyncio.wait((taking, loss, renew), return_when=asyncio.FIRST_COMPLETED)
+            self._was_cut = taking.done()
             if taking.done():
                 taking.result()
         finally:
@@ -227,6 +231,8 @@ class Receiver:
         if is_lasting:
             self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self._rng)
+            if self._was_cut:  # with all others, perhaps
+                pause_s = max(pause_s, self._rng.uniform(0.0, self._session.reconnect_over_s))
         else:
             self._short_streams = 0
             pause_s = self._poll_interval_s * self._rng.uniform(0.9, 1.1)
@@ -236,6 +242,8 @@ class Receiver:
 
     def take(self, frame: Frame) -> None:
         """Write each command down; the service is told by another task."""
+        if frame.reconnect_s is not None:
+            self._session.note_reconnect_over(frame.reconnect_s)
         for reason in frame.rejected:
             self.unreadable += 1
             log.info("ignored: an entry cannot be read: %s", reason)

@@ -130,7 +130,13 @@ def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
     for each in files:
         _write(staging / each.file, f"{each.key.secret}\n")
     rows = [
-        (str(each.key.id), each.key.hint, ", ".join(each.key.locations), each.key.name, each.file)
+        (
+            str(each.key.id),
+            f"…{each.key.hint}",  # as `keys list` shows it
+            ", ".join(each.key.locations),
+            each.key.name,
+            each.file,
+        )
         for each in files
     ]
     _write(staging / MANIFEST, csv_of(_COLUMNS, rows))

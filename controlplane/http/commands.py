@@ -16,14 +16,17 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import Command, EmptyRequest
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.http.bodies import parse_body
+from controlplane.http.facade import parse_fairly
 from controlplane.remote_control.event_stream import EventStream
 from controlplane.remote_control.requests.command_feeds import CommandStream
 from controlplane.remote_control.requests.delivery import CommandList, waiting_commands
 
-RECONNECT_MS = 3000
-OPENING = f"retry: {RECONNECT_MS}\n: connected\n\n".encode()
-KEEP_ALIVE = b": keep-alive\n\n"
+RECONNECT_MIN_MS = 3000
+RECONNECT_MAX_MS = 60_000
+RECONNECTS_A_SECOND = 200
+"""Little more than the heartbeats of as many devices: to return costs about what staying does."""
+OPENING = b"retry: %d\n: connected\n\n"
+KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
@@ -38,7 +41,8 @@ class CommandsEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            parse_body(EmptyRequest, await read_body(self._core, request))
+            body = await read_body(self._core, request)
+            await parse_fairly(self._core, caller, EmptyRequest, body)
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),
@@ -59,14 +63,22 @@ class CommandsEndpoint:
 
 async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[bytes]:
     """Yield the bytes of the event stream until it is ended."""
-    yield OPENING
+    yield OPENING % reconnect_ms(core.feeds.count)
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
         for command in fresh:
             core.metrics.told(command.kind, "stream")
             yield event_of(command)
         if not fresh and not stream.is_ended:
-            yield KEEP_ALIVE
+            yield KEEP_ALIVE % reconnect_ms(core.feeds.count)
+
+
+def reconnect_ms(streams: int) -> int:
+    """Return over which time so many streams should return when they are cut off together.
+
+    Told as the reconnection time of server-sent events, and again with each keep-alive.
+    """
+    return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
 
 
 async def send_events(

@@ -23,6 +23,7 @@ from controlplane.core import Core
 from controlplane.http.auth import admit, read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
 from controlplane.http.errors import Refusal, invalid_field
+from controlplane.http.facade import parse_fairly
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import read_report
 from controlplane.remote_control.overview.records import ReportTableRequest
@@ -107,11 +108,12 @@ class ReportPageEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         body = await read_body(self._core, request)
+        wanted = await parse_fairly(self._core, caller, ReportDetailRequest, body)
         now = self._core.clock()
 
         def work(session: Session) -> str:
             context = RequestContext(session, caller, now, self._core.settings)
-            return _page_of(context, parse_body(ReportDetailRequest, body))
+            return _page_of(context, wanted)
 
         page = await self._core.read(work)
         policy = FRAMED_POLICY.format(style=style_hash())

@@ -14,9 +14,8 @@ from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.http.bodies import parse_body
-from controlplane.http.commands import KEEP_ALIVE, OPENING, send_events
-from controlplane.http.facade import OperationEndpoint
+from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
+from controlplane.http.facade import OperationEndpoint, parse_fairly
 from controlplane.openapi.operation import procedure
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.console_feeds import ConsoleStream
@@ -72,8 +71,9 @@ class ChangesEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
-            body = parse_body(ChangesRequest, await read_body(self._core, request))
-            shown = await self._core.read(partial(self._positions, caller, body))
+            body = await read_body(self._core, request)
+            named = await parse_fairly(self._core, caller, ChangesRequest, body)
+            shown = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),
             self._core.metrics.stream("console"),
@@ -82,7 +82,7 @@ class ChangesEndpoint:
             await send_events(stream, self._events(stream), receive, send)
 
     async def _events(self, stream: ConsoleStream) -> AsyncGenerator[bytes]:
-        yield OPENING
+        yield OPENING % RECONNECT_MIN_MS
         while not stream.is_ended:
             rows, is_reordered = await stream.next(self._core.settings.keep_alive_s)
             for data in rows:
@@ -90,7 +90,7 @@ class ChangesEndpoint:
             if is_reordered:
                 yield b"event: reload\ndata: {}\n\n"
             if not rows and not is_reordered and not stream.is_ended:
-                yield KEEP_ALIVE
+                yield KEEP_ALIVE % RECONNECT_MIN_MS
 
     def _positions(self, caller: Caller, body: ChangesRequest, session: Session) -> list[int]:
         context = RequestContext(session, caller, self._core.clock(), self._core.settings)

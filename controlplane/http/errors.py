@@ -33,6 +33,21 @@ class Refusal(Exception):
         self.errors = errors
         self.headers = dict(headers or {})
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle: of an exception only its text would be."""
+        values = (self.status, self.code, self.detail, self.errors, self.headers)
+        return _refusal, values
+
+
+def _refusal(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    errors: Mapping[str, tuple[str, ...]] | None,
+    headers: Mapping[str, str],
+) -> Refusal:
+    return Refusal(status, code, detail, errors=errors, headers=headers)
+
 
 def problem_body(refusal: Refusal, *, path: str, trace_id: str) -> bytes:
     problem = Problem(

@@ -1,11 +1,10 @@
 """The operations of the facade that answer with one JSON body."""
 
-import asyncio
 import re
-import time
 from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Any, Final
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -17,12 +16,18 @@ from agent.wire.codec import encode
 from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
+from controlplane.http.bodies import parse_body
+from controlplane.http.body_reader import LARGE_BYTES, Parse
+from controlplane.http.errors import Refusal
 from controlplane.openapi.operation import Procedure
 from controlplane.remote_control.context import RequestContext
 from controlplane.storage.notifications import publish
 from controlplane.storage.transactions import Transactions
 
-LARGE_BYTES = 65_536
+Read = TypeVar("Read")
+DEPRECATED_SINCE_S = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
+"""RFC 9745: a moment in seconds since 1970. The contract names no date; ours is that of the first
+release which served these operations, deprecated from the beginning."""
 PAGE_MAX: Final = 200
 """Records of a page, where the caller asks for so many."""
 _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
@@ -43,7 +48,20 @@ class OperationEndpoint:
             body = await read_body(self._core, request)
             size = preferred_page_size(request.headers.getlist("prefer"))
             content = await run_operation(self._core, self._operation, caller, body, size)
-        await Response(content, media_type="application/json")(scope, receive, send)
+        response = Response(
+            content, media_type="application/json", headers=deprecation(self._operation.successor)
+        )
+        await response(scope, receive, send)
+
+
+def deprecation(successor: str | None) -> dict[str, str]:
+    """Return what tells a caller that the operation is deprecated, and by what it was replaced."""
+    if successor is None:
+        return {}
+    return {
+        "Deprecation": f"@{DEPRECATED_SINCE_S}",
+        "Link": f'<{successor}>; rel="successor-version"',
+    }
 
 
 def preferred_page_size(headers: Sequence[str]) -> int | None:
@@ -66,21 +84,12 @@ async def run_operation(
     page_size: int | None = None,
 ) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
-    now, loop = core.clock(), asyncio.get_running_loop()
-
     is_large = len(body) > LARGE_BYTES
+    from_large = await parse_large(core, caller, operation.parse, body) if is_large else None
+    now = core.clock()
 
-    def parse() -> Any:
-        began_s = time.thread_time()
-        try:
-            return operation.parse(body)
-        finally:
-            if is_large:
-                took_s = time.thread_time() - began_s
-                loop.call_soon_threadsafe(core.fairness.charge, caller, took_s)
-
-    def job(transactions: Transactions) -> tuple[Message | None, RequestContext]:
-        parsed = parse()
+    def job(transactions: Transactions) -> tuple[bytes, RequestContext]:
+        parsed = from_large if is_large else operation.parse(body)
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
             context = RequestContext(session, caller, now, core.settings, page_size)
@@ -88,15 +97,33 @@ async def run_operation(
             publish(session, context.woken, core.name)
             return reply, context
 
-        return transactions.write(work) if operation.writes else transactions.read(work)
+        transact = transactions.write if operation.writes else transactions.read
+        reply, context = transact(work)
+        # Here and not on the event loop: the hours of many locations are megabytes.
+        return encode(reply), context
 
-    # Reading a large body keeps Python to itself for tens of milliseconds: one at a time.
-    async with core.large_bodies if is_large else nullcontext():
-        reply, context = await core.run(job)
+    content, context = await core.run(job)
     core.feeds.notify(context.woken)
     for kind, outcome in context.taken:
         core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
-    return encode(reply)
+    return content
+
+
+async def parse_fairly(core: Core, caller: Caller, model: type[Read], body: bytes) -> Read:
+    """Return ``body``, which is usually small, as ``model``. Raises the refusal."""
+    if len(body) <= LARGE_BYTES:
+        return parse_body(model, body)
+    made: Read = await parse_large(core, caller, partial(parse_body, model), body)
+    return made
+
+
+async def parse_large(core: Core, caller: Caller, parse: Parse, body: bytes) -> Any:
+    """Return what ``parse`` makes of a large body, which its key is charged for."""
+    made, took_s = await core.body_reader.read(parse, body)
+    core.fairness.charge(caller, took_s)
+    if isinstance(made, Refusal):
+        raise made
+    return made

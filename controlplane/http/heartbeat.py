@@ -12,7 +12,7 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
-from controlplane.http.bodies import parse_body
+from controlplane.http.facade import parse_fairly
 from controlplane.remote_control.heartbeats import Beat, Beaten, note_heartbeats
 from controlplane.storage.notifications import publish
 
@@ -32,8 +32,9 @@ class HeartbeatEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
-            body = parse_body(HeartbeatRequest, await read_body(self._core, request))
-            reply = await self._note(Beat(caller, body))
+            body = await read_body(self._core, request)
+            beat = await parse_fairly(self._core, caller, HeartbeatRequest, body)
+            reply = await self._note(Beat(caller, beat))
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
     async def _note(self, beat: Beat) -> HeartbeatReply:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from email.utils import format_datetime
 from http import HTTPStatus
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +25,8 @@ OTHER = "other"
 Tell = Callable[[str, int, str, float | None], None]
 """Takes a call's operation, status (0: the client went away), code and seconds (None: a stream)."""
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+NO_STORE = (b"cache-control", b"no-store")
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
@@ -94,11 +95,11 @@ class _Call:
         self._is_stream |= message.get("more_body", False)
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["Date"] = format_datetime(self._clock(), usegmt=True)
-            headers["Trace-Id"] = self.trace_id
-            headers.setdefault("Cache-Control", "no-store")
-            headers["X-Content-Type-Options"] = "nosniff"
+            headers: list[tuple[bytes, bytes]] = message["headers"]
+            if all(name.lower() != b"cache-control" for name, _ in headers):
+                headers.append(NO_STORE)
+            date = format_datetime(self._clock(), usegmt=True).encode()
+            headers += ((b"date", date), (b"trace-id", self.trace_id.encode()), NO_SNIFFING)
         await self._send(message)
 
     async def refuse(self, refusal: Refusal, receive: Receive) -> None:

@@ -31,11 +31,13 @@ _NULL: Final = {"type": "null"}
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one."""
+    """A report that fits the contract. ``payload`` is canonical JSON, ``null`` without one; in
+    ``body`` it is left out: a large one comes from another process."""
 
     body: SubmitResultRequest
     body_hash: str
     payload: bytes
+    payload_hash: str
     summary: Summary
 
 
@@ -45,7 +47,8 @@ def parse_submission(content: bytes) -> Submission:
     require_unique_keys(content)
     payload = canonical_json(None if report is None else to_plain(report))
     body_hash = sha256_hex(canonical_json(to_plain(body)))
-    return Submission(body, body_hash, payload, summary_of(report))
+    rest = body.model_copy(update={"report": None})
+    return Submission(rest, body_hash, payload, sha256_hex(payload), summary_of(report))
 
 
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +135,7 @@ def _report(
         outcome=body.outcome,
         failure_reason=body.failure_reason,
         payload=submission.payload.decode(),
-        payload_hash=sha256_hex(submission.payload),
+        payload_hash=submission.payload_hash,
         body_hash=submission.body_hash,
         tracker_status="pending" if has_tracker else "disabled",
         tracker_event_id=str(uuid.uuid4()),

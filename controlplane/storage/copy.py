@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from controlplane.storage import watch_tables  # noqa: F401 - tells its tables
 from controlplane.storage.database import Database
-from controlplane.storage.tables import Base, Schema
+from controlplane.storage.layout import Base
+from controlplane.storage.tables import Schema
 
 ROWS_AT_ONCE = 500
 """Reports are up to 2 MiB each; most are of some 20 KiB."""

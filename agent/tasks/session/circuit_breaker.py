@@ -9,6 +9,10 @@ A closed breaker lets every call pass. An open one holds callers back until its 
 and is jittered, is over. Then it is half-open: one caller makes the next try, the others wait
 behind it and go on at once when it gets through. However many tasks want something, the number of
 attempts stays that of one.
+
+A service that carries many says over which time they should return (`note_reconnect_over`): no
+wait for contact is then shorter than half of it. A heartbeat, which has time, leaves the tries to
+others for four times as long, and follows them within it.
 """
 
 import asyncio
@@ -45,6 +49,8 @@ Operation = Literal[
 
 KEY_CHECK_S: Final = 5.0
 """How often a refused key's file is looked at for another key."""
+LETS_OTHERS_TRY: Final = 4
+"""So many times the time over which callers return, a heartbeat makes no try to find contact."""
 PARTLY_FAILING_FROM: Final = 3
 """An operation that fails so often while others are answered is said to be in trouble."""
 
@@ -90,6 +96,8 @@ class CircuitBreaker:
         self._shared = _Breaker()
         self._of: defaultdict[Operation, _Breaker] = defaultdict(_Breaker)
         self._answers = 0
+        self._reconnect_over_s = 0.0
+        self._contact = Wakeup(clock)
         self._retry_now = Wakeup(clock)
 
     @property
@@ -126,8 +134,19 @@ class CircuitBreaker:
 
         Raises every ServiceError; the waits grow from one call to the next all the same.
         """
+        if operation == "heartbeat":
+            await self._let_others_try()
         async with self._passing(self._of[operation]), self._passing(self._shared):
             return await self._attempt(operation, ask)
+
+    def note_reconnect_over(self, wish_s: float) -> None:
+        """Note over which time the service wishes its callers to return."""
+        self._reconnect_over_s = retry.reconnect_over_s(wish_s)
+
+    @property
+    def reconnect_over_s(self) -> float:
+        """Over how many seconds all callers of the service return after they were cut off."""
+        return self._reconnect_over_s
 
     def wait_left_s(self, operation: Operation) -> float:
         """Return how long the breaker of ``operation`` stays open, in seconds."""
@@ -160,6 +179,15 @@ class CircuitBreaker:
                     yield
                     return
         yield
+
+    async def _let_others_try(self) -> None:
+        """Return at once in contact; else some time after others found it, or when they do not."""
+        if self.is_up or not self._reconnect_over_s:
+            return
+        self._contact.clear()
+        await self._contact.wait_at_most(LETS_OTHERS_TRY * self._reconnect_over_s)
+        if self._shared.is_closed:
+            await self._clock.sleep(self._rng.uniform(0.0, self._reconnect_over_s))
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         before = (self._shared.generation, self._of[operation].generation)
@@ -232,7 +260,7 @@ class CircuitBreaker:
             breaker.refused_key = self._present_key()
         else:
             code = error.cause
-            delay_s = retry.throttled_delay_s(retry_after_s, breaker.tries, self._rng)
+            delay_s = self._delay_s(breaker, retry_after_s)
         breaker.retry_at = self._clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
@@ -240,12 +268,18 @@ class CircuitBreaker:
         )  # fmt: skip
         self._say(breaker, code, str(error))
 
+    def _delay_s(self, breaker: _Breaker, retry_after_s: float | None) -> float:
+        if breaker is self._shared:
+            return retry.unavailable_delay_s(breaker.tries, self._reconnect_over_s, self._rng)
+        return retry.throttled_delay_s(retry_after_s, breaker.tries, self._rng)
+
     def _note_contact(self) -> None:
         """Somebody answered, whatever it was: nobody needs to wait behind another any more."""
         if not self._shared.is_closed:
             log.info("the service answers again, after %d failed tries", self._shared.failures)
         self._shared.failures = self._shared.tries = 0
         self._shared.generation += 1
+        self._contact.set()
         self._say(self._shared, None)
 
     def _note_answer(self, operation: Operation) -> None:

@@ -192,6 +192,15 @@ class DeviceSession:
 
         return await self._breaker.once("onCommands as a stream" if stream else "onCommands", ask)
 
+    def note_reconnect_over(self, wish_s: float) -> None:
+        """Note over which time the service wishes its callers to return, in seconds."""
+        self._breaker.note_reconnect_over(wish_s)
+
+    @property
+    def reconnect_over_s(self) -> float:
+        """Over how many seconds all callers of the service return after they were cut off."""
+        return self._breaker.reconnect_over_s
+
     def give_up_stream(self) -> float:
         """Forget that streams failed; return how long the service wants none asked for, in s."""
         left_s = self._breaker.wait_left_s("onCommands as a stream")

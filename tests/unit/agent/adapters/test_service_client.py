@@ -526,6 +526,24 @@ async def test_a_stream_is_read_as_it_comes(
     assert ids(rest) == [ONE]
 
 
+@pytest.mark.parametrize(
+    ("said", "understood"),
+    [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
+)
+async def test_a_stream_says_over_which_time_to_return(
+    server: ScriptedServer, client: ServiceClient, said: str, understood: list[float]
+) -> None:
+    async def speak(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(200, {"Content-Type": "text/event-stream"}))
+        writer.write(f"retry: {said}\n: connected\n\n".encode())
+
+    server.speak = speak
+
+    answers = (await frames(client))[1]
+    assert [each.reconnect_s for each in answers if each.reconnect_s is not None] == understood
+    assert ids(answers) == []
+
+
 async def test_a_stream_lives_longer_than_a_call(
     server: ScriptedServer, client: ServiceClient
 ) -> None:

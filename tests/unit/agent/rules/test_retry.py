@@ -88,3 +88,19 @@ def test_only_a_machine_that_just_booted_waits_before_its_first_contact(
     waits = [retry.first_contact_delay_s(uptime_s, Random(seed)) for seed in range(200)]
     assert all(0.0 <= wait <= most_s for wait in waits)
     assert max(waits) > most_s * 0.9 or most_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("wish_s", "over_s"), [(-1.0, 0), (0.0, 0), (3.0, 3), (60.0, 60), (86_400.0, 60)]
+)
+def test_a_wish_to_spread_callers_is_honoured_within_bounds(wish_s: float, over_s: float) -> None:
+    assert retry.reconnect_over_s(wish_s) == over_s
+
+
+@given(st.integers(1, 20), st.floats(0, 60), st.randoms())
+def test_waits_for_contact_are_spread_as_the_service_wishes(
+    attempt: int, over_s: float, rng: Random
+) -> None:
+    wait_s = retry.unavailable_delay_s(attempt, over_s, rng)
+
+    assert over_s / 2 <= wait_s <= max(over_s * 1.5, retry.UNAVAILABLE.cap_s)

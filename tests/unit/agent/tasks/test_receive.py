@@ -298,6 +298,32 @@ async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> No
     assert all(wait <= 0.5 for wait in home.clock.slept[:20])
 
 
+async def test_streams_that_were_cut_together_return_over_the_time_that_the_service_wishes(
+    home: Harness,
+) -> None:
+    def long(_: object) -> CommandStream:
+        home.clock.advance(3600)
+        return streamed(Frame(reconnect_s=40))
+
+    home.client.always["onCommands"] = long
+    async with running(home.receiver.run):
+        await until(lambda: len(home.clock.slept) >= 40)
+
+    assert max(home.clock.slept) > 30
+    assert min(home.clock.slept) < 10
+    assert all(wait <= 40 for wait in home.clock.slept)
+
+
+async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harness) -> None:
+    home.session.note_reconnect_over(60)
+    home.client.always["onCommands"] = lambda _: lasting()
+    async with running(home.receiver.run):
+        await until(lambda: len(home.client.calls) >= 5)
+
+    assert home.clock.elapsed_s <= 4 * (STREAM_RENEWED_AFTER_S * 1.2 + 0.5)
+    assert [wait for wait in home.clock.slept if 0.5 < wait < STREAM_RENEWED_AFTER_S] == []
+
+
 async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
     broken = streamed(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
     home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])

@@ -18,8 +18,11 @@ from controlplane.background import background
 from controlplane.http.commands import (
     KEEP_ALIVE,
     OPENING,
+    RECONNECT_MAX_MS,
+    RECONNECT_MIN_MS,
     command_stream,
     prefers_stream,
+    reconnect_ms,
 )
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.operator import create_request
@@ -65,7 +68,7 @@ class Stream:
 async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
     with service.core.feeds.open(service.caller(api_key).key_id) as opened:
         stream = Stream(command_stream(service.core, opened))
-        assert await stream.piece() == OPENING
+        assert await stream.piece() == OPENING % RECONNECT_MIN_MS
         yield stream
 
 
@@ -153,17 +156,22 @@ class TestQuickLooks:
 
     async def test_an_idle_stream_is_kept_alive(self, service: RunningService) -> None:
         async with opened(service, service.write_key) as stream:
-            assert await stream.piece() == KEEP_ALIVE
-            assert await stream.piece() == KEEP_ALIVE
+            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
+            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
+
+    async def test_a_stream_is_told_when_there_are_more(self, service: RunningService) -> None:
+        async with opened(service, service.write_key) as stream:
+            service.core.feeds.count = 10_000
+            assert await stream.piece() == KEEP_ALIVE % 50_000
 
     async def test_a_request_made_by_another_process_is_found(
         self, service: RunningService
     ) -> None:
         device = await service.device().enrolled()
         async with opened(service, device.api_key) as stream:
-            assert await stream.piece() == KEEP_ALIVE
+            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             request = made_elsewhere(service, device)
-            while (piece := await stream.piece()) == KEEP_ALIVE:
+            while (piece := await stream.piece()) == KEEP_ALIVE % RECONNECT_MIN_MS:
                 pass
             assert request in piece.decode()
 
@@ -206,3 +214,13 @@ def test_who_gets_a_stream(accept: str, expected: bool) -> None:
 @given(st.text(max_size=60))
 def test_no_accept_header_is_a_fault(accept: str) -> None:
     assert prefers_stream(accept) in {True, False}
+
+
+@pytest.mark.parametrize(
+    ("streams", "expected"),
+    [(0, RECONNECT_MIN_MS), (600, 3000), (10_000, 50_000), (16_384, RECONNECT_MAX_MS)],
+)
+def test_the_more_streams_are_open_the_longer_they_take_to_return(
+    streams: int, expected: int
+) -> None:
+    assert reconnect_ms(streams) == expected

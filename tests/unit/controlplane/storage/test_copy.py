@@ -2,24 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Column, TypeDecorator, insert, select
 from sqlalchemy.orm import Session
 
-from controlplane.background import watch_fleet
 from controlplane.cli.main import main
-from controlplane.remote_control.presence.places import add_maintenance, set_location
-from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
 from tests.postgresql import postgresql
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
-from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.running_service import FakeClock, beside
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -29,8 +28,10 @@ async def source(tmp_path: Path) -> Path:
     """A database with something in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
-        settings = Settings(rate_per_s=0, notify_url="http://hook.invalid/in")
-        async with beside(database, settings, FakeClock()) as service:
+        clock = FakeClock()
+        plan = Plan(days=20, until=clock.now.date())
+        database.write(lambda session: load(session, plan, clock.now))
+        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
                 device = await service.device().enrolled()
@@ -38,26 +39,32 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.asked_for("application")
-            await _watched(service, device)
+            service.database.write(_fill_the_others)
     return path
 
 
-async def _watched(service: RunningService, device: SimulatedDevice) -> None:
-    """Say something of a place, wish for a report, and let the devices fall silent."""
-    now = service.clock()
-    window = Maintenance(None, now, now + timedelta(days=1))
+def _fill_the_others(session: Session) -> None:
+    """Write a row with everything in it into each table that has none yet."""
+    for table in tables():
+        if session.execute(select(table).limit(1)).first() is None:
+            session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
 
-    def say(session: Session) -> None:
-        set_location(session, ("org-0001", "loc-0001"), "Europe/Riga", None)
-        add_maintenance(session, ("org-0001", "loc-0002"), window, "new cables")
 
-    service.database.write(say)
-    body = {"kind": "network", "until": window.until.isoformat()}
-    wished = await device.call("/console/api/wish", **body, instanceIds=[device.instance_id])
-    assert wished.status_code == 200, wished.text
-    for _ in range(20):
-        service.clock.advance(60)
-        await watch_fleet(service.core)
+def _any(column: Column[Any]) -> Any:
+    """Return a value of the column's kind."""
+    kind = column.type.python_type
+    if isinstance(column.type, TypeDecorator):
+        return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
+    values: dict[type, Any] = {
+        UUID: UUID(int=7),
+        bool: True,
+        int: 2**31 - 1,
+        float: 0.5,
+        bytes: b"\x00\xff",
+        list: [["a", None], 1],
+        dict: {"id": "x", "more": [1.5]},
+    }
+    return values.get(kind, "a \N{SNOWMAN}")
 
 
 def rows_of(database: Database) -> Rows:

@@ -18,7 +18,8 @@ from controlplane.storage import (
     watch_tables,  # noqa: F401 - tells its tables
 )
 from controlplane.storage.database import Database, DatabaseVersionError
-from controlplane.storage.tables import Base, Device, Report
+from controlplane.storage.layout import Base
+from controlplane.storage.tables import Device, Report
 from tests.paths import FIXTURES
 from tests.postgresql import postgresql
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from controlplane.background import background
-from controlplane.http.commands import OPENING, command_stream
+from controlplane.http.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import read_notice
@@ -56,7 +56,7 @@ async def other_process(service: RunningService) -> AsyncIterator[RunningService
 async def opened(service: RunningService, api_key: str) -> AsyncIterator[AsyncIterator[bytes]]:
     with service.core.feeds.open(service.caller(api_key).key_id) as stream:
         pieces = command_stream(service.core, stream)
-        assert await anext(pieces) == OPENING
+        assert await anext(pieces) == OPENING % RECONNECT_MIN_MS
         yield pieces
 
 

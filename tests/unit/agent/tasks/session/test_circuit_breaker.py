@@ -424,3 +424,36 @@ async def test_one_try_tells_every_error_and_waits_its_turn(home: Harness) -> No
     assert await home.breaker.once("onCommands", service.ask) == "answer"
     assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
     assert home.breaker.wait_left_s("onCommands") == 0
+
+
+# ---------------------------------------------------------------- a service that carries many
+
+
+async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harness) -> None:
+    home.breaker.note_reconnect_over(40)
+    service = Service(home, *[DOWN] * 20)
+
+    await home.breaker.call("current", service.ask)
+
+    assert all(20 <= wait <= 60 for wait in service.waits())
+    assert max(service.waits()) - min(service.waits()) > 20
+
+
+async def test_a_heartbeat_leaves_the_tries_to_others_and_follows_them(home: Harness) -> None:
+    home.breaker.note_reconnect_over(40)
+    beats, asked = Service(home, DOWN), Service(home, *[DOWN] * 2)
+
+    await asyncio.gather(
+        home.breaker.call("heartbeat", beats.ask), home.breaker.call("current", asked.ask)
+    )
+
+    assert len(beats.asked_at) == 2
+    assert 0 < beats.asked_at[-1] - asked.asked_at[-1] <= 40
+
+
+async def test_a_heartbeat_tries_by_itself_where_nobody_else_does(home: Harness) -> None:
+    home.breaker.note_reconnect_over(40)
+    beats = Service(home, *[DOWN] * 3)
+
+    assert await home.breaker.call("heartbeat", beats.ask) == "answer"
+    assert all(160 <= wait <= 160 + 60 for wait in beats.waits())

@@ -1,0 +1,148 @@
+"""A fleet whose service is killed and comes back: how soon all streams are open again, and how
+much is asked of the service meanwhile. On virtual time, by the agent's own code; then fewer of
+them, for real.
+
+    python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
+"""
+
+import argparse
+import asyncio
+import gc
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from tests.bench.fleet.real_restart import restart_for_real
+from tests.bench.fleet.simulated_fleet import (
+    INTERVAL_S,
+    AgentLoops,
+    Costs,
+    SimulatedClient,
+    SimulatedService,
+    caller_of,
+)
+from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virtual_time
+
+OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
+SETTLED_AFTER_S = 2 * INTERVAL_S
+"""All are switched on in the first interval; the second is the steady rate."""
+WATCHED_S = 5 * INTERVAL_S
+BACK_WITHIN_S = 120.0
+PEAK_MAX = 3.0
+"""Of the steady rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """What one outage was like. Rates are calls a second; a peak is the busiest second from the
+    cut on, tries that found nobody among them."""
+
+    devices: int
+    outage_s: float
+    steady: float
+    peak: float
+    back_s: float
+    """From the service's return until the last stream was open."""
+    in_vain: int
+    refused: int
+    late: int
+
+    @property
+    def peak_share(self) -> float:
+        return self.peak / self.steady
+
+    def __str__(self) -> str:
+        return (
+            f"{self.devices:,} devices, {self.outage_s:3.0f} s away: all streams back after "
+            f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
+            f"(×{self.peak_share:.1f})  {self.in_vain} in vain, {self.refused} refused, "
+            f"{self.late} late"
+        )
+
+
+def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
+    """Let a settled fleet lose its service for ``outage_s``. Each device stands for ``crowd``; of
+    few a peak is told over some seconds. Raises TimeoutError where not all streams are back by the
+    end of the watch."""
+    return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
+
+
+async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int) -> Return:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    clock = VirtualClock()
+    service = SimulatedService(clock, Costs(), crowd)
+    with loop.without_sockets():
+        running = [
+            asyncio.create_task(_device(service, clock, number).run()) for number in range(devices)
+        ]
+        try:
+            await clock.sleep(SETTLED_AFTER_S)
+            assert service.streams == devices
+            cut_s = clock.monotonic()
+            service.go_away()
+            if outage_s:
+                await clock.sleep(outage_s)
+            service.come_back()
+            back_s = await _until_all_are_back(service, clock, devices)
+            await clock.sleep(WATCHED_S - back_s)
+            tally = service.tally
+            return Return(
+                devices=devices,
+                outage_s=outage_s,
+                steady=tally.mean(cut_s - INTERVAL_S, cut_s),
+                peak=tally.peak(cut_s, clock.monotonic(), peak_over_s),
+                back_s=back_s,
+                in_vain=tally.in_vain,
+                refused=tally.refused,
+                late=tally.late,
+            )
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def _device(service: SimulatedService, clock: VirtualClock, number: int) -> AgentLoops:
+    client = SimulatedClient(service, caller_of(number))
+    return AgentLoops(client, clock, UUID(int=number), number)
+
+
+async def _until_all_are_back(
+    service: SimulatedService, clock: VirtualClock, devices: int
+) -> float:
+    began_s = clock.monotonic()
+    async with asyncio.timeout(WATCHED_S):
+        while service.streams < devices:
+            await clock.sleep(0.1)
+    return clock.monotonic() - began_s
+
+
+def returns(devices: int, outages_s: list[float]) -> Iterator[Return]:
+    for outage_s in outages_s:
+        yield simulate(devices, outage_s)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Restart the service under a simulated fleet.")
+    parser.add_argument("--devices", type=int, default=10_000)
+    parser.add_argument("--outage", nargs="+", type=float, default=list(OUTAGES_S))
+    parser.add_argument("--real", type=int, default=500)
+    options = parser.parse_args()
+    logging.disable()  # ten thousand logs are nobody's
+    gc.disable()
+    is_good = True
+    for each in returns(options.devices, options.outage):
+        sys.stdout.write(f"{each}\n")
+        sys.stdout.flush()
+        is_good &= each.back_s <= BACK_WITHIN_S and each.peak_share <= PEAK_MAX
+    gc.enable()
+    if options.real:
+        sys.stdout.write(f"{restart_for_real(options.real)}\n")
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

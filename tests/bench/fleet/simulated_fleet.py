@@ -1,0 +1,262 @@
+"""Ten thousand agents in one process, on virtual time: the agent's own way to the service, without
+its files and its sockets.
+
+Real are the receiver, the heartbeat, the session, the circuit breakers and their waits, what a
+reply's status means, and the service's fairness. Played are the HTTP between them and the
+service's work, which is a queue: one call after the other, each as long as it was measured to take.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from agent.adapters.clock import Clock
+from agent.adapters.service_client import CommandStream
+from agent.config import model
+from agent.errors import ServiceUnavailable
+from agent.rules.clock_skew import ClockSkew
+from agent.rules.command_frames import Frame
+from agent.rules.replies import error_of
+from agent.tasks.health_board import HealthBoard
+from agent.tasks.heartbeat import Heartbeat
+from agent.tasks.receive import Receiver
+from agent.tasks.schedule import JITTER_FRACTION
+from agent.tasks.session.circuit_breaker import CircuitBreaker
+from agent.tasks.session.device_session import DeviceSession
+from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
+from controlplane.accounts.api_keys import Caller
+from controlplane.http.commands import reconnect_ms
+from controlplane.http.errors import Refusal
+from controlplane.http.fairness import Fairness
+from controlplane.settings import Settings
+from tests.bench.fleet.fleet import DEVICES_A_KEY
+from tests.fakes.virtual_clock import VirtualClock
+
+INTERVAL_S: Final = model.Heartbeat().interval_seconds
+TIMEOUT_S: Final = float(model.Service.model_fields["request_timeout_seconds"].default)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a call takes of the service's one processor, in seconds."""
+
+    heartbeat_s: float = 0.00045
+    stream_s: float = 0.0010
+    """To open one, as `make bench-fleet` measures it for 10,000, their load beside."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Calls by the second in which they were made, those in vain included."""
+
+    calls: dict[int, int] = field(default_factory=dict)
+    in_vain: int = 0
+    """Found nobody at the address."""
+    refused: int = 0
+    """Were answered 429 or 503."""
+    late: int = 0
+    """Were not answered in time."""
+
+    def note(self, at_s: float) -> None:
+        second = int(at_s)
+        self.calls[second] = self.calls.get(second, 0) + 1
+
+    def peak(self, since_s: float, until_s: float, over_s: int) -> float:
+        """Return the most calls a second, over so many seconds together."""
+        begins = range(int(since_s), int(until_s) + 1)
+        return max(self.mean(begin, begin + over_s) for begin in begins)
+
+    def mean(self, since_s: float, until_s: float) -> float:
+        seconds = range(int(since_s), int(until_s))
+        return sum(self.calls.get(second, 0) for second in seconds) / len(seconds)
+
+
+class SimulatedService:
+    """The service as its callers find it: away, busy, refusing, or answering.
+
+    Each device stands for ``crowd`` of them, in what the service says and how busy it is.
+    """
+
+    def __init__(self, clock: VirtualClock, costs: Costs, crowd: int) -> None:
+        self.tally = Tally()
+        self._crowd = crowd
+        self.settings = Settings()
+        self._clock = clock
+        self._costs = costs
+        self._is_up = True
+        self._busy_until_s = 0.0
+        self._open: set[asyncio.Queue[Frame | None]] = set()
+        self._start()
+
+    @property
+    def streams(self) -> int:
+        return len(self._open)
+
+    def go_away(self) -> None:
+        """End every stream at the same moment, as a killed process does."""
+        self._is_up = False
+        for stream in self._open:
+            stream.put_nowait(None)
+        self._open.clear()
+
+    def come_back(self) -> None:
+        self._is_up = True
+        self._start()
+
+    async def heartbeat(self, caller: Caller) -> HeartbeatReply:
+        with self._refusals():
+            self._admit(caller)
+            with self._fairness.call(caller):
+                await self._work(self._costs.heartbeat_s)
+        return HeartbeatReply(last_seen_at=self._clock.true_time())
+
+    @contextlib.asynccontextmanager
+    async def stream(self, caller: Caller) -> AsyncIterator[CommandStream]:
+        with contextlib.ExitStack() as stack:
+            with self._refusals():
+                self._admit(caller)
+                await self._work(self._costs.stream_s)
+                stack.enter_context(self._fairness.stream(caller))
+            pieces: asyncio.Queue[Frame | None] = asyncio.Queue()
+            self._open.add(pieces)
+            stack.callback(self._open.discard, pieces)
+            yield CommandStream(True, self._frames(pieces))
+
+    def _start(self) -> None:
+        self._fairness = Fairness(self.settings, self._clock.monotonic)
+        self._busy_until_s = self._clock.monotonic()
+
+    def _admit(self, caller: Caller) -> None:
+        self.tally.note(self._clock.monotonic())
+        if not self._is_up:
+            self.tally.in_vain += 1
+            raise ServiceUnavailable("connection-refused", "nobody is there")
+        self._fairness.admit(caller)
+
+    async def _work(self, cost_s: float) -> None:
+        """Wait for one's turn and for the work itself."""
+        now_s = self._clock.monotonic()
+        self._busy_until_s = max(self._busy_until_s, now_s) + cost_s * self._crowd
+        wait_s = self._busy_until_s - now_s
+        if wait_s > TIMEOUT_S:
+            self.tally.late += 1
+        async with asyncio.timeout(TIMEOUT_S):
+            await self._clock.sleep(wait_s)
+        if not self._is_up:
+            raise ServiceUnavailable("connection-lost", "it went away meanwhile")
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Answer as the service does, and read it as the agent does."""
+        try:
+            yield
+        except TimeoutError:
+            raise ServiceUnavailable("timeout", "no answer in time") from None
+        except Refusal as refusal:
+            self.tally.refused += 1
+            headers = {name.lower(): value for name, value in refusal.headers.items()}
+            error = error_of(refusal.status, headers, b"", self._clock.now())
+            assert error is not None
+            raise error from None
+
+    async def _frames(self, pieces: "asyncio.Queue[Frame | None]") -> AsyncGenerator[Frame]:
+        loop = asyncio.get_running_loop()
+        while True:
+            yield Frame(reconnect_s=reconnect_ms(self.streams * self._crowd) / 1000)
+            timer = loop.call_later(self.settings.keep_alive_s, pieces.put_nowait, Frame())
+            try:
+                if await pieces.get() is None:
+                    raise ServiceUnavailable("connection-lost", "the stream broke")
+            finally:
+                timer.cancel()
+
+
+class SimulatedClient:
+    """Stands in for `agent.adapters.service_client.ServiceClient`."""
+
+    skew = ClockSkew()
+
+    def __init__(self, service: SimulatedService, caller: Caller) -> None:
+        self._service = service
+        self._caller = caller
+
+    async def heartbeat(self, _request: HeartbeatRequest) -> HeartbeatReply:
+        return await self._service.heartbeat(self._caller)
+
+    def commands(
+        self, *, stream: bool, answer_within_s: float | None = None
+    ) -> contextlib.AbstractAsyncContextManager[CommandStream]:
+        return self._service.stream(self._caller)
+
+
+class _Bound:
+    """Stands in for a binding that is never lost."""
+
+    is_bound = True
+
+    def __init__(self, binding_id: UUID) -> None:
+        self.binding_id = binding_id
+        self._never = asyncio.Event()
+
+    async def wait_until_bound(self) -> None:
+        return
+
+    async def wait_for_loss(self) -> None:
+        await self._never.wait()
+
+
+class _Key:
+    def read(self) -> str:
+        return "key"
+
+
+def caller_of(number: int) -> Caller:
+    """Return whose key the device with this number calls with."""
+    return Caller(key_id=UUID(int=number // DEVICES_A_KEY), organization_id="org", can_write=True)
+
+
+class AgentLoops:
+    """The loops of one agent that call the service without being asked. ``client`` is a
+    `ServiceClient`, or stands in for one."""
+
+    def __init__(self, client: Any, clock: Clock, binding_id: UUID, seed: int) -> None:
+        bound: Any = _Bound(binding_id)
+        key: Any = _Key()
+        nothing: Any = None
+        self._clock = clock
+        self._rng = Random(seed)
+        health = HealthBoard(clock, lambda: None)
+        breaker = CircuitBreaker(clock, self._rng, health, key)
+        session = DeviceSession(client, breaker, bound, clock)
+        self._heartbeat = Heartbeat(session, health)
+        self._receiver = Receiver(
+            model.Commands(),
+            session,
+            acknowledger=nothing,
+            journal=nothing,
+            health=health,
+            clock=clock,
+            rng=self._rng,
+        )
+
+    async def run(self, begun_within_s: float = INTERVAL_S) -> None:
+        """Run as a device that was switched on at some moment of the first minute."""
+        await self._clock.sleep(self._rng.uniform(0, begun_within_s))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._receiver.run())
+            group.create_task(self._beats())
+
+    async def _beats(self) -> None:
+        """Beat as APScheduler has it beat: a period after the last, unless one is under way."""
+        async with asyncio.TaskGroup() as group:
+            beat = group.create_task(self._heartbeat.beat())
+            while True:
+                await self._clock.sleep(
+                    INTERVAL_S * self._rng.uniform(1 - JITTER_FRACTION, 1 + JITTER_FRACTION)
+                )
+                if beat.done():
+                    beat = group.create_task(self._heartbeat.beat())

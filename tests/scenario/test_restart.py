@@ -1,0 +1,29 @@
+"""The service is restarted under a fleet: its devices return soon, and not all at once.
+
+The agent's own code on virtual time; `make bench-restart` plays 10,000 devices one by one.
+"""
+
+import pytest
+
+from tests.bench.fleet.restart import BACK_WITHIN_S, OUTAGES_S, PEAK_MAX, simulate
+
+DEVICES = 300
+CROWD = 34
+"""For how many each of them stands: some 10,000."""
+PEAK_OVER_S = 10
+"""So few make a busy second by chance."""
+
+
+@pytest.mark.parametrize("outage_s", OUTAGES_S)
+def test_a_fleet_is_back_soon_and_asks_little_more_than_ever(outage_s: float) -> None:
+    seen = simulate(DEVICES, outage_s, crowd=CROWD, peak_over_s=PEAK_OVER_S)
+
+    assert seen.steady == pytest.approx(DEVICES / 60, rel=0.1)
+    assert 10 < seen.back_s <= BACK_WITHIN_S
+    assert seen.peak_share <= PEAK_MAX
+    assert seen.refused == seen.late == 0
+    assert (seen.in_vain > 0) == (outage_s > 0)
+
+
+def test_a_small_fleet_is_back_at_once() -> None:
+    assert simulate(20, 5).back_s <= 5

@@ -1,0 +1,155 @@
+"""The process that reads large bodies."""
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+import pytest
+
+from controlplane.http.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.http.errors import Refusal, validation_error
+from controlplane.settings import Settings
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import REPORT
+from tests.unit.controlplane.test_workers import is_running
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)")
+
+LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[BodyReader]:
+    made = BodyReader()
+    yield made
+    made.close()
+
+
+def own_pid(body: bytes) -> int:
+    return os.getpid()
+
+
+def niceness(body: bytes) -> int:
+    return os.nice(0)
+
+
+def refuse(body: bytes) -> None:
+    raise validation_error({"report": (body.decode(),)})
+
+
+def die(body: bytes) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def work(body: bytes) -> int:
+    return sum(range(10**6))
+
+
+async def test_it_is_another_process_that_gives_way(reader: BodyReader) -> None:
+    (first, _), (second, _) = await reader.read(own_pid, b""), await reader.read(own_pid, b"")
+    assert first == second != os.getpid()
+    assert (await reader.read(niceness, b""))[0] == os.nice(0) + NICENESS
+
+
+async def test_what_it_took_is_told(reader: BodyReader) -> None:
+    _, took_s = await reader.read(work, b"")
+    assert took_s > 0.001
+
+
+async def test_a_refusal_comes_back_whole(reader: BodyReader) -> None:
+    refusal, _ = await reader.read(refuse, b"is wrong")
+    assert isinstance(refusal, Refusal)
+    assert (refusal.status, refusal.code) == (HTTPStatus.BAD_REQUEST, "validation_error")
+    assert refusal.errors == {"report": ("is wrong",)}
+
+
+def test_a_refusal_keeps_its_headers() -> None:
+    before = Refusal(HTTPStatus.CONFLICT, "code", "words", headers={"Retry-After": "1"})
+    assert vars(pickle.loads(pickle.dumps(before))) == vars(before)
+
+
+async def test_a_process_that_was_killed_is_replaced(reader: BodyReader) -> None:
+    first, _ = await reader.read(own_pid, b"")
+    os.kill(first, signal.SIGKILL)
+    second, _ = await reader.read(own_pid, b"")
+    assert second != first
+
+
+async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> None:
+    with pytest.raises(Refusal) as refused:
+        await reader.read(die, b"")
+    assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert (await reader.read(work, b""))[0] > 0
+
+
+async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -> None:
+    pid, _ = await reader.read(own_pid, b"")
+    os.kill(pid, signal.SIGINT)
+    os.kill(pid, signal.SIGTERM)
+    assert (await reader.read(own_pid, b""))[0] == pid
+
+
+PARENT = """
+import asyncio, os
+from controlplane.http.body_reader import BodyReader
+from tests.unit.controlplane.http.test_body_reader import own_pid
+if __name__ == "__main__":
+    async def main():
+        print((await BodyReader().read(own_pid, b""))[0], flush=True)
+        os.kill(os.getpid(), 9)
+    asyncio.run(main())
+"""
+
+
+def test_it_ends_with_a_service_that_is_killed() -> None:
+    command = (sys.executable, "-c", PARENT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    while is_running(int(done.stdout)):
+        pass
+
+
+class TestService:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0, processing_share=0)
+
+    async def test_large_and_small_reports_come_back_alike(self, service: RunningService) -> None:
+        device = await service.device().enrolled()
+        for report in (REPORT, LARGE):
+            report_id = (await device.submit(report)).json()["reportId"]
+            assert await payload_of(device, report_id) == report
+        assert service.core.body_reader.is_running
+
+    async def test_no_process_is_started_for_small_bodies(self, service: RunningService) -> None:
+        device = await service.device().enrolled()
+        await device.submit(REPORT)
+        assert not service.core.body_reader.is_running
+
+    async def test_reports_that_come_together_take_turns(self, service: RunningService) -> None:
+        device = await service.device().enrolled()
+        replies = await asyncio.gather(*(device.submit(LARGE) for _ in range(8)))
+        assert {reply.status_code for reply in replies} == {200}
+
+    @pytest.mark.parametrize("path", ["heartbeat", "onCommands", "listDevices"])
+    async def test_any_call_with_a_large_body_is_answered_as_with_a_small_one(
+        self, service: RunningService, path: str
+    ) -> None:
+        replies = [
+            await service.post(f"/api/public/v1/remoteControl/{path}", body)
+            for body in (b'{"x":"' + b"y" * size + b'"}' for size in (1, LARGE_BYTES))
+        ]
+        small, large = (reply.json() | {"trace_id": ""} for reply in replies)
+        assert small == large
+        assert service.core.body_reader.is_running
+
+
+async def payload_of(device: SimulatedDevice, report_id: str) -> object:
+    detail = await device.call("/api/public/v1/remoteControl/reportDetail", reportId=report_id)
+    return detail.json()["payload"]

@@ -1,0 +1,167 @@
+"""Whatever is killed while reports come in: what was answered with 200 is there, and once."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import create_engine, text
+
+from agent.wire import routes
+from agent.wire.codec import encode
+from tests.fixtures.payloads import small_venue
+from tests.postgresql import postgresql
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
+from tests.unit.controlplane.test_workers import workers_of
+
+SUBMISSIONS = 200
+AT_ONCE = 8
+KILLED_AT = (1, 70, 150)
+"""So many were answered when the kill comes; the others that are under way are cut."""
+REPORT: dict[str, Any] = json.loads(encode(small_venue()))
+BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql() as url:
+        yield url
+
+
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
+)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "service.db")
+    return str(request.getfixturevalue("server"))
+
+
+class Reports:
+    """Reports of one device on their way in. ``taken`` are the replies, by the report's id."""
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self.device = device
+        self.bodies = {str(uuid.uuid4()): number for number in range(SUBMISSIONS)}
+        self.taken: dict[str, bytes] = {}
+        self.cut = 0
+
+    def payload(self, report_id: str) -> dict[str, Any]:
+        return REPORT | {"reportId": report_id, "scope": f"number {self.bodies[report_id]}"}
+
+    async def submit(self, report_id: str) -> httpx2.Response:
+        return await self.device.submit(self.payload(report_id), reportId=report_id)
+
+    async def submit_all(self, kill: Callable[[], None], kill_at: int | None) -> None:
+        """Submit what was not taken yet; once ``kill_at`` are, kill. Ends when none is left, or
+        nobody answers."""
+        left = [each for each in self.bodies if each not in self.taken]
+
+        async def some() -> None:
+            nonlocal kill_at
+            while left:
+                report_id = left.pop()
+                try:
+                    reply = await self.submit(report_id)
+                except httpx2.TransportError:
+                    self.cut += 1
+                    continue
+                if reply.status_code == 200:
+                    self.taken[report_id] = reply.content
+                else:
+                    assert reply.status_code >= 500, reply.text
+                    self.cut += 1
+                if kill_at is not None and len(self.taken) >= kill_at:
+                    kill_at = None
+                    kill()
+
+        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+
+    async def check(self) -> None:
+        """See that all are there as they were sent, that each is there once, and that one that is
+        sent again gets the reply that it got."""
+        assert self.taken.keys() == self.bodies.keys()
+        for report_id, reply in self.taken.items():
+            detail = await self.device.call(routes.REPORT_DETAIL, reportId=report_id)
+            assert detail.json()["payload"] == self.payload(report_id)
+            assert (await self.submit(report_id)).content == reply
+        listed = await self.listed()
+        assert sorted(listed) == sorted(self.bodies)
+
+    async def listed(self) -> list[str]:
+        found: list[str] = []
+        cursor: dict[str, str] = {}
+        for _ in range(SUBMISSIONS):
+            page = (
+                await self.device.call(
+                    routes.DEVICE_DETAIL, instanceId=self.device.instance_id, **cursor
+                )
+            ).json()
+            found += [report["reportId"] for report in page["reports"]]
+            if page["nextCursor"] is None:
+                break
+            cursor = {"cursor": page["nextCursor"]}
+        return found
+
+
+def client(process: Process) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S)
+
+
+async def test_what_was_answered_outlives_the_kill_of_the_service(database: str) -> None:
+    reports = None
+    for kill_at in (*KILLED_AT, None):
+        process = start(database, "--rate", "0")
+        try:
+            async with client(process) as http:
+                if reports is None:
+                    reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
+                reports.device.http = http
+                # What was taken before this start is there now.
+                assert set(reports.taken) <= set(await reports.listed())
+                await reports.submit_all(process.popen.kill, kill_at)
+                if kill_at is None:
+                    await reports.check()
+        finally:
+            code = stop(process)
+        assert code == (0 if kill_at is None else -signal.SIGKILL)
+    assert reports is not None
+    assert reports.cut > 0
+
+
+@pytest.mark.needs("postgresql")
+@pytest.mark.parametrize("victim", ["worker", "backend"])
+async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
+    """One of two processes that serve, or one of PostgreSQL's, which then recovers all of it."""
+    process = start(server, "--rate", "0", "--workers", "2")
+
+    def kill() -> None:
+        if victim == "worker":
+            os.kill(workers_of(process)[0], signal.SIGKILL)
+            return
+        engine = create_engine(server)
+        with engine.connect() as connection:
+            mine = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            pids = [pid for pid in connection.execute(BACKENDS).scalars() if pid != mine]
+        engine.dispose()
+        os.kill(pids[0], signal.SIGKILL)
+
+    try:
+        async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
+            reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
+            await reports.submit_all(kill, SUBMISSIONS // 2)
+            while len(reports.taken) < SUBMISSIONS:
+                await reports.submit_all(kill, None)
+            await reports.check()
+            assert reports.cut > 0
+    finally:
+        assert stop(process) == 0
