@@ -18,8 +18,8 @@ from controlplane.figures.local_time import clock_of, offsets
 from controlplane.merchant.rebuild import rebuild
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
-from controlplane.storage.merchant.columns import microseconds
 from controlplane.storage.database import Database
+from controlplane.storage.merchant.columns import microseconds
 
 NOW: Final = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BASE_DAYS: Final = 14

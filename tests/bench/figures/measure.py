@@ -20,8 +20,8 @@ from controlplane.analytics.registry import OPERATIONS
 from controlplane.remote_control.context import RequestContext
 from controlplane.sandbox.plan import ORGANIZATION
 from controlplane.settings import Settings
-from controlplane.storage.merchant.columns import microseconds
 from controlplane.storage.database import Database
+from controlplane.storage.merchant.columns import microseconds
 from tests.bench.figures.load import NOW
 from tests.bench.figures.raw import Windows, statement
 
