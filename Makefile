@@ -168,7 +168,14 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 
 .PHONY: bench-console
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
-	@$(BIN)/python -m tests.bench.console_list
+	@$(BIN)/python -m tests.bench.console.console_list
+
+.PHONY: bench-figures test-figures
+bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
+	@$(BIN)/python -m tests.bench.figures $(ARGS)
+
+test-figures: $(STAMP) ## figures of 2,000 made-up merchants equal a recount of their rows (some minutes)
+	@FIGURES_MERCHANTS=2000 $(BIN)/python -m pytest -n2 tests/unit/controlplane/figures $(ARGS)
 
 .PHONY: bench-bodies bench-fleet bench-restart test-postgresql
 bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
@@ -223,3 +230,7 @@ MUTATION_TOOLS := build/mutation-tools
 mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many changes the tests notice
 	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MUTATION_TOOLS) 'cosmic-ray>=8.7,<9'
 	@$(BIN)/python tests/mutation.py $(ARGS)
+
+.PHONY: bench-retail
+bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
+	@$(BIN)/python -m tests.bench.retail_pages

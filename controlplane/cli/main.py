@@ -16,6 +16,7 @@ from agent import __version__
 from agent.presentation.command_line import SuggestingParser
 from controlplane.cli.arguments.facade import add_facade_verbs
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
+from controlplane.cli.arguments.sandbox import add_sandbox_verbs
 from controlplane.cli.arguments.service import (
     add_database_verbs,
     add_service_verbs,
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(verbs)
     add_service_verbs(verbs)
     add_database_verbs(verbs)
+    add_sandbox_verbs(verbs)
     return parser
 
 

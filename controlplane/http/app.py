@@ -21,7 +21,7 @@ from controlplane.http.auth import require_method
 from controlplane.http.commands import CommandsEndpoint
 from controlplane.http.console import console_routes
 from controlplane.http.console_api import console_api_routes
-from controlplane.http.errors import Refusal, unavailable
+from controlplane.http.errors import MEDIA_TYPE, Refusal, problem_body, unavailable
 from controlplane.http.facade import OperationEndpoint
 from controlplane.http.heartbeat import HeartbeatEndpoint
 from controlplane.http.middleware import Guard
@@ -29,6 +29,9 @@ from controlplane.openapi.areas import AREAS, OPERATIONS
 from controlplane.openapi.document import document_bytes
 from controlplane.openapi.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
+from controlplane.retail.http.endpoint import retail_routes
+from controlplane.retail.http.problems import retail_problem
+from controlplane.retail.routes import is_retail
 
 READY_WITHIN_S = 2
 
@@ -50,6 +53,7 @@ def build_app(core: Core) -> Starlette:
         Route("/openapi.json", DocumentEndpoint()),
         *console_routes(core),
         *console_api_routes(core),
+        *retail_routes(core),
         Route("/healthz", _healthz),
         Route("/readyz", ReadyEndpoint(core)),
     ]
@@ -59,6 +63,7 @@ def build_app(core: Core) -> Starlette:
         delay_s=core.settings.refusal_delay_s,
         names=_names(routes),
         tell=core.metrics.answered,
+        answer=_problem,
     )
     app = Starlette(
         routes=routes,
@@ -120,6 +125,14 @@ class ReadyEndpoint:
         except (SQLAlchemyError, TimeoutError) as error:
             raise unavailable("the database does not answer") from error
         await PlainTextResponse("ready\n")(scope, receive, send)
+
+
+def _problem(refusal: Refusal, path: str, trace_id: str) -> Response:
+    """Refuse in the words of the interface that was called."""
+    if is_retail(path):
+        return retail_problem(refusal, path, trace_id)
+    body = problem_body(refusal, path=path, trace_id=trace_id)
+    return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
 
 
 async def _healthz(_request: Request) -> Response:

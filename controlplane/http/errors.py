@@ -25,6 +25,7 @@ class Refusal(Exception):
         *,
         errors: Mapping[str, tuple[str, ...]] | None = None,
         headers: Mapping[str, str] | None = None,
+        reason: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -32,6 +33,7 @@ class Refusal(Exception):
         self.detail = detail
         self.errors = errors
         self.headers = dict(headers or {})
+        self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle: of an exception only its text would be."""

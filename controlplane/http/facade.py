@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -24,6 +25,9 @@ from controlplane.storage.notifications import publish
 from controlplane.storage.transactions import Transactions
 
 Read = TypeVar("Read")
+DEPRECATED_SINCE_S = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
+"""RFC 9745: a moment in seconds since 1970. The contract names no date; ours is that of the first
+release which served these operations, deprecated from the beginning."""
 PAGE_MAX: Final = 200
 """Records of a page, where the caller asks for so many."""
 _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
@@ -44,7 +48,20 @@ class OperationEndpoint:
             body = await read_body(self._core, request)
             size = preferred_page_size(request.headers.getlist("prefer"))
             content = await run_operation(self._core, self._operation, caller, body, size)
-        await Response(content, media_type="application/json")(scope, receive, send)
+        response = Response(
+            content, media_type="application/json", headers=deprecation(self._operation.successor)
+        )
+        await response(scope, receive, send)
+
+
+def deprecation(successor: str | None) -> dict[str, str]:
+    """Return what tells a caller that the operation is deprecated, and by what it was replaced."""
+    if successor is None:
+        return {}
+    return {
+        "Deprecation": f"@{DEPRECATED_SINCE_S}",
+        "Link": f'<{successor}>; rel="successor-version"',
+    }
 
 
 def preferred_page_size(headers: Sequence[str]) -> int | None:
@@ -71,7 +88,7 @@ async def run_operation(
     from_large = await parse_large(core, caller, operation.parse, body) if is_large else None
     now = core.clock()
 
-    def job(transactions: Transactions) -> tuple[Message | None, RequestContext]:
+    def job(transactions: Transactions) -> tuple[bytes, RequestContext]:
         parsed = from_large if is_large else operation.parse(body)
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
@@ -80,16 +97,19 @@ async def run_operation(
             publish(session, context.woken, core.name)
             return reply, context
 
-        return transactions.write(work) if operation.writes else transactions.read(work)
+        transact = transactions.write if operation.writes else transactions.read
+        reply, context = transact(work)
+        # Here and not on the event loop: the hours of many locations are megabytes.
+        return encode(reply), context
 
-    reply, context = await core.run(job)
+    content, context = await core.run(job)
     core.feeds.notify(context.woken)
     for kind, outcome in context.taken:
         core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
-    return encode(reply)
+    return content
 
 
 async def parse_fairly(core: Core, caller: Caller, model: type[Read], body: bytes) -> Read:

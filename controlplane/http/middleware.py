@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.clock import Clock
-from controlplane.http.errors import MEDIA_TYPE, Refusal, internal_error, problem_body
+from controlplane.http.errors import Refusal, internal_error
 
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
@@ -27,6 +27,8 @@ Tell = Callable[[str, int, str, float | None], None]
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+Answer = Callable[[Refusal, str, str], Response]
+"""Makes the reply of a refusal, the path as it may be shown, and the trace id."""
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
@@ -39,19 +41,27 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, clock: Clock, delay_s: float, names: Mapping[str, str], tell: Tell
+        self,
+        app: ASGIApp,
+        *,
+        clock: Clock,
+        delay_s: float,
+        names: Mapping[str, str],
+        tell: Tell,
+        answer: Answer,
     ) -> None:
         self._app = app
         self._clock = clock
         self._delay_s = delay_s
         self._names = names
         self._tell = tell
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        call = _Call(scope, send, self._clock)
+        call = _Call(scope, send, self._clock, self._answer)
         try:
             await self._app(scope, receive, call.send)
         except ClientDisconnect:
@@ -74,13 +84,14 @@ class Guard:
 class _Call:
     """One call on its way through the guard."""
 
-    def __init__(self, scope: Scope, send: Send, clock: Clock) -> None:
+    def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
         # Names the call in the log; nothing depends on its being hard to guess.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.note = ""
         self._scope = scope
         self._send = send
         self._clock = clock
+        self._answer = answer
         self.status = 0
         self._is_stream = False
         self._began_s = time.monotonic()
@@ -106,13 +117,7 @@ class _Call:
         self.note = refusal.code
         if self.status:
             return  # The reply had begun: all that is left is to end the connection.
-        body = problem_body(refusal, path=_plain(self._scope["path"]), trace_id=self.trace_id)
-        response = Response(
-            body,
-            status_code=refusal.status,
-            headers=refusal.headers,
-            media_type=MEDIA_TYPE,
-        )
+        response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
         await response(self._scope, receive, self.send)
 
     def write_log(self, operation: str) -> None:

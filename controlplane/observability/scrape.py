@@ -49,8 +49,8 @@ def look(session: Session) -> Found:
     for priority, count in session.execute(
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
-        state = STATES.get(priority, "online" if priority in HEARD else "offline")
-        devices[state] += count
+        place = Priority(priority)
+        devices[STATES.get(place, "online" if place in HEARD else "offline")] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return Found(devices, session.scalars(waiting).one())
 

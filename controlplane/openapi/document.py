@@ -62,6 +62,18 @@ _HEADERS: Final[dict[int, Json]] = {
     429: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
     503: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
 }
+_DEPRECATION: Final[Json] = {
+    "Deprecation": {
+        "description": "Since when, as `@` and seconds since 1970 (RFC 9745).",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^@[0-9]+$"},
+    },
+    "Link": {
+        "description": 'What replaced the operation, as `rel="successor-version"` (RFC 8288).',
+        "required": True,
+        "schema": {"type": "string"},
+    },
+}
 
 
 class Problem(Tolerant):
@@ -173,8 +185,10 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
         content["text/event-stream"] = {
             "schema": {"type": "string", "description": operation.events}
         }
+    headers = _headers(200) | (_DEPRECATION if operation.successor else {})
     return {
         "operationId": f"{area.name}.{operation.name}",
+        **({"deprecated": True} if operation.successor else {}),
         "tags": [area.name],
         "summary": description.partition(". ")[0].rstrip("."),
         "description": f"{description} {grant}".strip(),
@@ -184,7 +198,7 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
             "content": {"application/json": {"schema": schemas[operation.path, "body"]}},
         },
         "responses": {
-            "200": {"description": "Done.", "headers": _headers(200), "content": content},
+            "200": {"description": "Done.", "headers": headers, "content": content},
             **{
                 str(status): _refusal(status, codes)
                 for status, codes in sorted(operation.codes().items())

@@ -46,6 +46,7 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "report_not_found": (404,),
     "report_empty": (404,),
     "link_not_found": (404,),
+    "location_not_found": (404,),
     "method_not_allowed": (405,),
     "body_timeout": (408,),
     "binding_revoked": (409,),
@@ -72,6 +73,7 @@ class Operation:
     JSON that is answered. ``writes`` tells that the API key needs a write grant. ``refusals`` are
     codes beside those of `ANYWHERE`. ``events`` describes the server-sent events that are answered
     to who prefers them. ``body_schema`` makes the model's JSON Schema as narrow as what is taken.
+    ``successor`` is the path of what replaced a deprecated operation.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Operation:
     refusals: frozenset[str] = frozenset()
     events: str = ""
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    successor: str | None = None
 
     def codes(self) -> dict[int, list[str]]:
         """Return the codes with which a call can be refused, sorted, by status."""
@@ -116,6 +119,7 @@ def procedure(
     refusals: Iterable[str] = (),
     parse: Callable[[bytes], Any] | None = None,
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    successor: str | None = None,
 ) -> Procedure:
     """Return a row, named by the end of its path and described by its function's docstring."""
     return Procedure(
@@ -127,6 +131,7 @@ def procedure(
         description=inspect.getdoc(run.func if isinstance(run, partial) else run) or "",
         refusals=frozenset(refusals),
         body_schema=body_schema,
+        successor=successor,
         parse=parse or partial(parse_body, body),
         run=run,
     )

@@ -6,9 +6,11 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from controlplane.storage import watch_tables  # noqa: F401 - tells its tables
 from controlplane.storage.database import Database
-from controlplane.storage.tables import ApiKey, Base, Device, Schema
+from controlplane.storage.layout import Base
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.merchant.retail_tables import RetailKey
+from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
 """Reports are up to 2 MiB each; most are of some 20 KiB."""
@@ -17,7 +19,7 @@ _NOT_COPIED = frozenset({Schema.__tablename__})
 
 
 class NotEmptyError(Exception):
-    """The target has keys or devices already."""
+    """The target has keys, devices or a merchant already."""
 
 
 def tables() -> tuple[Table, ...]:
@@ -63,8 +65,9 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _empty(target: Connection) -> None:
-    """Delete what a service writes down by itself; whatever people or devices made needs a key."""
-    for table in (ApiKey.__table__, Device.__table__):
+    """Delete what a service writes down by itself; whatever people or devices made needs a key, and
+    what was sold a merchant."""
+    for table in (each.__table__ for each in (ApiKey, RetailKey, Device, Organization)):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
             raise NotEmptyError(f"{table.description} has {count} rows already")
     for table in reversed(tables()):

@@ -13,11 +13,11 @@ from agent.wire.vocabulary import Kind
 from controlplane.storage.tables import Base, Position
 
 
-class Location(Base):
-    """What an operator said of a place where devices are. ``opening_hours`` are the lines of
+class LocationHours(Base):
+    """When a place where devices are is open. ``opening_hours`` are the lines of
     `presence.opening_hours`, null for always open, and read on the clocks of ``time_zone``."""
 
-    __tablename__ = "locations"
+    __tablename__ = "location_hours"
     organization_id: Mapped[str] = mapped_column(primary_key=True)
     location_id: Mapped[str] = mapped_column(primary_key=True)
     time_zone: Mapped[str]

@@ -20,7 +20,7 @@ from controlplane.remote_control.presence.places import (
     zones,
 )
 from controlplane.remote_control.presence.standing import Maintenance
-from controlplane.storage.watch_tables import Location, MaintenanceWindow
+from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 
 
 def set_hours(options: argparse.Namespace) -> int:
@@ -96,8 +96,8 @@ def _moment(text: str, zone: str) -> datetime:
 
 def _described(session: Session, organization_id: str, now: datetime) -> list[str]:
     lines = []
-    query = select(Location).where(Location.organization_id == organization_id)
-    for row in session.scalars(query.order_by(Location.location_id)):
+    query = select(LocationHours).where(LocationHours.organization_id == organization_id)
+    for row in session.scalars(query.order_by(LocationHours.location_id)):
         hours = row.opening_hours
         said = "always open" if hours is None else ", ".join(hours)
         lines.append(f"{row.location_id}: {said} ({row.time_zone})")

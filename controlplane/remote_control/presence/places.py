@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.remote_control.presence.opening_hours import OpeningHours, read_hours
 from controlplane.remote_control.presence.standing import ALWAYS_OPEN, Maintenance, Place
-from controlplane.storage.watch_tables import Location, MaintenanceWindow
+from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 
 REMEMBERED: Final = timedelta(days=8)
 """How long after its end maintenance still explains a silence."""
@@ -40,9 +40,9 @@ def places(session: Session, now: datetime, at: Collection[At] | None = None) ->
 def set_location(session: Session, at: At, zone: str, lines: Sequence[str] | None) -> None:
     """Say when a location is open; None is always. Raises ValueError for hours that are none."""
     read_hours(zone, lines or ())
-    row = session.get(Location, at)
+    row = session.get(LocationHours, at)
     if row is None:
-        row = Location(organization_id=at[0], location_id=at[1])
+        row = LocationHours(organization_id=at[0], location_id=at[1])
         session.add(row)
     row.time_zone = zone
     row.opening_hours = None if lines is None else list(lines)
@@ -78,17 +78,20 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
     """Return the time zones of those that have one."""
-    query = select(Location).where(_is_at(Location, at))
+    query = select(LocationHours).where(_is_at(LocationHours, at))
     return {(row.organization_id, row.location_id): row.time_zone for row in session.scalars(query)}
 
 
 def _places(session: Session, now: datetime, at: Collection[At] | None) -> Places:
     hours: dict[At, OpeningHours] = {}
     windows: dict[At, list[Maintenance]] = {}
-    query, said = select(Location), select(MaintenanceWindow)
+    query, said = select(LocationHours), select(MaintenanceWindow)
     if at is not None:
-        query, said = query.where(_is_at(Location, at)), said.where(_is_at(MaintenanceWindow, at))
-    for row in session.scalars(query.where(Location.opening_hours.is_not(None))):
+        query, said = (
+            query.where(_is_at(LocationHours, at)),
+            said.where(_is_at(MaintenanceWindow, at)),
+        )
+    for row in session.scalars(query.where(LocationHours.opening_hours.is_not(None))):
         place = (row.organization_id, row.location_id)
         hours[place] = read_hours(row.time_zone, row.opening_hours or ())
     for each in session.scalars(said.where(MaintenanceWindow.until > now - REMEMBERED)):
@@ -101,6 +104,6 @@ def _places(session: Session, now: datetime, at: Collection[At] | None) -> Place
 
 
 def _is_at(
-    table: type[Location] | type[MaintenanceWindow], at: Collection[At]
+    table: type[LocationHours] | type[MaintenanceWindow], at: Collection[At]
 ) -> ColumnElement[bool]:
     return tuple_(table.organization_id, table.location_id).in_(at)

@@ -5,7 +5,8 @@ Each step is a file in ``versions``; a database is brought to the newest when th
 
 from typing import Final
 
-HEAD: Final = "0005"
-"""The newest step: the layout of `controlplane.storage.tables`."""
+HEAD: Final = "0006"
+"""The newest step: the layout of `controlplane.storage.layout`."""
+"""The newest step: the layout of `controlplane.storage.layout`."""
 FIRST: Final = "0001"
 """The layout of release 0.1.0, which kept no account of steps."""

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from controlplane.storage.tables import Base
+from controlplane.storage.layout import Base
 
 context.configure(
     connection=context.config.attributes["connection"],

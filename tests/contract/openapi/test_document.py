@@ -20,6 +20,7 @@ from agent.wire.operator_operations import (
 )
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import Kind, Outcome
+from controlplane.analytics import routes as analytics
 from controlplane.cli.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.http.errors import Refusal
@@ -31,9 +32,19 @@ from tests.contract.openapi.conformance import document
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.paths import ROOT
 
-READING = {"current", "listDevices", "deviceDetail", "reportDetail"}
-"""The contract: these have no side effects, all others run an action."""
-PATHS = {path for name, path in vars(routes).items() if name.isupper() and name != "PREFIX"}
+PATHS = {
+    path
+    for module in (routes, analytics)
+    for name, path in vars(module).items()
+    if name.isupper() and name != "PREFIX"
+}
+FIGURES = {path for path in PATHS if not path.startswith(routes.PREFIX)}
+DEPRECATED = {"chart", "sales", "items", "reconciliation", "trend", "venues", "venuePulse"}
+READING = {
+    "current", "listDevices", "deviceDetail", "reportDetail",
+    *(path.rpartition("/")[2] for path in FIGURES),
+}  # fmt: skip
+"""The contract: these have no side effects, all others run an action. Figures only tell."""
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),
@@ -46,19 +57,28 @@ def validator(schema: dict[str, Any]) -> Draft202012Validator:
 
 
 def body_schema(name: str) -> dict[str, Any]:
-    operation = document()["paths"][routes.PREFIX + name]["post"]
+    (path,) = [path for path in PATHS if path.endswith(f"/{name}")]
+    operation = document()["paths"][path]["post"]
     found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
     return found
 
 
-def test_it_has_the_twelve_operations_of_the_contract() -> None:
-    assert len(PATHS) == 12
+def test_it_has_the_operations_of_the_contract() -> None:
+    assert len(PATHS) == 12 + 10
     assert set(document()["paths"]) == PATHS == {each.path for each in OPERATIONS}
     for path, methods in document()["paths"].items():
         assert list(methods) == ["post"]
         assert methods["post"]["operationId"] == path.removeprefix("/api/public/v1/").replace(
             "/", "."
         )
+
+
+def test_what_is_deprecated_is_marked_and_told_in_headers() -> None:
+    for path, methods in document()["paths"].items():
+        is_deprecated = path in FIGURES and path.rpartition("/")[2] in DEPRECATED
+        assert methods["post"].get("deprecated", False) == is_deprecated
+        headers = methods["post"]["responses"]["200"]["headers"]
+        assert ({"Deprecation", "Link"} <= set(headers)) == is_deprecated
 
 
 def test_those_that_read_are_those_of_the_contract() -> None:

@@ -16,7 +16,8 @@ from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.storage.tables import Base, Schema
+from controlplane.storage.layout import Base
+from controlplane.storage.tables import Schema
 from tests.contract.openapi import conformance
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 

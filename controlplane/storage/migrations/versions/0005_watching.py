@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.types import TypeEngine
 
 revision = "0005"
-down_revision = "0003"
+down_revision = "0004"
 
 Position = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Moment = sa.DateTime(timezone=True)
@@ -49,7 +49,7 @@ def _partial(name: str, table: str, columns: list[str], where: str, *, unique: b
 
 def _places() -> None:
     op.create_table(
-        "locations",
+        "location_hours",
         _key("organization_id"),
         _key("location_id"),
         _required("time_zone", sa.Text),

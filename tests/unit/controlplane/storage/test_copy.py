@@ -5,17 +5,18 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
-from sqlalchemy import JSON, Column, insert, select
+from sqlalchemy import Column, TypeDecorator, insert, select
 from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
-from controlplane.storage.tables import UtcDateTime
 from tests.postgresql import postgresql
 from tests.unit.controlplane.running_service import FakeClock, beside
 
@@ -27,6 +28,9 @@ async def source(tmp_path: Path) -> Path:
     """A database with something in each table."""
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
+        clock = FakeClock()
+        plan = Plan(days=20, until=clock.now.date())
+        database.write(lambda session: load(session, plan, clock.now))
         async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
@@ -35,25 +39,32 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.asked_for("application")
-        database.write(_fill_the_others)
+            service.database.write(_fill_the_others)
     return path
 
 
 def _fill_the_others(session: Session) -> None:
-    """Put a row into each table that nobody has written to: of the values its columns take."""
+    """Write a row with everything in it into each table that has none yet."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
-            row = {column.name: _some(column) for column in table.columns}
-            session.execute(insert(table), [row])
+            session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
 
 
-def _some(column: Column[Any]) -> Any:
-    if isinstance(column.type, UtcDateTime):
+def _any(column: Column[Any]) -> Any:
+    """Return a value of the column's kind."""
+    kind = column.type.python_type
+    if isinstance(column.type, TypeDecorator):
         return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
-    if isinstance(column.type, JSON):
-        return ["a"]
-    values = {str: "Zürich", int: 7, float: 0.5, bool: True, UUID: uuid4()}
-    return values[column.type.python_type]
+    values: dict[type, Any] = {
+        UUID: UUID(int=7),
+        bool: True,
+        int: 2**31 - 1,
+        float: 0.5,
+        bytes: b"\x00\xff",
+        list: [["a", None], 1],
+        dict: {"id": "x", "more": [1.5]},
+    }
+    return values.get(kind, "a \N{SNOWMAN}")
 
 
 def rows_of(database: Database) -> Rows:

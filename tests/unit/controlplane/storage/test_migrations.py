@@ -13,12 +13,10 @@ from sqlalchemy import Connection, create_engine, inspect, select, text
 
 from controlplane.remote_control.overview.priority import Priority, worst
 from controlplane.remote_control.overview.summaries import sum_up_old
-from controlplane.storage import (
-    migrations,
-    watch_tables,  # noqa: F401 - tells its tables
-)
+from controlplane.storage import migrations
 from controlplane.storage.database import Database, DatabaseVersionError
-from controlplane.storage.tables import Base, Device, Report
+from controlplane.storage.layout import Base
+from controlplane.storage.tables import Device, Report
 from tests.paths import FIXTURES
 from tests.postgresql import postgresql
 

@@ -1,0 +1,1 @@
+"""The operations of the facade over figures: analytics and reports."""

@@ -1,0 +1,100 @@
+"""The deprecated operations: each answers with its part of what replaced it."""
+
+from controlplane.analytics.messages import (
+    Chart,
+    CurrencyReconciliation,
+    CurrencySales,
+    CurrencyVenues,
+    FiguresQuery,
+    Items,
+    LocationQuery,
+    NarrowedQuery,
+    Pulse,
+    Reconciliation,
+    Sales,
+    Trend,
+    VenueActivity,
+    Venues,
+)
+from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
+from controlplane.analytics.pulse_facts import pulse_facts
+from controlplane.analytics.question import place, question
+from controlplane.figures.money import percent
+from controlplane.figures.pulse import pulse
+from controlplane.remote_control.context import RequestContext
+
+
+def chart(context: RequestContext, body: FiguresQuery) -> Chart:
+    """Return the hours of a period."""
+    asked = question(context, body)
+    return Chart.model_construct(windows=asked.windows, currencies=buckets_part(asked))
+
+
+def sales(context: RequestContext, body: NarrowedQuery) -> Sales:
+    """Return the figures of a period, and the net of the days before."""
+    asked = question(context, body)
+    before = {each.currency: each.figures.net_cents for each in figures_part(asked.previous)}
+    return Sales(
+        windows=asked.windows,
+        currencies=tuple(
+            CurrencySales(
+                currency=each.currency,
+                figures=each.figures,
+                previous_net_cents=(previous := before.get(each.currency, 0)),
+                delta_percent=percent(each.figures.net_cents - previous, previous),
+            )
+            for each in figures_part(asked)
+        ),
+    )
+
+
+def items(context: RequestContext, body: NarrowedQuery) -> Items:
+    """Return what was sold of what."""
+    asked = question(context, body)
+    return Items(windows=asked.windows, currencies=items_part(asked))
+
+
+def reconciliation(context: RequestContext, body: NarrowedQuery) -> Reconciliation:
+    """Return what came in and went back by each method of payment."""
+    asked = question(context, body)
+    return Reconciliation(
+        windows=asked.windows,
+        currencies=tuple(
+            CurrencyReconciliation(
+                currency=each.currency, methods=each.methods, coverage=each.figures.coverage
+            )
+            for each in figures_part(asked)
+        ),
+    )
+
+
+def trend(context: RequestContext, body: NarrowedQuery) -> Trend:
+    """Return the trading revenue of each day."""
+    asked = question(context, body)
+    return Trend(windows=asked.windows, currencies=trading_part(asked))
+
+
+def venues(context: RequestContext, body: NarrowedQuery) -> Venues:
+    """Return the figures of each location."""
+    asked = question(context, body)
+    return Venues(
+        windows=asked.windows,
+        currencies=tuple(
+            CurrencyVenues(currency=each.currency, locations=each.locations)
+            for each in figures_part(asked)
+        ),
+    )
+
+
+def venue_pulse(context: RequestContext, body: LocationQuery) -> Pulse:
+    """Return when orders come in."""
+    found = pulse(pulse_facts(context, place(context, body.location_id)))
+    return Pulse(
+        venues=(
+            VenueActivity(
+                location_id=found.location_id,
+                activity_complete=found.activity_complete,
+                activity=found.activity,
+            ),
+        )
+    )

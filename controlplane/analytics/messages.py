@@ -1,0 +1,201 @@
+"""What the operations over figures take and answer (contract: analytics and reports).
+
+Bodies, the financial summary and the financial pulse are the contract's; the replies that it does
+not show are ours, see docs/figures.md.
+"""
+
+import re
+from datetime import date
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
+from agent.wire.text import NonEmptyText
+from controlplane.figures.records import (
+    Activity,
+    Bucket,
+    Cents,
+    Coverage,
+    CurrencyFigures,
+    CurrencySummary,
+    Figures,
+    Item,
+    LocationFigures,
+    Method,
+    TradingDay,
+    VenuePulse,
+    Window,
+)
+from controlplane.figures.windows import Period
+from controlplane.merchant.sales import PaymentType
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def _read_date(value: Any) -> Any:
+    """Read an RFC 3339 full-date."""
+    if not isinstance(value, str):
+        return value
+    try:
+        if _DATE.fullmatch(value):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise PydanticCustomError("date", "must be a date such as 2026-11-20")
+
+
+FullDate = Annotated[date, BeforeValidator(_read_date)]
+
+
+def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
+    # A bound of the field's own would be told beside each wrong item.
+    if not value:
+        raise PydanticCustomError("too_short", "must have at least 1 item")
+    return value
+
+
+PaymentTypes = Annotated[
+    Array[PaymentType], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
+]
+
+# ---------------------------------------------------------------------------- bodies
+
+
+class LocationQuery(Exact):
+    location_id: NonEmptyText
+
+
+class FiguresQuery(LocationQuery):
+    """``from`` and ``to`` are local dates, both included, and go with period custom."""
+
+    period: Period = "today"
+    first: Absent[FullDate] = Field(default=None, alias="from")
+    last: Absent[FullDate] = Field(default=None, alias="to")
+    location_mode: Literal["single", "all"] = "single"
+
+
+class NarrowedQuery(FiguresQuery):
+    """``paymentTypes``: only what was paid, or given back, so."""
+
+    payment_types: Absent[PaymentTypes] = None
+
+
+# ---------------------------------------------------------------------------- replies
+
+
+class SummaryPeriod(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencySummary]
+
+
+class FinancialSummary(Tolerant):
+    current: SummaryPeriod
+    previous: SummaryPeriod
+
+
+class FiguresPeriod(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyFigures]
+
+
+class Financial(Tolerant):
+    current: FiguresPeriod
+    previous: FiguresPeriod
+
+
+class CurrencyItems(Tolerant):
+    """The items with the greatest net; ``omittedCount`` more have ``omittedNetCents``."""
+
+    currency: str
+    items: Array[Item]
+    omitted_count: Count
+    omitted_net_cents: Cents
+
+
+class CurrencyTrading(Tolerant):
+    currency: str
+    trading_revenue_cents: Cents
+    days: Array[TradingDay]
+
+
+class CurrencyBuckets(Tolerant):
+    currency: str
+    buckets: Array[Bucket]
+
+
+class CurrencyCoverage(Tolerant):
+    currency: str
+    coverage: Coverage
+
+
+class Dashboard(Tolerant):
+    financial: Financial
+    financial_items: Array[CurrencyItems]
+    financial_trading: Array[CurrencyTrading]
+    buckets: Array[CurrencyBuckets]
+    windows: Array[Window]
+    coverage: Array[CurrencyCoverage]
+
+
+class Chart(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyBuckets]
+
+
+class CurrencySales(Tolerant):
+    currency: str
+    figures: Figures
+    previous_net_cents: Cents
+    delta_percent: Number | None
+
+
+class Sales(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencySales]
+
+
+class Items(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyItems]
+
+
+class CurrencyReconciliation(Tolerant):
+    currency: str
+    methods: Array[Method]
+    coverage: Coverage
+
+
+class Reconciliation(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyReconciliation]
+
+
+class Trend(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyTrading]
+
+
+class CurrencyVenues(Tolerant):
+    currency: str
+    locations: Array[LocationFigures]
+
+
+class Venues(Tolerant):
+    windows: Array[Window]
+    currencies: Array[CurrencyVenues]
+
+
+class FinancialPulse(Tolerant):
+    venues: Array[VenuePulse]
+
+
+class VenueActivity(Tolerant):
+    location_id: str
+    activity_complete: bool
+    activity: Array[Activity]
+
+
+class Pulse(Tolerant):
+    venues: Array[VenueActivity]

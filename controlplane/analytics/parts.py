@@ -1,0 +1,72 @@
+"""The parts of a dashboard, each read once; deprecated operations answer with one of them."""
+
+from controlplane.analytics.messages import (
+    CurrencyBuckets,
+    CurrencyItems,
+    CurrencyTrading,
+    FiguresPeriod,
+    SummaryPeriod,
+)
+from controlplane.analytics.question import Question
+from controlplane.figures.buckets import buckets, trading
+from controlplane.figures.financial import by_currency
+from controlplane.figures.items import items
+from controlplane.figures.records import CurrencyFigures, CurrencySummary
+
+
+def figures_part(question: Question) -> list[CurrencyFigures]:
+    return by_currency(question.places, question.reader.ledger(question.stretches))
+
+
+def period(question: Question) -> FiguresPeriod:
+    return FiguresPeriod(windows=question.windows, currencies=tuple(figures_part(question)))
+
+
+def summary_period(question: Question) -> SummaryPeriod:
+    found = buckets(question.places, question.reader.hours(question.stretches))
+    return SummaryPeriod(
+        windows=question.windows,
+        currencies=tuple(
+            CurrencySummary.model_construct(
+                **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
+                buckets=tuple(found.get(each.currency, ())),
+            )
+            for each in figures_part(question)
+        ),
+    )
+
+
+def buckets_part(question: Question) -> tuple[CurrencyBuckets, ...]:
+    found = buckets(question.places, question.reader.hours(question.stretches))
+    # Not validated again: there may be tens of thousands.
+    return tuple(
+        CurrencyBuckets.model_construct(currency=currency, buckets=tuple(found.get(currency, ())))
+        for currency in sorted({place.currency for place in question.places} | set(found))
+    )
+
+
+def items_part(question: Question) -> tuple[CurrencyItems, ...]:
+    sums = question.reader.items(question.stretches)
+    articles = question.reader.articles({each for part in sums.values() for each in part})
+    found = {currency: items(part.items(), articles) for currency, part in sums.items()}
+    return tuple(
+        CurrencyItems(
+            currency=currency,
+            items=each.listed,
+            omitted_count=each.omitted,
+            omitted_net_cents=each.omitted_net,
+        )
+        for currency, each in sorted(found.items())
+    )
+
+
+def trading_part(question: Question) -> tuple[CurrencyTrading, ...]:
+    found = trading(question.reader.trading(question.stretches))
+    return tuple(
+        CurrencyTrading(
+            currency=currency,
+            trading_revenue_cents=sum(day.trading_revenue_cents for day in days),
+            days=tuple(days),
+        )
+        for currency, days in sorted(found.items())
+    )

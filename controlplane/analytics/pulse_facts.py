@@ -1,0 +1,85 @@
+"""What a pulse is taken from: hours out of the rollups, and of two hours the sales themselves."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from controlplane.analytics.reading import Reader, Stretch
+from controlplane.figures.financial import Place, coverage
+from controlplane.figures.local_time import HOURS, hour_of, intervals
+from controlplane.figures.pulse import ACTIVITY_DAYS, PulseFacts
+from controlplane.figures.sums import HourSums
+from controlplane.figures.windows import Days
+from controlplane.merchant.sales import COMPLETED
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.merchant.rollup_tables import HourRollup
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+
+
+def pulse_facts(context: RequestContext, place: Place) -> PulseFacts:
+    hour = hour_of(context.now, place.clock.zone)
+    today = hour // HOURS
+    reader = Reader(context.session, context.caller.organization_id)
+    nets, orders = {}, {}
+    looked_at = Stretch(Days(today - ACTIVITY_DAYS, today), (place.position,))
+    for _location, at, currency, *columns in reader.hours([looked_at]):
+        sums = HourSums(*columns)
+        nets[currency, at] = sums.gross - sums.discount - sums.refund
+        orders[currency, at] = sums.sale_count
+    incomplete = {
+        (currency, day)
+        for day in (today - 1, today)
+        for (_, currency), movements in reader.ledger(
+            [Stretch(Days(day, day), (place.position,))]
+        ).items()
+        if not (known := coverage(movements.sums, 0)).sales_complete or not known.refunds_complete
+    }
+    began = context.session.execute(
+        select(func.min(HourRollup.hour)).where(HourRollup.location == place.position)
+    ).scalar_one()
+    clock_time = context.now.astimezone(place.clock.zone).time()
+    return PulseFacts(
+        location_id=place.location_id,
+        currency=place.currency,
+        hour=hour,
+        nets=nets,
+        orders=orders,
+        this_hour=_net(context, place, hour, lambda moment: moment <= context.now),
+        that_hour=_net(
+            context,
+            place,
+            hour - HOURS,
+            lambda moment: moment.astimezone(place.clock.zone).time() <= clock_time,
+        ),
+        incomplete=incomplete,
+        began=None if began is None else began // HOURS,
+    )
+
+
+def _net(
+    context: RequestContext, place: Place, hour: int, counts: Callable[[datetime], bool]
+) -> dict[str, int]:
+    """Return, by currency, the net of the moments of a local hour that ``counts`` takes."""
+    found: defaultdict[str, int] = defaultdict(int)
+    day = hour // HOURS
+    for start, end in intervals(place.clock.zone, day, day):
+        sold = select(Sale.currency, Sale.initiated_at, Sale.total).where(
+            Sale.location == place.position,
+            Sale.initiated_at >= start,
+            Sale.initiated_at < end,
+            Sale.local_hour == hour,
+            Sale.status == COMPLETED,
+        )
+        given_back = select(Refund.currency, Refund.refunded_at, -Refund.goods).where(
+            Refund.location == place.position,
+            Refund.refunded_at >= start,
+            Refund.refunded_at < end,
+            Refund.local_hour == hour,
+        )
+        for query in (sold, given_back):
+            for currency, moment, amount in context.session.execute(query):
+                if moment is not None and counts(moment):
+                    found[currency] += amount
+    return dict(found)

@@ -1,0 +1,86 @@
+"""What is asked, by whom, about which locations and local days."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from controlplane.analytics.messages import FiguresQuery, NarrowedQuery
+from controlplane.analytics.reading import Reader, Stretch, stretches
+from controlplane.figures.financial import Place, window
+from controlplane.figures.local_time import clock_of
+from controlplane.figures.records import Window
+from controlplane.figures.windows import Days, PeriodError, days_asked
+from controlplane.figures.windows import Question as PeriodAsked
+from controlplane.http.errors import invalid_field, not_found
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.merchant.merchant_tables import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Locations, each with the local days it is asked about."""
+
+    days: dict[Place, Days]
+    reader: Reader
+
+    @property
+    def places(self) -> list[Place]:
+        return list(self.days)
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        return stretches(self.days)
+
+    @property
+    def previous(self) -> "Question":
+        return Question({place: days.previous for place, days in self.days.items()}, self.reader)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        return tuple(window(place, days) for place, days in self.days.items())
+
+
+def question(context: RequestContext, body: FiguresQuery) -> Question:
+    """Return the question. Raises a refusal: a foreign location, or dates that make no window."""
+    asked = PeriodAsked(body.period, body.first, body.last)
+    own = place(context, body.location_id)
+    places = [own] if body.location_mode == "single" else visible_places(context)
+    try:
+        days = {each: days_asked(asked, each.clock, context.now) for each in places}
+    except PeriodError as error:
+        raise invalid_field(error.field, str(error)) from None
+    types: Collection[str] | None = None
+    if isinstance(body, NarrowedQuery) and body.payment_types is not None:
+        types = frozenset(body.payment_types)
+    return Question(days, Reader(context.session, context.caller.organization_id, types))
+
+
+def place(context: RequestContext, location_id: str) -> Place:
+    """Return a location of the caller's organization. Raises a refusal."""
+    row = context.session.scalars(
+        select(Location).where(
+            Location.organization_id == context.caller.organization_id, Location.id == location_id
+        )
+    ).first()
+    # Who may not see a location does not learn whether it exists.
+    context.visit(context.caller.organization_id, location_id, "location")
+    if row is None:
+        raise not_found("location")
+    return _place(row)
+
+
+def visible_places(context: RequestContext) -> list[Place]:
+    """Return every location that the caller may see, by id."""
+    query = (
+        select(Location)
+        .where(Location.organization_id == context.caller.organization_id)
+        .order_by(Location.id)
+    )
+    if context.caller.locations:
+        query = query.where(Location.id.in_(context.caller.locations))
+    return [_place(row) for row in context.session.scalars(query)]
+
+
+def _place(row: Location) -> Place:
+    return Place(row.position, row.id, row.currency, clock_of(row.zone))

@@ -1,0 +1,181 @@
+"""Rollups out of the database, as the figures take them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
+from sqlalchemy.orm import Session
+
+from controlplane.figures.buckets import DayRow, HourRow
+from controlplane.figures.financial import MethodKey, Movements, Place
+from controlplane.figures.items import Article
+from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
+from controlplane.figures.windows import Days
+from controlplane.merchant.contributions import SPAN_DAYS
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.merchant_tables import PaymentMethod
+from controlplane.storage.merchant.rollup_tables import (
+    DayRollup,
+    HourRollup,
+    ItemDayRollup,
+    ItemSpanRollup,
+    UnitRollup,
+)
+
+IDS_AT_ONCE: Final = 500
+TRADED: Final = ("gross", "discount", "sale_count", "undone")
+Types = Collection[str] | None
+"""Types of payment that are asked for; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Locations, by position, whose question is about the same local days."""
+
+    days: Days
+    locations: tuple[int, ...]
+
+    @property
+    def previous(self) -> "Stretch":
+        return Stretch(self.days.previous, self.locations)
+
+
+def stretches(days: Mapping[Place, Days]) -> list[Stretch]:
+    found: defaultdict[Days, list[int]] = defaultdict(list)
+    for place, asked in days.items():
+        found[asked].append(place.position)
+    return [Stretch(asked, tuple(locations)) for asked, locations in found.items()]
+
+
+class Reader:
+    """Reads for one question. ``types`` narrows it to what was paid so."""
+
+    def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
+        self._session = session
+        self._organization_id = organization_id
+        self._types = types
+
+    def ledger(self, asked: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
+        found: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
+        names = self._method_names()
+        for stretch in asked:
+            key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
+            for location, currency, kind, method, *sums in self._sum(DayRollup, key, stretch):
+                movements = found[location, currency].by_method
+                name = MethodKey(kind, names.get(method))
+                movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
+            key = ("location", "currency", "unit")
+            for location, currency, unit, *sold in self._sum(UnitRollup, key, stretch):
+                found[location, currency].units[unit] = UnitSums(*sold)
+        return dict(found)
+
+    def hours(self, asked: Iterable[Stretch]) -> Iterator[HourRow]:
+        """Give the hours with any movement, of all types of payment, by location and hour."""
+        hours = HourRollup.__table__.c
+        for stretch in asked:
+            first, last = stretch.days.hours
+            query = (
+                select(*hours)
+                .where(hours.location.in_(stretch.locations), hours.hour.between(first, last))
+                .order_by(hours.location, hours.hour, hours.currency)
+            )
+            yield from self._rows(query)
+
+    def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
+        """Return the days of all locations together, in order."""
+        found: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        for stretch in asked:
+            for day, currency, *sums in self._sum(DayRollup, ("day", "currency"), stretch, TRADED):
+                part = HourSums(**dict(zip(TRADED, sums, strict=True)))
+                found[day, currency] = plus(found[day, currency], part)
+        return [(*key, *sums) for key, sums in sorted(found.items())]
+
+    def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
+        """Return the sums of each snapshot, by currency."""
+        found: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
+        for stretch in asked:
+            for rollup, days in self._pieces(stretch.days):
+                some = Stretch(days, stretch.locations)
+                key = ("currency", "snapshot")
+                for currency, snapshot, *sums in self._sum(rollup, key, some):
+                    known = found[currency].get(snapshot, ItemSums())
+                    found[currency][snapshot] = plus(known, ItemSums(*sums))
+        return dict(found)
+
+    def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
+        found, ids = {}, sorted(snapshots)
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            some = ids[start : start + IDS_AT_ONCE]
+            query = select(
+                LineSnapshot.position,
+                LineSnapshot.good_id,
+                LineSnapshot.variation_id,
+                LineSnapshot.name,
+                LineSnapshot.uom_symbol,
+            ).where(LineSnapshot.position.in_(some))
+            for position, good, variation, name, unit in self._session.execute(query):
+                found[position] = Article(_text(good), _text(variation), name, unit)
+        return found
+
+    def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
+        """Give the tables and the days, or spans, that together are ``days``."""
+        first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
+        # Spans do not tell how it was paid.
+        if self._types is not None or first > last:
+            yield ItemDayRollup, days
+            return
+        yield ItemSpanRollup, Days(first, last)
+        if days.first < first * SPAN_DAYS:
+            yield ItemDayRollup, Days(days.first, first * SPAN_DAYS - 1)
+        if (last + 1) * SPAN_DAYS <= days.last:
+            yield ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
+
+    def _sum(
+        self,
+        rollup: Any,
+        key: Sequence[str],
+        stretch: Stretch,
+        names: Collection[str] | None = None,
+    ) -> Sequence[Sequence[Any]]:
+        """Sum up the columns of these names, or all of them."""
+        # Plain columns: the ORM would look at each of tens of thousands of rows once more.
+        columns = rollup.__table__.c
+        keys = [columns[name] for name in key]
+        sums = [
+            column
+            for column in columns
+            if not column.primary_key and (names is None or column.name in names)
+        ]
+        when = columns.span if "span" in columns else columns.day
+        query = (
+            select(*keys, *(_total(column) for column in sums))
+            .where(
+                columns.location.in_(stretch.locations),
+                when.between(stretch.days.first, stretch.days.last),
+            )
+            .group_by(*keys)
+        )
+        if self._types is not None:
+            query = query.where(columns.payment_type.in_(self._types))
+        return self._rows(query)
+
+    def _rows(self, query: Select[Any]) -> Sequence[Sequence[Any]]:
+        return self._session.execute(query).all()
+
+    def _method_names(self) -> dict[int, str]:
+        query = select(PaymentMethod.position, PaymentMethod.name).where(
+            PaymentMethod.organization_id == self._organization_id
+        )
+        return {row.position: row.name for row in self._session.execute(query)}
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _total(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    # PostgreSQL adds whole numbers up to a numeric, which is read as a Decimal.
+    return cast(func.sum(column), BigInteger)

@@ -1,0 +1,181 @@
+"""``venue-control sandbox``: a merchant to try the service with, made up in its database."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import IO, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import key_store
+from controlplane.cli.chosen_database import chosen_database
+from controlplane.cli.errors import CommandError, UsageError
+from controlplane.cli.keys import in_database
+from controlplane.cli.serve import database_error
+from controlplane.clock import system_clock
+from controlplane.merchant.rebuild import rebuild
+from controlplane.sandbox.contents import clear
+from controlplane.sandbox.loading import Loaded, OccupiedError
+from controlplane.sandbox.loading import load as load_plan
+from controlplane.sandbox.ndjson import FormatError, load_lines
+from controlplane.sandbox.ndjson import export as export_lines
+from controlplane.sandbox.plan import Plan
+from controlplane.sandbox.standing import (
+    NoSandboxError,
+    go_on,
+    last_moment,
+    standing_plan,
+    standing_trade,
+)
+from controlplane.storage.database import Database, DatabaseBusyError, DatabaseVersionError
+from controlplane.storage.merchant.merchant_tables import Organization
+
+KEY_NAME = "sandbox"
+Result = TypeVar("Result")
+DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError)
+
+
+def load(options: argparse.Namespace) -> int:
+    now = system_clock()
+    end = options.until or now.date()
+    plan = Plan(
+        seed=options.seed,
+        locations=options.locations,
+        days=options.days,
+        sales_per_day=options.sales_per_day,
+        goods=options.goods,
+        until=end,
+        organization_id=options.organization,
+    )
+    midnight = datetime.combine(end + timedelta(days=1), datetime.min.time(), UTC)
+    until = now if options.until is None else midnight
+
+    def work(session: Session) -> tuple[Loaded, str]:
+        _make_room(session, plan.organization_id, replace=options.replace)
+        loaded = load_plan(session, plan, until, _progress(sys.stderr))
+        _, key = key_store.create_key(
+            session, name=KEY_NAME, can_write=False, locations=(), now=now,
+            organization_id=plan.organization_id,
+        )  # fmt: skip
+        return loaded, key
+
+    began_s = time.monotonic()
+    loaded, key = _plainly(lambda: in_database(options.database, work))
+    took_s = time.monotonic() - began_s
+    sys.stderr.write(
+        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations, "
+        f"loc-0001 and on, in {took_s:.0f} s.\n"
+        "This key may only read. It is shown only now: keep it.\n"
+    )
+    sys.stdout.write(f"{key}\n")
+    return 0
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write what happens until Ctrl-C; a service on the same database shows it."""
+    with _open(options.database) as database:
+        plan = _plainly(lambda: database.read(lambda s: standing_plan(s, options.organization)))
+        going = database.read(lambda session: standing_trade(session, plan))
+        since = _plainly(lambda: database.read(lambda s: last_moment(s, options.organization)))
+        while True:
+            now = system_clock()
+            written = database.write(partial(go_on, going=going, since=since, until=now))
+            since = now
+            if any(written):
+                sys.stdout.write(f"{now:%H:%M:%S} {written[0]} sales, {written[1]} refunds\n")
+                sys.stdout.flush()
+            if options.once:
+                return 0
+            time.sleep(options.every)
+
+
+def export(options: argparse.Namespace) -> int:
+    with _open(options.database) as database, _file(options.file, "w") as out:
+
+        def work(session: Session) -> None:
+            if session.get(Organization, options.organization) is None:
+                raise CommandError(f"there is no organization {options.organization}")
+            for line in export_lines(session, options.organization):
+                out.write(line)
+
+        database.read(work)
+    return 0
+
+
+def import_file(options: argparse.Namespace) -> int:
+    with _file(options.file, "r") as lines:
+        counts = _plainly(lambda: in_database(options.database, lambda s: load_lines(s, lines)))
+    sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
+    return 0
+
+
+def rebuild_all(options: argparse.Namespace) -> int:
+    """Return 1 where the sums that were kept told anything else than the rows."""
+    wrong = in_database(options.database, rebuild)
+    for table, count in wrong.items():
+        sys.stdout.write(f"{table}: {count} wrong\n")
+    return int(any(wrong.values()))
+
+
+def _make_room(session: Session, organization_id: str, *, replace: bool) -> None:
+    there = session.get(Organization, organization_id)
+    if there is None or not replace:
+        return
+    if there.sandbox is None:
+        raise CommandError(f"organization {organization_id} is no sandbox: it is not replaced")
+    clear(session, organization_id)
+    session.expunge_all()
+
+
+def _progress(stream: IO[str]) -> Callable[[Loaded], None]:
+    def show(loaded: Loaded) -> None:
+        if stream.isatty():
+            stream.write(f"\r{loaded.sales} sales ...")
+            stream.flush()
+
+    return show
+
+
+def _plainly(work: Callable[[], Result]) -> Result:
+    try:
+        return work()
+    except OccupiedError as error:
+        raise UsageError(str(error), "--replace makes a sandbox anew.") from error
+    except NoSandboxError as error:
+        raise UsageError(str(error), "`venue-control sandbox load` makes one.") from error
+    except FormatError as error:
+        raise CommandError(f"this is no export of a sandbox: {error}") from error
+
+
+@contextmanager
+def _open(url: str | None) -> Iterator[Database]:
+    try:
+        chosen = chosen_database(url)
+        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
+            yield database
+    except (
+        SQLAlchemyError,
+        DatabaseBusyError,
+        DatabaseVersionError,
+        OSError,
+        ImportError,
+    ) as error:
+        raise database_error(error) from error
+
+
+@contextmanager
+def _file(name: str, mode: str) -> Iterator[IO[str]]:
+    if name == "-":
+        yield sys.stdout if mode == "w" else sys.stdin
+        return
+    try:
+        with Path(name).open(mode, encoding="utf-8", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"cannot open {name}: {error.strerror}") from error

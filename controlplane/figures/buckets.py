@@ -1,0 +1,62 @@
+"""Sums of hours → buckets, and days of trading.
+
+``net`` has refunds at the hour they happened, ``tradingRevenue`` at the hour of the sale they undo.
+An hour without any movement has no bucket.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from controlplane.figures.financial import Place
+from controlplane.figures.local_time import HOURS, date_of
+from controlplane.figures.records import Bucket, TradingDay
+from controlplane.figures.sums import HourSums
+
+HourRow = Sequence[Any]
+"""A location's position, its local hour, the currency, and `HourSums`, in one row."""
+DayRow = Sequence[Any]
+"""A local day, the currency, and `HourSums` of its sales, in one row."""
+
+
+def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
+    """Return the buckets of each currency, in the order of ``rows``."""
+    ids = {place.position: place.location_id for place in places}
+    dates: dict[int, str] = {}
+    found: defaultdict[str, list[Bucket]] = defaultdict(list)
+    for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
+        day = hour // HOURS
+        if (local_date := dates.get(day)) is None:
+            local_date = dates[day] = date_of(day).isoformat()
+        sale = gross - discount
+        found[currency].append(
+            {
+                "locationId": ids[location],
+                "localDate": local_date,
+                "localHour": hour - day * HOURS,
+                "grossCents": gross,
+                "discountCents": discount,
+                "refundCents": refund,
+                "netCents": sale - refund,
+                "tradingRevenueCents": sale - undone,
+                "saleCount": sales,
+                "refundCount": refunds,
+            }
+        )
+    return found
+
+
+def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
+    """Return the days of each currency, in the order of ``rows``; none without a sale."""
+    found: defaultdict[str, list[TradingDay]] = defaultdict(list)
+    for day, currency, *columns in rows:
+        sums = HourSums(*columns)
+        if sums.sale_count:
+            found[currency].append(
+                TradingDay(
+                    local_date=date_of(day).isoformat(),
+                    trading_revenue_cents=sums.gross - sums.discount - sums.undone,
+                    sale_count=sums.sale_count,
+                )
+            )
+    return found

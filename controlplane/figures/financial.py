@@ -1,0 +1,199 @@
+"""Sums → the figures of a period, by currency, method and location."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from controlplane.figures.local_time import Clock, date_of, intervals
+from controlplane.figures.money import percent, ratio
+from controlplane.figures.records import (
+    Coverage,
+    CurrencyFigures,
+    Figures,
+    Interval,
+    LocationFigures,
+    Method,
+    Quantity,
+    Window,
+)
+from controlplane.figures.sums import DaySums, UnitSums, plus, total
+from controlplane.figures.windows import Days
+
+Units = Mapping[str, UnitSums]
+"""By unit; the empty unit is that of lines which tell none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location that a question is about: its id, what it usually takes, and its clock."""
+
+    position: int
+    location_id: str
+    currency: str
+    clock: Clock
+
+
+class MethodKey(NamedTuple):
+    """``name`` None: of several methods, or of none that was written down."""
+
+    payment_type: str
+    name: str | None
+
+
+@dataclass(slots=True)
+class Movements:
+    """The sums of one location in one currency."""
+
+    by_method: dict[MethodKey, DaySums] = field(default_factory=dict)
+    units: dict[str, UnitSums] = field(default_factory=dict)
+
+    @property
+    def sums(self) -> DaySums:
+        return total(DaySums, self.by_method.values())
+
+
+Ledger = Mapping[tuple[int, str], Movements]
+"""By the location's position and the currency."""
+
+
+def window(place: Place, days: Days) -> Window:
+    return Window(
+        location_id=place.location_id,
+        from_date=date_of(days.first).isoformat(),
+        to_date=date_of(days.last).isoformat(),
+        time_zone=place.clock.name,
+        fell_back_to_utc=place.clock.fell_back,
+        intervals=tuple(
+            Interval(start_utc=_text(start), end_utc=_text(end))
+            for start, end in intervals(place.clock.zone, days.first, days.last)
+        ),
+    )
+
+
+def by_currency(places: Sequence[Place], ledger: Ledger) -> list[CurrencyFigures]:
+    """Return the figures of each currency in which anything moved, or which a place takes.
+
+    A currency lists the places that take it, and those with movements in it.
+    """
+    return [
+        _currency(currency, [place for place in places if _counts(place, currency, ledger)], ledger)
+        for currency in currencies(places, ledger)
+    ]
+
+
+def currencies(places: Iterable[Place], ledger: Ledger) -> list[str]:
+    return sorted({place.currency for place in places} | {currency for _, currency in ledger})
+
+
+def figures(sums: DaySums, units: Units, fallbacks: int) -> Figures:
+    """``fallbacks`` is how many of the locations have no time zone."""
+    known = coverage(sums, fallbacks)
+    vat = sums.sale_tax - sums.refund_tax
+    return Figures(
+        gross_cents=sums.gross,
+        discount_cents=sums.discount,
+        sale_cents=sums.sale,
+        refund_cents=sums.refund,
+        net_cents=sums.net,
+        sale_count=sums.sale_count,
+        refund_count=sums.refund_count,
+        refund_amount_cents=sums.refund_amount,
+        municipality_fee_cents=sums.municipality_fee,
+        refunded_fee_cents=sums.refunded_fee,
+        refund_tip_cents=sums.refunded_tip,
+        known_vat_cents=vat,
+        vat_cents=vat if known.vat_complete else None,
+        net_without_vat_cents=sums.net - vat if known.vat_complete else None,
+        average_sale_cents=ratio(sums.sale, sums.sale_count),
+        average_items_per_sale=ratio(sums.pieces, sums.sale_count),
+        quantities=tuple(
+            Quantity(
+                quantity_unit=unit or None,
+                quantity_milli=sold.quantity_milli,
+                line_count=sold.line_count,
+            )
+            for unit, sold in sorted(units.items())
+            if sold.line_count
+        ),
+        coverage=known,
+    )
+
+
+def coverage(sums: DaySums, fallbacks: int) -> Coverage:
+    sales_complete = not (sums.missing_count or sums.unresolved_count)
+    refunds_complete = not (sums.undated_count or sums.refund_unknown_components)
+    taxes_known = not (sums.unknown_tax_lines or sums.refund_unknown_tax)
+    return Coverage(
+        missing_sale_snapshot_count=sums.missing_count,
+        missing_sale_snapshot_cents=sums.missing_amount,
+        unresolved_imported_order_count=sums.unresolved_count,
+        unresolved_imported_order_cents=sums.unresolved_amount,
+        undated_refund_cents=sums.undated_amount,
+        undated_refund_payment_count=sums.undated_count,
+        sales_complete=sales_complete,
+        refunds_complete=refunds_complete,
+        vat_complete=sales_complete and refunds_complete and taxes_known,
+        sale_unknown_tax_line_count=sums.unknown_tax_lines,
+        refund_unknown_tax_count=sums.refund_unknown_tax,
+        refund_unknown_components_count=sums.refund_unknown_components,
+        timezone_fallback_count=fallbacks,
+    )
+
+
+def _currency(currency: str, places: Sequence[Place], ledger: Ledger) -> CurrencyFigures:
+    methods: defaultdict[MethodKey, DaySums] = defaultdict(DaySums)
+    units: defaultdict[str, UnitSums] = defaultdict(UnitSums)
+    of_places: list[tuple[Place, DaySums, Units]] = []
+    for place in places:
+        movements = ledger.get((place.position, currency)) or Movements()
+        for key, sums in movements.by_method.items():
+            methods[key] = plus(methods[key], sums)
+        for unit, sold in movements.units.items():
+            units[unit] = plus(units[unit], sold)
+        of_places.append((place, movements.sums, movements.units))
+    whole = total(DaySums, methods.values())
+    return CurrencyFigures(
+        currency=currency,
+        figures=figures(whole, units, sum(place.clock.fell_back for place in places)),
+        methods=tuple(
+            _method(key, sums, whole.net)
+            for key, sums in sorted(methods.items(), key=_by_net)
+            if sums.sale_count or sums.refund_count
+        ),
+        locations=tuple(
+            LocationFigures(
+                location_id=place.location_id,
+                figures=figures(sums, units, int(place.clock.fell_back)),
+                share_percent=percent(sums.net, whole.net),
+            )
+            for place, sums, units in of_places
+        ),
+    )
+
+
+def _method(key: MethodKey, sums: DaySums, whole: int) -> Method:
+    return Method(
+        payment_type=key.payment_type,
+        payment_method_name=key.name,
+        sale_cents=sums.sale,
+        refunded_cents=sums.refund,
+        net_cents=sums.net,
+        refund_amount_cents=sums.refund_amount,
+        unknown_refund_count=sums.refund_unknown_components,
+        share_percent=percent(sums.net, whole),
+    )
+
+
+def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
+    key, sums = entry
+    return -sums.net, key.payment_type, key.name or ""
+
+
+def _counts(place: Place, currency: str, ledger: Ledger) -> bool:
+    return place.currency == currency or (place.position, currency) in ledger
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

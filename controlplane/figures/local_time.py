@@ -1,0 +1,130 @@
+"""A location's clocks: which local day and hour a moment belongs to, and a day's moments.
+
+``day`` counts from 1970-01-01, ``hour`` is ``day`` × 24 plus the hour that clocks show. A moment
+belongs to the date that clocks show, so that a day may last 23 or 25 hours, be left out, or come
+in two pieces (clocks of St. John's went back from 00:01 until 2011).
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+HOURS: Final = 24
+EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
+AROUND: Final = timedelta(hours=27)
+"""Clocks differ from UTC by at most 15 hours, and were set by at most 24 at once."""
+STEP: Final = timedelta(hours=1)
+INSTANT: Final = timedelta(microseconds=1)
+
+Interval = tuple[datetime, datetime]
+"""From a moment on, and before another; in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time zone that a location's days are counted in. ``fell_back``: it has none, so UTC."""
+
+    zone: tzinfo
+    name: str
+    fell_back: bool
+
+
+@lru_cache(maxsize=1024)
+def clock_of(zone: str | None) -> Clock:
+    """Return the clock for an IANA name; None and what is no name fall back to UTC."""
+    try:
+        return Clock(ZoneInfo(zone), zone, fell_back=False) if zone else _FALLBACK
+    except (KeyError, ValueError, OSError):  # OSError: the name of a folder of the database
+        return _FALLBACK
+
+
+_FALLBACK: Final = Clock(UTC, "UTC", fell_back=True)
+
+
+def day_of(local_date: date) -> int:
+    return local_date.toordinal() - EPOCH_ORDINAL
+
+
+def date_of(day: int) -> date:
+    return date.fromordinal(day + EPOCH_ORDINAL)
+
+
+def hour_of(moment: datetime, zone: tzinfo) -> int:
+    """Return the hour that clocks show at ``moment``: `HOURS` × day + 0 to 23."""
+    local = moment.astimezone(zone)
+    return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
+
+
+@lru_cache(maxsize=8192)
+def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
+    """Return the moments at which clocks show one of these days, in order; none for a day that
+    was left out."""
+    found: list[Interval] = []
+    began: datetime | None = None
+    opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
+    is_open = is_over = False
+    for moment in sorted({*opens, *ends}):
+        is_open ^= moment in opens
+        is_over ^= moment in ends
+        if is_open and not is_over:
+            began = began or moment
+        elif began is not None:
+            found.append((began, moment))
+            began = None
+    return tuple(found)
+
+
+def offsets(
+    zone: tzinfo, start: datetime, end: datetime
+) -> list[tuple[datetime, datetime, timedelta]]:
+    """Return the pieces from ``start`` to before ``end`` in which the offset from UTC is one."""
+    edges = [start, *_changes(zone, start, end), end]
+    return [(a, b, _offset(zone, a)) for a, b in pairwise(edges)]
+
+
+@lru_cache(maxsize=8192)
+def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
+    """Return the moments at which "the clocks show this day or later" begins or ceases to hold."""
+    middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
+    turns: set[datetime] = set()
+    start = middle - AROUND
+    holds = False
+    for end in (*_changes(zone, start, middle + AROUND), middle + AROUND):
+        # Within a piece of constant offset, clocks reach midnight once.
+        midnight = middle - _offset(zone, start)
+        begins = min(max(start, midnight), end)
+        if holds and begins > start:
+            turns.add(start)
+            holds = False
+        if not holds and begins < end:
+            turns.add(begins)
+            holds = True
+        start = end
+    return frozenset(turns)
+
+
+def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
+    """Return the moments in between from which on the offset is another."""
+    found = []
+    while start < end:
+        step = min(start + STEP, end)
+        if _offset(zone, start) != _offset(zone, step):
+            found.append(_first_with(zone, start, step))
+        start = step
+    return [change for change in found if change < end]
+
+
+def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
+    """Bisect for the first moment that has the offset of ``after``."""
+    offset = _offset(zone, after)
+    while after - before > INSTANT:
+        middle = before + (after - before) // 2
+        before, after = (before, middle) if _offset(zone, middle) == offset else (middle, after)
+    return after
+
+
+def _offset(zone: tzinfo, moment: datetime) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()

@@ -1,0 +1,64 @@
+"""Whole minor units: rounding, tax within a price, a discount split over lines, shares.
+
+Amounts are 0 or more. Halves are rounded up, as tills do.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+WHOLE_MILLI: Final = 100_000
+"""100 % in thousandths of a percent."""
+THOUSANDTHS: Final = 3
+
+
+def divide(amount: int, divisor: int) -> int:
+    """Return ``amount`` ÷ ``divisor`` as a whole number, halves up."""
+    return (2 * amount + divisor) // (2 * divisor)
+
+
+def price_of(unit_price: int, quantity: int, exponent: int) -> int:
+    """Return what ``quantity`` × 10^-``exponent`` costs."""
+    if exponent <= 0:
+        return int(unit_price * quantity * 10**-exponent)
+    return divide(unit_price * quantity, 10**exponent)
+
+
+def tax_within(amount: int, percentage_milli: int) -> int:
+    """Return the tax that a price with tax contains; the rate in thousandths of a percent."""
+    return divide(amount * percentage_milli, WHOLE_MILLI + percentage_milli)
+
+
+def milli(quantity: int, exponent: int) -> int:
+    """Return ``quantity`` × 10^-``exponent`` in thousandths; ``exponent`` is at most 3."""
+    return int(quantity * 10 ** (THOUSANDTHS - exponent))
+
+
+def pieces(quantity: int, exponent: int) -> int:
+    """Return how many pieces a line is: what is weighed or measured is one."""
+    return int(quantity * 10**-exponent) if exponent <= 0 else 1
+
+
+def split(amount: int, weights: Sequence[int]) -> list[int]:
+    """Split ``amount`` in proportion, to the unit: the largest remainders get what is left over.
+
+    Without any weight the first part gets all.
+    """
+    whole = sum(weights)
+    if not weights or amount == 0:
+        return [0] * len(weights)
+    if whole == 0:
+        return [amount, *[0] * (len(weights) - 1)]
+    parts = [amount * weight // whole for weight in weights]
+    order = sorted(range(len(weights)), key=lambda at: (-(amount * weights[at] % whole), at))
+    for at in order[: amount - sum(parts)]:
+        parts[at] += 1
+    return parts
+
+
+def percent(part: int, whole: int) -> float | None:
+    """Return the share of ``part``, None where there is nothing to share."""
+    return 100 * part / whole if whole else None
+
+
+def ratio(amount: int, count: int) -> float | None:
+    return amount / count if count else None

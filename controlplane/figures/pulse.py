@@ -1,0 +1,97 @@
+"""How today goes, beside yesterday and the best such weekday; and when orders come in.
+
+Today until now is compared with yesterday until the clocks showed the same time.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controlplane.figures.local_time import HOURS, date_of
+from controlplane.figures.money import percent
+from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePulse
+
+WEEK: Final = 7
+ACTIVITY_DAYS: Final = 28
+"""Before today, so that each weekday counts four times; and as many weeks have a best day."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulseFacts:
+    """``nets`` and ``orders`` are by currency and local hour, from the first day that is looked at
+    to the hour before this one; ``this_hour`` and ``that_hour`` are the nets of today's hour until
+    now and of yesterday's until the same time. ``incomplete`` are the currencies and days of which
+    not everything is known; ``began`` is the day of the first movement ever."""
+
+    location_id: str
+    currency: str
+    hour: int
+    nets: Mapping[tuple[str, int], int]
+    orders: Mapping[tuple[str, int], int]
+    this_hour: Mapping[str, int]
+    that_hour: Mapping[str, int]
+    incomplete: Collection[tuple[str, int]]
+    began: int | None
+
+    @property
+    def today(self) -> int:
+        return self.hour // HOURS
+
+
+def pulse(facts: PulseFacts) -> VenuePulse:
+    recent = {currency for currency, hour in facts.nets if hour // HOURS >= facts.today - 1}
+    currencies = {facts.currency, *recent, *facts.this_hour, *facts.that_hour}
+    return VenuePulse(
+        location_id=facts.location_id,
+        activity_complete=facts.began is not None and facts.began <= facts.today - ACTIVITY_DAYS,
+        currencies=tuple(_currency(currency, facts) for currency in sorted(currencies)),
+        activity=activity(facts),
+    )
+
+
+def activity(facts: PulseFacts) -> tuple[Activity, ...]:
+    """Return how many orders came in at each hour of each weekday that had any."""
+    counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for (_currency, hour), orders in facts.orders.items():
+        day = hour // HOURS
+        if facts.today - ACTIVITY_DAYS <= day < facts.today:
+            counts[date_of(day).isoweekday(), hour % HOURS] += orders
+    return tuple(
+        Activity(weekday=weekday, hour=hour, order_count=orders)
+        for (weekday, hour), orders in sorted(counts.items())
+        if orders
+    )
+
+
+def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
+    now = facts.hour % HOURS
+    points = [*_hours(currency, facts.today, facts)[:now], facts.this_hour.get(currency, 0)]
+    yesterday = sum(_hours(currency, facts.today - 1, facts)[:now])
+    yesterday += facts.that_hour.get(currency, 0)
+    complete = (currency, facts.today) not in facts.incomplete
+    return PulseCurrency(
+        currency=currency,
+        today_cents=sum(points),
+        yesterday_cents=yesterday,
+        complete=complete,
+        comparison_complete=complete and (currency, facts.today - 1) not in facts.incomplete,
+        delta_percent=percent(sum(points) - yesterday, yesterday),
+        points=tuple(Point(cents=cents) for cents in points),
+        peak_points=tuple(Point(cents=cents) for cents in _peak(currency, facts)),
+    )
+
+
+def _peak(currency: str, facts: PulseFacts) -> list[int]:
+    """Return the hours of the best of the last four such weekdays; none where none had any."""
+    days = [
+        day
+        for day in range(facts.today - WEEK, facts.today - ACTIVITY_DAYS - 1, -WEEK)
+        if any((currency, day * HOURS + hour) in facts.nets for hour in range(HOURS))
+    ]
+    hours = [_hours(currency, day, facts) for day in days]
+    return max(hours, key=sum, default=[])
+
+
+def _hours(currency: str, day: int, facts: PulseFacts) -> list[int]:
+    return [facts.nets.get((currency, day * HOURS + hour), 0) for hour in range(HOURS)]

@@ -1,0 +1,175 @@
+"""The records of financial figures, under the contract's names (contract: Financial figures).
+
+What the contract does not show is marked as ours; docs/figures.md tells how each is read.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from agent.wire import limits
+from agent.wire.base import Absent, Array, Count, Number, Tolerant
+
+Cents = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
+LocalHour = Annotated[int, Field(ge=0, le=23)]
+
+
+class Quantity(Tolerant):
+    quantity_unit: str | None
+    quantity_milli: Cents
+    line_count: Count
+
+
+class Coverage(Tolerant):
+    """What could not be known. The three flags follow from the counts."""
+
+    missing_sale_snapshot_count: Count
+    missing_sale_snapshot_cents: Cents
+    unresolved_imported_order_count: Count
+    unresolved_imported_order_cents: Cents
+    undated_refund_cents: Cents
+    undated_refund_payment_count: Count
+    sales_complete: bool
+    refunds_complete: bool
+    vat_complete: bool
+    sale_unknown_tax_line_count: Count
+    refund_unknown_tax_count: Count
+    refund_unknown_components_count: Count
+    timezone_fallback_count: Count
+
+
+class Figures(Tolerant):
+    gross_cents: Cents
+    discount_cents: Cents
+    sale_cents: Cents
+    refund_cents: Cents
+    net_cents: Cents
+    sale_count: Count
+    refund_count: Count
+    refund_amount_cents: Cents
+    municipality_fee_cents: Cents
+    refunded_fee_cents: Cents
+    refund_tip_cents: Cents
+    known_vat_cents: Cents
+    vat_cents: Cents | None
+    net_without_vat_cents: Cents | None
+    average_sale_cents: Number | None
+    average_items_per_sale: Number | None
+    quantities: Array[Quantity]
+    coverage: Coverage
+
+
+class Interval(Tolerant):
+    start_utc: str
+    end_utc: str
+
+
+class Window(Tolerant):
+    """``intervals``: the moments of these local days; none where clocks left the day out."""
+
+    location_id: str
+    from_date: str
+    to_date: str
+    time_zone: str
+    fell_back_to_utc: bool
+    intervals: Absent[Array[Interval]] = None
+
+
+class Method(Tolerant):
+    payment_type: str
+    payment_method_name: str | None
+    sale_cents: Cents
+    refunded_cents: Cents
+    net_cents: Cents
+    refund_amount_cents: Cents
+    unknown_refund_count: Count
+    share_percent: Number | None
+
+
+class LocationFigures(Tolerant):
+    location_id: str
+    figures: Figures
+    share_percent: Number | None
+
+
+class Bucket(TypedDict):
+    locationId: str
+    localDate: str
+    localHour: LocalHour
+    grossCents: Cents
+    discountCents: Cents
+    refundCents: Cents
+    netCents: Cents
+    tradingRevenueCents: Cents
+    saleCount: Count
+    refundCount: Count
+
+
+"""Under its wire names: an answer may hold tens of thousands, and a model takes fifteen times as
+long to make."""
+
+
+class CurrencyFigures(Tolerant):
+    currency: str
+    figures: Figures
+    methods: Array[Method]
+    locations: Array[LocationFigures]
+
+
+class CurrencySummary(CurrencyFigures):
+    buckets: Array[Bucket]
+
+
+class Item(Tolerant):
+    """Ours: what was sold of one article. All null but the sums: it is not known what was sold."""
+
+    good_id: str | None
+    variation_id: str | None
+    name: str | None
+    quantity_unit: str | None
+    quantity_milli: Cents
+    line_count: Count
+    gross_cents: Cents
+    discount_cents: Cents
+    sale_cents: Cents
+    refunded_quantity_milli: Cents
+    refund_cents: Cents
+    net_cents: Cents
+    share_percent: Number | None
+
+
+class TradingDay(Tolerant):
+    """Ours: the sales of a day of all locations, less what was ever given back of them."""
+
+    local_date: str
+    trading_revenue_cents: Cents
+    sale_count: Count
+
+
+class Point(Tolerant):
+    cents: Cents
+
+
+class PulseCurrency(Tolerant):
+    currency: str
+    today_cents: Cents
+    yesterday_cents: Cents
+    complete: bool
+    comparison_complete: bool
+    delta_percent: Number | None
+    points: Array[Point]
+    peak_points: Array[Point]
+
+
+class Activity(Tolerant):
+    weekday: Annotated[int, Field(ge=1, le=7)]
+    hour: LocalHour
+    order_count: Count
+
+
+class VenuePulse(Tolerant):
+    location_id: str
+    activity_complete: bool
+    currencies: Array[PulseCurrency]
+    activity: Array[Activity]

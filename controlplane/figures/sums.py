@@ -1,0 +1,78 @@
+"""What is added up, in the order of the columns that it is kept in
+(`controlplane.storage.merchant.rollup_tables` says what each is)."""
+
+from collections.abc import Iterable
+from operator import add
+from typing import NamedTuple, TypeVar
+
+
+class HourSums(NamedTuple):
+    gross: int = 0
+    discount: int = 0
+    sale_count: int = 0
+    refund: int = 0
+    refund_count: int = 0
+    undone: int = 0
+
+
+class DaySums(NamedTuple):
+    gross: int = 0
+    discount: int = 0
+    sale_count: int = 0
+    pieces: int = 0
+    municipality_fee: int = 0
+    tip: int = 0
+    sale_tax: int = 0
+    unknown_tax_lines: int = 0
+    missing_count: int = 0
+    missing_amount: int = 0
+    unresolved_count: int = 0
+    unresolved_amount: int = 0
+    undated_count: int = 0
+    undated_amount: int = 0
+    undone: int = 0
+    refund: int = 0
+    refund_count: int = 0
+    refunded_fee: int = 0
+    refunded_tip: int = 0
+    refund_tax: int = 0
+    refund_unknown_tax: int = 0
+    refund_unknown_components: int = 0
+
+    @property
+    def sale(self) -> int:
+        return self.gross - self.discount
+
+    @property
+    def net(self) -> int:
+        return self.sale - self.refund
+
+    @property
+    def refund_amount(self) -> int:
+        """All money that went back."""
+        return self.refund + self.refunded_fee + self.refunded_tip
+
+
+class UnitSums(NamedTuple):
+    quantity_milli: int = 0
+    line_count: int = 0
+
+
+class ItemSums(NamedTuple):
+    quantity_milli: int = 0
+    line_count: int = 0
+    gross: int = 0
+    discount: int = 0
+    refunded_milli: int = 0
+    refund: int = 0
+
+
+Sums = TypeVar("Sums", HourSums, DaySums, UnitSums, ItemSums)
+
+
+def plus(one: Sums, other: Sums) -> Sums:
+    return type(one)(*map(add, one, other))
+
+
+def total(of: type[Sums], parts: Iterable[Sums]) -> Sums:
+    return of(*map(sum, zip(*parts, strict=True)))

@@ -1,0 +1,83 @@
+"""Which local days a question is about, and those right before them."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final, Literal
+
+from controlplane.figures.local_time import HOURS, Clock, date_of, day_of, hour_of
+
+Period = Literal["today", "yesterday", "last7", "thisMonth", "custom"]
+DAYS_MAX: Final = 92
+DATE_MIN: Final = date(1971, 1, 1)
+DATE_MAX: Final = date(2999, 12, 31)
+
+
+class PeriodError(ValueError):
+    """``field`` of the question is wrong: ``from`` or ``to``."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Local days, both included."""
+
+    first: int
+    last: int
+
+    @property
+    def previous(self) -> "Days":
+        """The stretch of the same length right before."""
+        return Days(2 * self.first - self.last - 1, self.first - 1)
+
+    @property
+    def hours(self) -> tuple[int, int]:
+        """The first and the last hour."""
+        return self.first * HOURS, self.last * HOURS + HOURS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A period as it was asked for; ``first`` and ``last`` with period custom only."""
+
+    period: Period = "today"
+    first: date | None = None
+    last: date | None = None
+
+
+def check(question: Question) -> None:
+    """Raises PeriodError."""
+    if question.period != "custom":
+        for field, given in (("from", question.first), ("to", question.last)):
+            if given is not None:
+                raise PeriodError(field, "is for the period custom only")
+        return
+    first, last = _required("from", question.first), _required("to", question.last)
+    if first > last:
+        raise PeriodError("to", "must not be before from")
+    if (last - first).days >= DAYS_MAX:
+        raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
+
+
+def days_asked(question: Question, clock: Clock, now: datetime) -> Days:
+    """Return the local days that ``question`` means where ``clock`` hangs. Raises PeriodError."""
+    check(question)
+    if question.first is not None and question.last is not None:
+        return Days(day_of(question.first), day_of(question.last))
+    today = hour_of(now, clock.zone) // HOURS
+    first, last = {
+        "today": (today, today),
+        "yesterday": (today - 1, today - 1),
+        "last7": (today - 6, today),
+    }.get(question.period, (day_of(date_of(today).replace(day=1)), today))
+    return Days(first, last)
+
+
+def _required(field: str, given: date | None) -> date:
+    if given is None:
+        raise PeriodError(field, "is needed for the period custom")
+    if not DATE_MIN <= given <= DATE_MAX:
+        raise PeriodError(field, f"must be from {DATE_MIN} to {DATE_MAX}")
+    return given

@@ -1,0 +1,94 @@
+"""A sale and a refund as rows for the database, in the order of its columns but the position."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from controlplane.merchant.sales import (
+    LineRow,
+    NewRefund,
+    NewSale,
+    SaleMoney,
+    way_of_payment,
+)
+from controlplane.storage.merchant.columns import microseconds
+from controlplane.storage.merchant.sales_tables import Sale
+
+Row = tuple[Any, ...]
+
+
+def sale_row(sale: NewSale, money: SaleMoney, hour: int, made: datetime, changed: datetime) -> Row:
+    """``hour`` is the local one; ``made`` and ``changed`` are when the row was."""
+    kind, method = way_of_payment(sale.payments)
+    return (
+        sale.id.hex,
+        sale.organization_id,
+        sale.location,
+        sale.point_of_sale,
+        sale.employee,
+        sale.number,
+        sale.ticket_number,
+        sale.status,
+        microseconds(sale.initiated_at),
+        microseconds(made),
+        microseconds(changed),
+        hour,
+        sale.comment,
+        None if sale.external_data is None else json.dumps(sale.external_data),
+        sale.currency,
+        money.gross,
+        sale.discount,
+        money.total,
+        money.taxable_amount,
+        money.tax,
+        sale.municipality_fee,
+        sale.tip,
+        sale.lines is not None,
+        money.pieces,
+        money.unknown_tax_lines,
+        kind,
+        method,
+    )
+
+
+def line_table_rows(sale: int, lines: Sequence[LineRow]) -> list[Row]:
+    return [(sale, *line) for line in lines]
+
+
+def payment_rows(position: int, sale: NewSale) -> list[Row]:
+    return [
+        (position, number, payment.method, payment.amount)
+        for number, payment in enumerate(sale.payments, 1)
+    ]
+
+
+def refund_row(
+    refund: NewRefund, sale: Sale | NewSale, tax: int | None, hour: int | None, made: datetime
+) -> Row:
+    at = refund.refunded_at
+    return (
+        refund.id.hex,
+        refund.sale,
+        sale.organization_id,
+        sale.location,
+        refund.employee,
+        None if at is None else microseconds(at),
+        microseconds(made),
+        hour,
+        sale.currency,
+        refund.goods,
+        refund.fee,
+        refund.tip,
+        tax,
+        refund.has_components,
+        refund.payment.type,
+        refund.payment.method,
+    )
+
+
+def refund_line_rows(position: int, refund: NewRefund) -> list[Row]:
+    return [
+        (position, number, line.line, line.quantity, line.amount)
+        for number, line in enumerate(refund.lines, 1)
+    ]

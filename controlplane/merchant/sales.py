@@ -1,0 +1,213 @@
+"""A sale and a refund as they are told, and the rows that they become. Pure.
+
+Raises SaleError for what cannot be so. Positions are those of the rows referred to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+from uuid import UUID
+
+from controlplane.figures.money import pieces, price_of, split, tax_within
+
+PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
+MIXED: Final = "mixed"
+OTHER: Final = "other"
+COMPLETED: Final = "completed"
+UNKNOWN: Final = "unknown"
+
+
+class SaleError(ValueError):
+    """A sale or refund that cannot be so."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoldArticle:
+    """A line's snapshot: its position, unit and tax. ``percentage_milli`` None with
+    ``has_known_tax``: exempt."""
+
+    snapshot: int
+    unit: str | None
+    exponent: int
+    percentage_milli: int | None
+    has_known_tax: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NewLine:
+    """``quantity`` in 10^-exponent of the article's unit; ``discount`` the line's own."""
+
+    article: SoldArticle
+    quantity: int
+    unit_price: int
+    discount: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewPayment:
+    """``method`` None: nobody wrote down how it was paid."""
+
+    method: int | None
+    type: PaymentType
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSale:
+    """``lines`` None: nothing tells what was sold, and ``total`` is all that is known; with lines
+    ``total`` follows from them. ``discount`` is the sale's, beside those of its lines."""
+
+    id: UUID
+    organization_id: str
+    location: int
+    point_of_sale: int
+    employee: int | None
+    number: str
+    ticket_number: str
+    status: str = COMPLETED
+    initiated_at: datetime
+    currency: str
+    lines: Sequence[NewLine] | None
+    payments: Sequence[NewPayment]
+    total: int | None = None
+    discount: int = 0
+    municipality_fee: int = 0
+    tip: int = 0
+    comment: str | None = None
+    external_data: dict[str, object] | None = None
+
+
+class LineRow(NamedTuple):
+    """As `SaleLine`, without the sale."""
+
+    number: int
+    snapshot: int
+    quantity: int
+    unit_price: int
+    gross: int
+    discount: int
+    share: int
+    total: int
+    tax: int | None
+
+
+class SaleMoney(NamedTuple):
+    """Sums over the lines, as `Sale` has them."""
+
+    gross: int
+    total: int
+    taxable_amount: int
+    tax: int
+    pieces: int = 0
+    unknown_tax_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewRefundLine:
+    """``line`` is the number of the sale's line."""
+
+    line: int
+    quantity: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRefund:
+    """``refunded_at`` None: undated. ``has_components`` False: all that is known is ``goods``, the
+    money that went back. ``lines`` are empty, or add up to ``goods``."""
+
+    id: UUID
+    sale: int
+    refunded_at: datetime | None
+    goods: int
+    fee: int = 0
+    tip: int = 0
+    has_components: bool = True
+    payment: NewPayment
+    employee: int | None = None
+    lines: Sequence[NewRefundLine] = field(default=())
+
+
+def line_rows(sale: NewSale) -> list[LineRow]:
+    """Return the lines with what they cost, their part of the sale's discount, and their tax."""
+    lines = sale.lines or ()
+    gross = [price_of(line.unit_price, line.quantity, line.article.exponent) for line in lines]
+    totals = [cost - line.discount for cost, line in zip(gross, lines, strict=True)]
+    if any(total < 0 for total in totals) or (lines and sum(totals) < sale.discount):
+        raise SaleError("a discount is more than what it is given on")
+    shares = split(sale.discount, totals)
+    return [
+        LineRow(
+            number,
+            line.article.snapshot,
+            line.quantity,
+            line.unit_price,
+            cost,
+            line.discount,
+            share,
+            total,
+            tax_of(line.article, total - share),
+        )
+        for number, (line, cost, share, total) in enumerate(
+            zip(lines, gross, shares, totals, strict=True), 1
+        )
+    ]
+
+
+def tax_of(article: SoldArticle, amount: int) -> int | None:
+    """Return the tax that ``amount`` contains; None where it is not known."""
+    if not article.has_known_tax:
+        return None
+    return 0 if article.percentage_milli is None else tax_within(amount, article.percentage_milli)
+
+
+def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
+    """Return the sale's sums, checked against what was paid."""
+    if sale.lines is None:
+        if sale.total is None:
+            raise SaleError("a sale without lines needs its total")
+        money = SaleMoney(sale.total + sale.discount, sale.total, sale.total, 0)
+    else:
+        total = sum(line.total for line in lines) - sale.discount
+        tax = sum(line.tax or 0 for line in lines)
+        if sale.total not in {None, total}:
+            raise SaleError("the total is not that of the lines")
+        money = SaleMoney(
+            gross=sum(line.gross for line in lines),
+            total=total,
+            taxable_amount=total - tax,
+            tax=tax,
+            pieces=sum(pieces(line.quantity, line.article.exponent) for line in sale.lines),
+            unknown_tax_lines=sum(line.tax is None for line in lines),
+        )
+    due = money.total + sale.municipality_fee + sale.tip
+    paid = sum(payment.amount for payment in sale.payments)
+    if sale.status == COMPLETED and paid != due:
+        raise SaleError(f"{paid} was paid where {due} was due")
+    return money
+
+
+def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
+    """Return the type and the method of all payments: mixed where types differ, and no method
+    where methods differ."""
+    types = {payment.type for payment in payments}
+    methods = {payment.method for payment in payments}
+    kind = MIXED if len(types) > 1 else next(iter(types), OTHER)
+    return kind, next(iter(methods)) if len(methods) == 1 else None
+
+
+def refund_tax(
+    refund: NewRefund, sale_lines: Mapping[int, LineRow], articles: Mapping[int, SoldArticle]
+) -> int | None:
+    """Return the tax in the goods given back, by the lines they were on; None where any of it is
+    not known. ``articles`` are by snapshot."""
+    if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
+        return None
+    found = 0
+    for line in refund.lines:
+        tax = tax_of(articles[sale_lines[line.line].snapshot], line.amount)
+        if tax is None:
+            return None
+        found += tax
+    return found

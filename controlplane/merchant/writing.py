@@ -1,0 +1,165 @@
+"""Writes a sale or a refund together with the rollups it belongs to, in the caller's transaction.
+
+Raises SaleError for what cannot be so.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from controlplane.figures.local_time import clock_of, hour_of
+from controlplane.figures.money import milli
+from controlplane.merchant import contributions
+from controlplane.merchant.contributions import Contributions, Place, RefundFacts, SaleFacts
+from controlplane.merchant.rows import (
+    line_table_rows,
+    payment_rows,
+    refund_line_rows,
+    refund_row,
+    sale_row,
+)
+from controlplane.merchant.sales import (
+    COMPLETED,
+    LineRow,
+    NewRefund,
+    NewSale,
+    SaleError,
+    SoldArticle,
+    line_rows,
+    money_of,
+    refund_tax,
+    way_of_payment,
+)
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.rollup_tables import (
+    DayRollup,
+    HourRollup,
+    ItemDayRollup,
+    ItemSpanRollup,
+    UnitRollup,
+)
+from controlplane.storage.merchant.sales_tables import (
+    Refund,
+    RefundLine,
+    Sale,
+    SaleLine,
+    SalePayment,
+)
+from controlplane.storage.statements import add_to, insert_row, insert_rows
+
+
+def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
+    """Return the sale's position."""
+    lines = line_rows(sale)
+    money = money_of(sale, lines)
+    kind, method = way_of_payment(sale.payments)
+    hour = _hour(session, sale.location, sale.initiated_at)
+    position = insert_row(session, Sale, sale_row(sale, money, hour, now, now))
+    insert_rows(session, SaleLine, line_table_rows(position, lines))
+    insert_rows(session, SalePayment, payment_rows(position, sale))
+    place = Place(sale.location, hour, sale.currency, kind, method)
+    if sale.status != COMPLETED:
+        add_up(session, contributions.of_unresolved(place, money.total))
+        return position
+    facts = SaleFacts(money, sale.municipality_fee, sale.tip, None if sale.lines is None else lines)
+    articles = {line.article.snapshot: line.article for line in sale.lines or ()}
+    add_up(session, contributions.of_sale(place, facts, articles))
+    return position
+
+
+def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
+    """Return the refund's position. The sale counts as changed."""
+    sale = session.scalars(select(Sale).where(Sale.position == refund.sale).with_for_update()).one()
+    if sale.status != COMPLETED:
+        raise SaleError("only a completed sale can be given back")
+    _refuse_more_than_paid(session, sale, refund)
+    lines = _lines_of(session, sale.position)
+    articles = articles_of(session, {line.snapshot for line in lines.values()})
+    if refund.lines and sum(line.amount for line in refund.lines) != refund.goods:
+        raise SaleError("the refund's lines do not add up to its goods")
+    tax = refund_tax(refund, lines, articles)
+    at = refund.refunded_at
+    hour = None if at is None else _hour(session, sale.location, at)
+    position = insert_row(session, Refund, refund_row(refund, sale, tax, hour, now))
+    insert_rows(session, RefundLine, refund_line_rows(position, refund))
+    session.execute(update(Sale).where(Sale.position == sale.position).values(updated_at=now))
+    facts = RefundFacts(
+        refund.goods,
+        refund.fee,
+        refund.tip,
+        tax,
+        refund.has_components,
+        [_given_back(lines[line.line], line.quantity, line.amount, articles)
+         for line in refund.lines],
+    )  # fmt: skip
+    sold = Place(
+        sale.location, sale.local_hour, sale.currency, sale.payment_type, sale.payment_method
+    )
+    given_back = None if hour is None else Place(
+        sale.location, hour, sale.currency, refund.payment.type, refund.payment.method
+    )  # fmt: skip
+    add_up(session, contributions.of_refund(sold, given_back, facts))
+    return position
+
+
+def add_up(session: Session, found: Contributions) -> None:
+    for rollup, sums in (
+        (HourRollup, contributions.rows_of(found.hours)),
+        (DayRollup, contributions.rows_of(found.days)),
+        (UnitRollup, contributions.rows_of(found.units)),
+        (ItemDayRollup, contributions.rows_of(found.item_days)),
+        (ItemSpanRollup, contributions.rows_of(found.item_spans)),
+    ):
+        add_to(session, rollup, sums)
+
+
+def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
+    """Return what lines of these snapshots need to know of them."""
+    rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
+    return {
+        row.position: SoldArticle(
+            row.position, row.uom_symbol, row.exponent, row.percentage_milli,
+            has_known_tax=row.fee_item_id is not None,
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+def _hour(session: Session, location: int, moment: datetime) -> int:
+    # Locked, so that the zone stays this one until the rollups are written.
+    zone = session.execute(
+        select(Location.zone).where(Location.position == location).with_for_update(read=True)
+    ).scalar_one()
+    return hour_of(moment, clock_of(zone).zone)
+
+
+def _lines_of(session: Session, sale: int) -> dict[int, LineRow]:
+    rows = session.scalars(select(SaleLine).where(SaleLine.sale == sale))
+    return {
+        row.number: LineRow(
+            row.number, row.snapshot, row.quantity, row.unit_price, row.gross, row.discount,
+            row.share, row.total, row.tax,
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> None:
+    before: Any = session.execute(
+        select(func.coalesce(func.sum(Refund.goods + Refund.fee + Refund.tip), 0)).where(
+            Refund.sale == sale.position
+        )
+    ).scalar_one()
+    amount = int(before) + refund.goods + refund.fee + refund.tip
+    if amount > sale.total + sale.municipality_fee + sale.tip:
+        raise SaleError("more is given back than was paid")
+
+
+def _given_back(
+    line: LineRow, quantity: int, amount: int, articles: Mapping[int, SoldArticle]
+) -> tuple[int, int, int]:
+    return line.snapshot, milli(quantity, articles[line.snapshot].exponent), amount

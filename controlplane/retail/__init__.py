@@ -1,0 +1,1 @@
+"""The retail public API: tokens, catalog, sales (contract: retail public API)."""

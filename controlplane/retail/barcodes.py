@@ -1,0 +1,25 @@
+"""Check digits of barcodes (GS1 General Specifications, section 7.9)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+LENGTHS: Final[Mapping[str, int]] = {"ean_8": 8, "ean_13": 13, "itf_14": 14, "upc_a": 12}
+"""Digits of each kind of code that has a check digit."""
+
+
+def check_digit(digits: str) -> str:
+    """Return the check digit that follows ``digits``."""
+    weighted = (int(digit) * (3, 1)[place % 2] for place, digit in enumerate(reversed(digits)))
+    return str(-sum(weighted) % 10)
+
+
+def mistake_in(kind: str, value: str) -> str | None:
+    """Say what is wrong with a code of ``kind``; None where nothing is, or nothing is known."""
+    length = LENGTHS.get(kind)
+    if length is None:
+        return None
+    if len(value) != length or not (value.isascii() and value.isdecimal()):
+        return f"must have {length} digits"
+    if value[-1] != check_digit(value[:-1]):
+        return f"must end with its check digit, which is {check_digit(value[:-1])}"
+    return None

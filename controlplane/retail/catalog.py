@@ -1,0 +1,241 @@
+"""Goods, categories, units of measure and fees of a company."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select
+
+from controlplane.http.errors import validation_error
+from controlplane.retail import models as wire
+from controlplane.retail.barcodes import mistake_in
+from controlplane.retail.http.problems import existing_external_id
+from controlplane.retail.limits import CURRENCY
+from controlplane.retail.listing import page_by_name, page_of
+from controlplane.retail.operation import RetailContext, not_found
+from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
+from controlplane.storage.merchant.catalog_tables import (
+    CatalogExternalId,
+    Category,
+    Good,
+    GoodCode,
+    GoodVariation,
+)
+from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
+
+VAT = "vat"
+
+
+def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
+    query = select(Good).where(
+        Good.id == asked.good_id, Good.organization_id == context.organization_id
+    )
+    row = context.session.scalars(query).first()
+    if row is None:
+        raise not_found()
+    return next(_shown(context, [row]))
+
+
+def goods(context: RetailContext, asked: wire.PageQuery) -> wire.GoodPage:
+    rows, cursor = page_of(context, Good, asked.cursor)
+    return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
+
+
+def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPage:
+    rows, cursor = page_of(context, Category, asked.cursor)
+    items = (
+        wire.Category(
+            id=row.id,
+            name=row.name,
+            parent_id=row.parent_id,
+            external_data=external(row.external_data),
+        )
+        for row in rows
+    )
+    return wire.CategoryPage(cursor=cursor, items=tuple(items))
+
+
+def uoms(context: RetailContext, asked: wire.PageQuery) -> wire.UomPage:
+    rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
+    return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
+
+
+def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
+    rows, cursor = page_by_name(context, FeeItem, asked.cursor)
+    items = (
+        wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
+        for row in rows
+    )
+    return wire.FeePage(cursor=cursor, fee_items=tuple(items))
+
+
+def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
+    _require_valid(context, given)
+    row = Good(
+        id=uuid.uuid4(),
+        organization_id=context.organization_id,
+        name=given.name,
+        description=given.description,
+        status="active",
+        category_id=given.category_id,
+        uom_id=given.uom_id,
+        fee_item_id=given.vat.fee_item_id,
+        external_data=plain_external(given.external_data),
+        created_at=context.now,
+        updated_at=context.now,
+    )
+    context.session.add(row)
+    taken = [(given.external_data, "good", row.id)]
+    for number, each in enumerate(given.variations, start=1):
+        variation = _variation_row(row.id, number, each)
+        context.session.add(variation)
+        context.session.add_all(
+            GoodCode(variation_id=variation.id, number=place, type=code.type, value=code.value)
+            for place, code in enumerate(each.codes, start=1)
+        )
+        taken.append((each.external_data, "variation", variation.id))
+    _take_external_ids(context, taken)
+    context.session.flush()
+    return next(_shown(context, [row]))
+
+
+# ---------------------------------------------------------------------------- creating
+
+
+def _require_valid(context: RetailContext, given: wire.GivenGood) -> None:
+    """Refuse what the models cannot see, all of it at once."""
+    errors: dict[str, tuple[str, ...]] = {}
+    for name, table, value in (
+        ("category_id", Category, given.category_id),
+        ("uom_id", UnitOfMeasure, given.uom_id),
+    ):
+        if value is not None and not _exists(context, table.id == value, table.organization_id):
+            errors[name] = ("there is none with this id",)
+    is_vat = (FeeItem.id == given.vat.fee_item_id) & (FeeItem.kind == VAT)
+    if not _exists(context, is_vat, FeeItem.organization_id):
+        errors["vat.fee_item_id"] = ("there is no VAT fee with this id",)
+    errors.update(_mistakes_in_variations(given.variations))
+    if errors:
+        raise validation_error(errors)
+
+
+def _exists(context: RetailContext, is_it: ColumnElement[bool], organization: Any) -> bool:
+    query = select(organization).where(is_it, organization == context.organization_id)
+    return context.session.execute(query.limit(1)).first() is not None
+
+
+def _mistakes_in_variations(
+    variations: Sequence[wire.GivenVariation],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for place, variation in enumerate(variations):
+        where = f"variations.{place}"
+        if len(variations) > 1 and variation.name is None:
+            yield f"{where}.name", ("is required where a good has several variations",)
+        if len(variations) == 1 and variation.name is not None:
+            yield f"{where}.name", ("must be left out where a good has one variation",)
+        for number, code in enumerate(variation.codes):
+            if said := mistake_in(code.type, code.value):
+                yield f"{where}.codes.{number}.value", (said,)
+
+
+def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:
+    price = given.default_price
+    return GoodVariation(
+        id=uuid.uuid4(),
+        good_id=good_id,
+        number=number,
+        name=given.name,
+        description=given.description,
+        status=given.status,
+        price=price.value if price else None,
+        currency=price.currency_code if price else None,
+        image_url=None,
+        external_data=plain_external(given.external_data),
+    )
+
+
+def _take_external_ids(
+    context: RetailContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
+) -> None:
+    """Take the external ids, or refuse one that is in use: in this body, or before."""
+    rows: dict[str, CatalogExternalId] = {}
+    for external_data, kind, entity_id in taken:
+        if external_data is None:
+            continue
+        if external_data.id in rows:
+            raise existing_external_id(external_data.id)
+        rows[external_data.id] = CatalogExternalId(
+            organization_id=context.organization_id,
+            external_id=external_data.id,
+            kind=kind,
+            entity_id=entity_id,
+        )
+    query = select(CatalogExternalId.external_id).where(
+        CatalogExternalId.organization_id == context.organization_id,
+        CatalogExternalId.external_id.in_(rows),
+    )
+    for used in context.session.scalars(query):
+        raise existing_external_id(used)
+    context.session.add_all(rows.values())
+
+
+# ---------------------------------------------------------------------------- showing
+
+
+def _shown(context: RetailContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
+    """Yield goods with all that belongs to them, by one question for each kind of it."""
+    session = context.session
+    variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
+    of_goods = select(GoodVariation).where(GoodVariation.good_id.in_([row.id for row in rows]))
+    for variation in session.scalars(of_goods.order_by(GoodVariation.number)):
+        variations[variation.good_id].append(variation)
+    ids = [each.id for group in variations.values() for each in group]
+    codes: defaultdict[UUID, list[GoodCode]] = defaultdict(list)
+    of_variations = select(GoodCode).where(GoodCode.variation_id.in_(ids))
+    for code in session.scalars(of_variations.order_by(GoodCode.number)):
+        codes[code.variation_id].append(code)
+    uoms = {
+        row.id: row
+        for row in session.scalars(
+            select(UnitOfMeasure).where(UnitOfMeasure.id.in_({row.uom_id for row in rows}))
+        )
+    }
+    fees = {
+        row.id: row
+        for row in session.scalars(
+            select(FeeItem).where(FeeItem.id.in_({row.fee_item_id for row in rows}))
+        )
+    }
+    for row in rows:
+        fee = fees[row.fee_item_id]
+        yield wire.Good(
+            id=row.id,
+            name=row.name,
+            description=row.description,
+            external_data=external(row.external_data),
+            status=cast("wire.GoodStatus", row.status),
+            category_id=row.category_id,
+            uom=_uom(uoms[row.uom_id]),
+            vat=vat_of(fee.id, fee.name, fee.percentage_milli),
+            variations=tuple(_variation(each, codes[each.id]) for each in variations[row.id]),
+        )
+
+
+def _variation(row: GoodVariation, codes: Sequence[GoodCode]) -> wire.Variation:
+    price = row.price if row.currency == CURRENCY else None
+    return wire.Variation(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        external_data=external(row.external_data),
+        status=cast("wire.VariationStatus", row.status),
+        default_price=money(price) if price is not None else None,
+        image_url=row.image_url,
+        codes=tuple(code_of(code.type, code.value) for code in codes),
+    )
+
+
+def _uom(row: UnitOfMeasure) -> wire.Uom:
+    return wire.Uom(id=row.id, name=row.name, symbol=row.symbol, exponent=row.exponent)

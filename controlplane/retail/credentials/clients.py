@@ -1,0 +1,130 @@
+"""The clients of the retail API in the database: their API keys and refresh tokens.
+
+An API key is a permanent secret of one company with one role; a refresh token stands for it for
+30 days and is used once (contract: Authentication; RFC 9700, section 4.14.2). Both are stored as
+hashes: they are 256 and more random bits, and nothing to guess.
+"""
+
+import re
+import secrets
+import string
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal
+from uuid import UUID
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.api_keys import Caller, hash_key
+from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey
+
+Environment = Literal["live", "test"]
+SECRET_LENGTH: Final = 64
+REFRESH_LIFETIME: Final = timedelta(days=30)
+HINT_LENGTH: Final = 4
+_KEY: Final = re.compile(r"venue_(?:live|test)_[A-Za-z0-9]{64}")
+_ALPHABET: Final = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a client gets: access for the API key with ``key_id``, and a token to get it again."""
+
+    key_id: UUID
+    refresh_token: str
+
+
+def create_key(
+    session: Session,
+    *,
+    name: str,
+    organization_id: str,
+    environment: Environment,
+    can_write: bool,
+    now: datetime,
+) -> tuple[UUID, str]:
+    """Return the id and the key itself, which is kept nowhere."""
+    secret = "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_LENGTH))
+    key = f"venue_{environment}_{secret}"
+    row = RetailKey(
+        id=uuid.uuid4(),
+        name=name,
+        secret_hash=hash_key(key),
+        hint=key[-HINT_LENGTH:],
+        can_write=can_write,
+        organization_id=organization_id,
+        created_at=now,
+    )
+    session.add(row)
+    return row.id, key
+
+
+def list_keys(session: Session) -> Sequence[RetailKey]:
+    return session.scalars(select(RetailKey).order_by(RetailKey.created_at)).all()
+
+
+def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
+    """Return whether there is such a key. Its access tokens end within seconds, the others now."""
+    row = session.get(RetailKey, key_id)
+    if row is None:
+        return False
+    row.revoked_at = row.revoked_at or now
+    session.execute(delete(RefreshToken).where(RefreshToken.key_id == key_id))
+    return True
+
+
+def caller_of(session: Session, key_id: UUID) -> Caller | None:
+    """Return whom an API key stands for, or None if it is unknown or revoked."""
+    row = session.get(RetailKey, key_id)
+    if row is None or row.revoked_at is not None:
+        return None
+    return Caller(row.id, row.organization_id, row.can_write)
+
+
+def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
+    """Begin a family of refresh tokens for an API key; None if the key is unknown or revoked."""
+    if not _KEY.fullmatch(api_key):
+        return None
+    query = select(RetailKey.id).where(
+        RetailKey.secret_hash == hash_key(api_key), RetailKey.revoked_at.is_(None)
+    )
+    key_id = session.scalars(query).first()
+    return None if key_id is None else _grant(session, key_id, uuid.uuid4(), now)
+
+
+def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
+    """Use a refresh token; None if it is not good. One that comes again ends its whole family:
+    somebody has a copy, and it cannot be told who.
+    """
+    query = select(RefreshToken).where(RefreshToken.secret_hash == hash_key(refresh_token))
+    row = session.scalars(query.with_for_update()).first()
+    if row is None or row.ended_at is not None or row.expires_at <= now:
+        return None
+    if row.used_at is not None:
+        family = update(RefreshToken).where(RefreshToken.family == row.family)
+        session.execute(family.values(ended_at=now))
+        return None
+    if caller_of(session, row.key_id) is None:
+        return None
+    row.used_at = now
+    return _grant(session, row.key_id, row.family, now)
+
+
+def forget_expired(session: Session, now: datetime) -> None:
+    session.execute(delete(RefreshToken).where(RefreshToken.expires_at <= now))
+
+
+def _grant(session: Session, key_id: UUID, family: UUID, now: datetime) -> Grant:
+    token = secrets.token_urlsafe(32)
+    session.add(
+        RefreshToken(
+            secret_hash=hash_key(token),
+            family=family,
+            key_id=key_id,
+            expires_at=now + REFRESH_LIFETIME,
+        )
+    )
+    return Grant(key_id, token)

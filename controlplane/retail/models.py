@@ -1,0 +1,314 @@
+"""The objects of the retail document, as they stand on the wire (contract: Resources, Endpoints).
+
+Names on the wire are snake_case. What a client sends is `Given`, where a key that is not named is
+an error; what the service answers is `Shown`, where keys of later versions are ignored. Where the
+document says "not shown", the shape is this service's own reading.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from agent.wire.base import Absent, Array, MaxItems, Model, Timestamp, Uuid
+from controlplane.retail import limits
+
+CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
+GoodStatus = Literal["active", "inactive", "unknown"]
+VariationStatus = Literal["active", "inactive"]
+Currency = Literal["AED"]
+SaleStatus = Literal["completed", "unknown"]
+Source = Literal["catalog", "manual_input", "custom_amount"]
+SaleOrder = Literal[
+    "initiated_at_asc",
+    "initiated_at_desc",
+    "created_at_asc",
+    "created_at_desc",
+    "updated_at_asc",
+    "updated_at_desc",
+    "number_asc",
+    "number_desc",
+]
+
+
+def _text(shortest: int, longest: int) -> StringConstraints:
+    return StringConstraints(min_length=shortest, max_length=longest)
+
+
+GoodName = Annotated[str, _text(limits.GOOD_NAME_MIN, limits.GOOD_NAME_MAX)]
+Description = Annotated[str, _text(limits.DESCRIPTION_MIN, limits.DESCRIPTION_MAX)]
+VariationName = Annotated[str, _text(1, limits.VARIATION_NAME_MAX)]
+Exponent = Annotated[int, Field(ge=0, le=limits.EXPONENT_MAX)]
+Percentage = Annotated[float, Field(ge=0, le=limits.PERCENTAGE_MAX, strict=False)]
+
+
+def _require_one(value: Any) -> Any:
+    # Before its elements are looked at: pydantic counts those that are right.
+    if isinstance(value, list | tuple) and not value:
+        raise PydanticCustomError("too_few", "must have at least one entry")
+    return value
+
+
+class Given(Model):
+    """What a client sends."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Shown(Model):
+    """What the service answers."""
+
+
+class Money(Given):
+    """``value`` in minimum currency units. The document has one currency."""
+
+    value: Annotated[int, Field(ge=0, le=limits.AMOUNT_MAX)]
+    currency_code: Currency = "AED"
+
+
+class ExternalData(Model):
+    """``id`` is unique in a company across categories, goods and variations; the rest is free."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX)]
+
+
+class Code(Given):
+    type: CodeType
+    value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX)]
+
+
+class Uom(Shown):
+    id: Uuid
+    name: Annotated[str, _text(limits.UOM_NAME_MIN, limits.UOM_NAME_MAX)]
+    symbol: Annotated[str, _text(limits.UOM_SYMBOL_MIN, limits.UOM_SYMBOL_MAX)]
+    exponent: Exponent
+
+
+class Vat(Shown):
+    """``fee_item_percentage`` is left out where the fee is exempt, or no percentage."""
+
+    fee_item_id: Uuid
+    fee_item_name: Annotated[str, _text(limits.FEE_NAME_MIN, limits.FEE_NAME_MAX)]
+    fee_item_percentage: Absent[Percentage] = None
+
+
+class Variation(Shown):
+    """``name`` is None when it is the only one of its good."""
+
+    id: Uuid
+    name: Annotated[str, StringConstraints(max_length=limits.VARIATION_NAME_MAX)] | None
+    description: Description | None = None
+    external_data: ExternalData | None = None
+    status: VariationStatus
+    default_price: Absent[Money] = None
+    image_url: Annotated[str, StringConstraints(max_length=limits.IMAGE_URL_MAX)] | None = None
+    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)]
+
+
+class Good(Shown):
+    id: Uuid
+    name: GoodName
+    description: Description | None = None
+    external_data: ExternalData | None = None
+    status: GoodStatus
+    category_id: Uuid | None = None
+    business_type: Literal["regular"] = "regular"
+    uom: Uom
+    vat: Vat
+    variations: Annotated[
+        tuple[Variation, ...], BeforeValidator(_require_one), MaxItems(limits.VARIATIONS_MAX)
+    ]
+
+
+class GivenVat(Given):
+    fee_item_id: Uuid
+
+
+class GivenVariation(Given):
+    name: Absent[VariationName] = None
+    description: Absent[Description] = None
+    external_data: Absent[ExternalData] = None
+    status: VariationStatus = "active"
+    default_price: Absent[Money] = None
+    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)] = ()
+
+
+class GivenGood(Given):
+    """The body of ``POST /catalog/goods/regular``."""
+
+    name: GoodName
+    description: Absent[Description] = None
+    external_data: Absent[ExternalData] = None
+    category_id: Uuid | None = None
+    uom_id: Uuid
+    vat: GivenVat
+    variations: Annotated[
+        tuple[GivenVariation, ...], BeforeValidator(_require_one), MaxItems(limits.VARIATIONS_MAX)
+    ]
+
+
+class GoodQuery(Given):
+    good_id: Uuid
+
+
+class PageQuery(Given):
+    cursor: Absent[str] = None
+
+
+class SalesQuery(PageQuery):
+    """``sort`` is this service's name for a parameter that the document does not name. Both bounds
+    are inclusive."""
+
+    status: Literal["completed"]
+    sort: SaleOrder = "initiated_at_desc"
+    initiated_at_from: Absent[Timestamp] = None
+    initiated_at_to: Absent[Timestamp] = None
+
+
+class SaleQuery(Given):
+    sale_id: Annotated[str, StringConstraints(max_length=128)]
+
+
+class Quantity(Shown):
+    """``value`` divided by ten to the power of ``exponent`` is the quantity."""
+
+    value: int
+    exponent: Exponent
+    uom_id: str
+    uom_name: Annotated[str, _text(limits.UOM_NAME_MIN, limits.UOM_NAME_MAX)]
+    uom_symbol: Annotated[str, _text(limits.UOM_SYMBOL_MIN, limits.UOM_SYMBOL_MAX)]
+
+
+class Position(Shown):
+    """A line of a sale."""
+
+    id: str
+    name: Annotated[str, _text(1, limits.POSITION_NAME_MAX)]
+    quantity: Quantity
+    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)]
+    catalog_good_id: Uuid | None
+    catalog_good_variation_id: Uuid | None
+    source: Source
+    vat: Vat
+    unit_price_including_tax: Money
+    total_price: Money
+    discount_amount: Money | None
+    taxable_amount: Money
+    tax_percentage: Percentage | None
+
+
+class Totals(Shown):
+    discount: Money | None
+    taxable_amount: Money
+    tax: Money
+    total: Money
+
+
+class Sale(Shown):
+    id: str
+    number: Annotated[str, _text(1, limits.SALE_NUMBER_MAX)]
+    ticket_number: Annotated[str, _text(1, limits.TICKET_NUMBER_MAX)]
+    status: SaleStatus
+    initiated_at: Timestamp
+    comment: Absent[Annotated[str, StringConstraints(max_length=limits.COMMENT_MAX)]] = None
+    point_of_sale_id: str
+    initiated_by_id: str | None
+    external_data: ExternalData | None
+    positions: Array[Position] | None
+    totals: Totals
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class Category(Shown):
+    """Not shown in the document but for its id and external data."""
+
+    id: Uuid
+    name: str
+    parent_id: Uuid | None
+    external_data: ExternalData | None = None
+
+
+class Employee(Shown):
+    """Not shown in the document but for its id."""
+
+    id: str
+    name: str
+
+
+class PointOfSale(Shown):
+    """Not shown in the document but for its id."""
+
+    id: str
+    name: str
+    location_id: str
+    location_name: str
+
+
+class FeeItem(Shown):
+    """An entry of ``fee_items[]``; shown in the document are id, name and percentage."""
+
+    id: Uuid
+    name: Annotated[str, _text(limits.FEE_NAME_MIN, limits.FEE_NAME_MAX)]
+    percentage: Absent[Percentage] = None
+
+
+class SalePage(Shown):
+    """``cursor`` is None on the last page."""
+
+    cursor: str | None
+    items: Array[Sale]
+
+
+class GoodPage(Shown):
+    cursor: str | None
+    items: Array[Good]
+
+
+class CategoryPage(Shown):
+    cursor: str | None
+    items: Array[Category]
+
+
+class EmployeePage(Shown):
+    cursor: str | None
+    items: Array[Employee]
+
+
+class PointOfSalePage(Shown):
+    cursor: str | None
+    items: Array[PointOfSale]
+
+
+class UomPage(Shown):
+    cursor: str | None
+    items: Array[Uom]
+
+
+class FeePage(Shown):
+    cursor: str | None
+    fee_items: Array[FeeItem]
+
+
+class TokenRequest(Given):
+    """The body of ``POST /auth/tokens``."""
+
+    api_key: Annotated[str, StringConstraints(max_length=256)]
+
+
+class RefreshRequest(Given):
+    """The body of ``POST /auth/tokens/refresh``."""
+
+    refresh_token: Annotated[str, StringConstraints(max_length=256)]
+
+
+class Tokens(Shown):
+    """``expires_in`` in seconds."""
+
+    access_token: str
+    expires_in: int
+    refresh_token: str
+    token_type: Literal["Bearer"] = "Bearer"  # noqa: S105 - the name of a scheme

@@ -1,0 +1,207 @@
+"""Completed sales of a company, with what was sold."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final, cast
+from uuid import UUID
+
+from sqlalchemy import and_, or_, select
+
+from controlplane.http.errors import validation_error
+from controlplane.retail import models as wire
+from controlplane.retail.cursors import Place, invalid_cursor
+from controlplane.retail.limits import CURRENCY, PAGE_SIZE
+from controlplane.retail.operation import RetailContext, not_found
+from controlplane.retail.parts import code_of, external, money, percentage, vat_of
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import microseconds, moment_at
+from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
+from controlplane.storage.merchant.sales_tables import Sale, SaleLine
+
+COMPLETED: Final = "completed"
+
+
+def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
+    """Return one sale. What is not completed is not listed, and not shown either."""
+    try:
+        sale_id = UUID(asked.sale_id)
+    except ValueError:
+        raise not_found() from None
+    query = select(Sale).where(
+        Sale.id == sale_id,
+        Sale.organization_id == context.organization_id,
+        Sale.status == COMPLETED,
+        Sale.currency == CURRENCY,
+    )
+    row = context.session.scalars(query).first()
+    if row is None:
+        raise not_found()
+    return next(_shown(context, [row]))
+
+
+def sales(context: RetailContext, asked: wire.SalesQuery) -> wire.SalePage:
+    """Return a page. Its order is that of a column and, among equals, of arrival: the next page
+    begins after the last row, wherever that has got to."""
+    name, _, direction = asked.sort.rpartition("_")
+    column, is_descending = _COLUMNS[name], direction == "desc"
+    listing = _listing(context, asked)
+    query = _matching(context, asked)
+    if asked.cursor is not None:
+        place = context.cursors.read(listing, asked.cursor)
+        last = _value_at(context, name, place)
+        after = column < last if is_descending else column > last
+        later = Sale.position < place.position if is_descending else Sale.position > place.position
+        query = query.where(or_(after, and_(column == last, later)))
+        # The same once more, in the form that lets the index begin there.
+        query = query.where(column <= last if is_descending else column >= last)
+    order = (column, Sale.position)
+    query = query.order_by(*(each.desc() if is_descending else each for each in order))
+    rows: list[Sale] = list(context.session.scalars(query.limit(PAGE_SIZE + 1)))
+    cursor = None
+    if len(rows) > PAGE_SIZE:
+        rows = rows[:PAGE_SIZE]
+        cursor = context.cursors.write(listing, _place(name, rows[-1]))
+    return wire.SalePage(cursor=cursor, items=tuple(_shown(context, rows)))
+
+
+_COLUMNS: Final[dict[str, Any]] = {
+    "initiated_at": Sale.initiated_at,
+    "created_at": Sale.created_at,
+    "updated_at": Sale.updated_at,
+    "number": Sale.number,
+}
+
+
+def _matching(context: RetailContext, asked: wire.SalesQuery) -> Any:
+    first, last = asked.initiated_at_from, asked.initiated_at_to
+    if first is not None and last is not None and last < first:
+        raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
+    query = select(Sale).where(
+        Sale.organization_id == context.organization_id,
+        Sale.status == COMPLETED,
+        Sale.currency == CURRENCY,
+    )
+    if first is not None:
+        query = query.where(Sale.initiated_at >= first)
+    if last is not None:
+        query = query.where(Sale.initiated_at <= last)
+    return query
+
+
+def _listing(context: RetailContext, asked: wire.SalesQuery) -> tuple[str, ...]:
+    bounds = (asked.initiated_at_from, asked.initiated_at_to)
+    said = (each.isoformat() if each is not None else "" for each in bounds)
+    return (context.organization_id, "sales", asked.sort, *said)
+
+
+def _place(name: str, row: Sale) -> Place:
+    moment = getattr(row, name)
+    return Place(microseconds(moment) if isinstance(moment, datetime) else 0, row.position)
+
+
+def _value_at(context: RetailContext, name: str, place: Place) -> Any:
+    """Return what the last row shown was ordered by. A number is as long as a cursor may be, so
+    the cursor names the row, whose number does not change."""
+    if name != "number":
+        return moment_at(place.value)
+    number = context.session.scalars(
+        select(Sale.number).where(
+            Sale.position == place.position, Sale.organization_id == context.organization_id
+        )
+    ).first()
+    if number is None:
+        raise invalid_cursor()
+    return number
+
+
+# ---------------------------------------------------------------------------- showing
+
+
+def _shown(context: RetailContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
+    """Yield sales with what was sold, by one question for each kind of thing."""
+    session = context.session
+    lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
+    of_sales = (
+        select(SaleLine, LineSnapshot)
+        .join(LineSnapshot, LineSnapshot.position == SaleLine.snapshot)
+        .where(SaleLine.sale.in_([row.position for row in rows]))
+        .order_by(SaleLine.sale, SaleLine.number)
+    )
+    for line, snapshot in session.execute(of_sales):
+        lines[line.sale].append((line, snapshot))
+    terminals = _names(context, PointOfSale, {row.point_of_sale for row in rows})
+    employees = _names(context, Employee, {row.employee for row in rows if row.employee})
+    for row in rows:
+        yield wire.Sale(
+            id=str(row.id),
+            number=row.number,
+            ticket_number=row.ticket_number,
+            status=cast("wire.SaleStatus", row.status),
+            initiated_at=row.initiated_at,
+            comment=row.comment,
+            point_of_sale_id=terminals[row.point_of_sale],
+            initiated_by_id=employees.get(row.employee) if row.employee else None,
+            external_data=external(row.external_data),
+            positions=_positions(row, lines[row.position]),
+            totals=_totals(row),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+
+def _names(
+    context: RetailContext, table: type[PointOfSale] | type[Employee], positions: set[int]
+) -> dict[int, str]:
+    query = select(table.position, table.id).where(table.position.in_(positions))
+    return {row.position: row.id for row in context.session.execute(query)}
+
+
+def _totals(row: Sale) -> wire.Totals:
+    return wire.Totals(
+        discount=money(row.discount) if row.discount else None,
+        taxable_amount=money(row.taxable_amount),
+        tax=money(row.tax),
+        total=money(row.total),
+    )
+
+
+def _positions(
+    sale: Sale, lines: Sequence[tuple[SaleLine, LineSnapshot]]
+) -> tuple[wire.Position, ...] | None:
+    """Return what was sold; None where nobody knows, or not all that a position must tell: an
+    imported line may be without a unit or a tax."""
+    if not sale.has_lines:
+        return None
+    shown = [_position(sale, line, snapshot) for line, snapshot in lines]
+    known = tuple(each for each in shown if each is not None)
+    return known if len(known) == len(shown) else None
+
+
+def _position(sale: Sale, line: SaleLine, snapshot: LineSnapshot) -> wire.Position | None:
+    if snapshot.uom_id is None or snapshot.uom_name is None or snapshot.uom_symbol is None:
+        return None
+    if snapshot.fee_item_id is None or snapshot.fee_name is None:
+        return None
+
+    return wire.Position(
+        id=f"{sale.id}-{line.number}",
+        name=snapshot.name,
+        quantity=wire.Quantity(
+            value=line.quantity,
+            exponent=snapshot.exponent,
+            uom_id=str(snapshot.uom_id),
+            uom_name=snapshot.uom_name,
+            uom_symbol=snapshot.uom_symbol,
+        ),
+        codes=tuple(code_of(kind, value) for kind, value in snapshot.codes),
+        catalog_good_id=snapshot.good_id,
+        catalog_good_variation_id=snapshot.variation_id,
+        source=cast("wire.Source", snapshot.source),
+        vat=vat_of(snapshot.fee_item_id, snapshot.fee_name, snapshot.percentage_milli),
+        unit_price_including_tax=money(line.unit_price),
+        total_price=money(line.total),
+        discount_amount=money(line.discount) if line.discount else None,
+        taxable_amount=money(line.total - (line.tax or 0)),
+        tax_percentage=percentage(snapshot.percentage_milli),
+    )

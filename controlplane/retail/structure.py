@@ -1,0 +1,30 @@
+"""Who works for a company, and where it sells."""
+
+from sqlalchemy import select
+
+from controlplane.retail import models as wire
+from controlplane.retail.listing import page_of
+from controlplane.retail.operation import RetailContext
+from controlplane.storage.merchant.merchant_tables import Employee, Location, PointOfSale
+
+
+def employees(context: RetailContext, asked: wire.PageQuery) -> wire.EmployeePage:
+    rows, cursor = page_of(context, Employee, asked.cursor)
+    items = (wire.Employee(id=row.id, name=row.name) for row in rows)
+    return wire.EmployeePage(cursor=cursor, items=tuple(items))
+
+
+def points_of_sale(context: RetailContext, asked: wire.PageQuery) -> wire.PointOfSalePage:
+    rows, cursor = page_of(context, PointOfSale, asked.cursor)
+    query = select(Location).where(Location.position.in_({row.location for row in rows}))
+    places = {row.position: row for row in context.session.scalars(query)}
+    items = (
+        wire.PointOfSale(
+            id=row.id,
+            name=row.name,
+            location_id=places[row.location].id,
+            location_name=places[row.location].name,
+        )
+        for row in rows
+    )
+    return wire.PointOfSalePage(cursor=cursor, items=tuple(items))

@@ -1,0 +1,195 @@
+"""A sandbox as lines of JSON: a head, then each row as an object with its table's name.
+
+Positions are those of the database it was read from; where it is written they are counted on from
+what is there. Local hours and rollups are not in it: they are worked out anew.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, create_model
+from sqlalchemy import JSON, Boolean, Column, Integer, Uuid, func, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from agent.wire import codec
+from agent.wire.base import Timestamp
+from agent.wire.base import Uuid as UuidText
+from agent.wire.validation import ValidationError
+from controlplane.figures.local_time import clock_of, hour_of
+from controlplane.merchant.rebuild import rebuild
+from controlplane.sandbox.contents import CONTENTS, Content
+from controlplane.sandbox.loading import OccupiedError, advance
+from controlplane.storage.merchant.columns import Microseconds
+from controlplane.storage.merchant.merchant_tables import Location, Organization
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+from controlplane.storage.tables import UtcDateTime
+
+FORMAT: Final = "venue-sandbox"
+VERSION: Final = 1
+BATCH: Final = 5_000
+WORKED_OUT: Final = "local_hour"
+MOMENTS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
+
+
+class FormatError(Exception):
+    """A line is not one of an export; says which."""
+
+
+def export(session: Session, organization_id: str) -> Iterator[str]:
+    """Give the lines of an organization, each with its newline."""
+    head = {"format": FORMAT, "version": VERSION, "organization": organization_id}
+    yield json.dumps(head) + "\n"
+    for content in CONTENTS:
+        columns = _columns(content)
+        query = (
+            select(*columns)
+            .where(content.belongs(organization_id))
+            .order_by(*content.table.__table__.primary_key)
+        )
+        for row in session.execute(query).yield_per(BATCH):
+            told = {column.name: _plain(row[at]) for at, column in enumerate(columns)}
+            yield json.dumps({"table": content.name, **told}, ensure_ascii=False) + "\n"
+
+
+def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
+    """Write an export. Returns how many rows of each table.
+
+    Raises FormatError, and OccupiedError where the organization or an id of it is there already.
+    """
+    return _Import(session).run(lines)
+
+
+class _Import:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._by_name = {content.name: content for content in CONTENTS}
+        self._offsets = {content.table: self._last(content) for content in CONTENTS}
+        self._zones: dict[int, str | None] = {}
+        self._organization = ""
+        self._counts: dict[str, int] = {}
+
+    def run(self, lines: Iterable[str]) -> dict[str, int]:
+        waiting: list[dict[str, Any]] = []
+        content: Content | None = None
+        for number, line in enumerate(lines, 1):
+            told = _object(number, line)
+            if number == 1:
+                self._begin(told)
+                continue
+            following = self._content(number, told)
+            if following is not content or len(waiting) >= BATCH:
+                self._write(content, waiting)
+                content, waiting = following, []
+            waiting.append(self._row(number, following, told))
+        self._write(content, waiting)
+        if not self._counts.get("organizations"):
+            raise FormatError("the file holds no organization")
+        advance(self._session, *(each.name for each in CONTENTS if _has_position(each)))
+        rebuild(self._session)
+        return self._counts
+
+    def _begin(self, head: dict[str, Any]) -> None:
+        if head.get("format") != FORMAT or head.get("version") != VERSION:
+            raise FormatError(f"line 1 is not the head of a {FORMAT} file of version {VERSION}")
+        self._organization = str(head.get("organization"))
+        if self._session.get(Organization, self._organization) is not None:
+            raise OccupiedError(f"organization {self._organization} is there already")
+
+    def _content(self, number: int, told: dict[str, Any]) -> Content:
+        content = self._by_name.get(str(told.pop("table", None)))
+        if content is None:
+            raise FormatError(f"line {number} names no table of an export")
+        return content
+
+    def _row(self, number: int, content: Content, told: dict[str, Any]) -> dict[str, Any]:
+        try:
+            row = codec.validate(told, _model(content)).model_dump()
+        except ValidationError as error:
+            raise FormatError(f"line {number}: {error}") from None
+        own = row["id"] if content.table is Organization else row.get("organization_id")
+        if own not in {None, self._organization}:
+            raise FormatError(f"line {number} belongs to another organization")
+        if _has_position(content):
+            row["position"] += self._offsets[content.table]
+        for name, table in content.references.items():
+            if row[name] is not None:
+                row[name] += self._offsets[table]
+        if content.table is Location:
+            self._zones[row["position"]] = row["zone"]
+        if content.table in MOMENTS:
+            row[WORKED_OUT] = self._hour(number, row, row[MOMENTS[content.table]])
+        return row
+
+    def _hour(self, number: int, row: dict[str, Any], moment: datetime | None) -> int | None:
+        if row["location"] not in self._zones:
+            raise FormatError(f"line {number} names a location that is not in the file")
+        if moment is None:
+            return None
+        return hour_of(moment, clock_of(self._zones[row["location"]]).zone)
+
+    def _write(self, content: Content | None, rows: list[dict[str, Any]]) -> None:
+        if content is None or not rows:
+            return
+        try:
+            self._session.execute(insert(content.table.__table__), rows)
+        except IntegrityError:
+            raise OccupiedError(f"some of the {content.name} are there already") from None
+        self._counts[content.name] = self._counts.get(content.name, 0) + len(rows)
+
+    def _last(self, content: Content) -> int:
+        if not _has_position(content):
+            return 0
+        query = select(func.max(content.table.position))
+        return self._session.execute(query).scalar_one() or 0
+
+
+def _columns(content: Content) -> list[Column[Any]]:
+    return [each for each in content.table.__table__.columns if each.name != WORKED_OUT]
+
+
+def _has_position(content: Content) -> bool:
+    return "position" in content.table.__table__.columns
+
+
+def _object(number: int, line: str) -> dict[str, Any]:
+    try:
+        told = codec.parse_json(line)
+    except ValidationError as error:
+        raise FormatError(f"line {number} is not JSON: {error}") from None
+    if not isinstance(told, dict):
+        raise FormatError(f"line {number} is not an object")
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+@cache
+def _model(content: Content) -> type[BaseModel]:
+    """Return a strict model of the table's rows."""
+    fields: dict[str, Any] = {
+        each.name: (_kind(each) | None if each.nullable else _kind(each), ...)
+        for each in _columns(content)
+    }
+    config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+    return create_model(content.name, __config__=config, **fields)
+
+
+def _kind(column: Column[Any]) -> Any:
+    if isinstance(column.type, Microseconds | UtcDateTime):
+        return Timestamp
+    if isinstance(column.type, Uuid):
+        return UuidText
+    if isinstance(column.type, Boolean):
+        return bool
+    if isinstance(column.type, Integer):
+        return int
+    return Any if isinstance(column.type, JSON) else str

@@ -1,0 +1,67 @@
+"""What a sandbox is made of, and its dice: the same plan gives the same merchant, row by row."""
+
+import random
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from controlplane.figures.local_time import EPOCH_ORDINAL
+
+ORGANIZATION: Final = "org-0001"
+NAMESPACE: Final = uuid.UUID("6f1b1d1c-7a10-4e52-8f4c-4f0e9c520f7e")
+VERSION_7: Final = 7 << 76
+VARIANT: Final = 2 << 62
+NOISE_MAX: Final = (1 << 62) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """``sales_per_day`` is of a location. The days end with ``until``, which is included."""
+
+    seed: int = 1
+    locations: int = 3
+    days: int = 365
+    sales_per_day: int = 60
+    goods: int = 60
+    until: date
+    organization_id: str = ORGANIZATION
+
+    @property
+    def first_day(self) -> int:
+        return self.last_day - self.days + 1
+
+    @property
+    def last_day(self) -> int:
+        return self.until.toordinal() - EPOCH_ORDINAL
+
+    @property
+    def began(self) -> datetime:
+        """When the merchant's catalog was set up: a day before the first."""
+        midnight = datetime.combine(self.until, datetime.min.time(), UTC)
+        return midnight - timedelta(days=self.days + 1)
+
+    def written(self) -> dict[str, Any]:
+        """Return the plan as the organization keeps it."""
+        return asdict(self) | {"until": self.until.isoformat()}
+
+    @classmethod
+    def read(cls, written: dict[str, Any]) -> "Plan":
+        return cls(**written | {"until": date.fromisoformat(written["until"])})
+
+    def dice(self, *subject: object) -> random.Random:
+        """Return dice of this subject's own: what is thrown elsewhere changes nothing here."""
+        name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
+        return random.Random(name)  # noqa: S311 - play
+
+    def id_of(self, *subject: object) -> uuid.UUID:
+        name = "/".join(map(str, (self.organization_id, self.seed, *subject)))
+        return uuid.uuid5(NAMESPACE, name)
+
+
+def id_at(moment: datetime, dice: random.Random) -> uuid.UUID:
+    """Return an id that sorts by its moment (RFC 9562, version 7), so that an index grows at its
+    end."""
+    milliseconds, noise = int(moment.timestamp() * 1000), dice.getrandbits(74)
+    high = milliseconds << 80 | VERSION_7 | (noise >> 62) << 64
+    return uuid.UUID(int=high | VARIANT | noise & NOISE_MAX)

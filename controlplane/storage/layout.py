@@ -1,0 +1,21 @@
+"""All tables of the service: importing this fills `Base.metadata`."""
+
+from controlplane.storage import watch_tables
+from controlplane.storage.merchant import (
+    catalog_tables,
+    merchant_tables,
+    retail_tables,
+    rollup_tables,
+    sales_tables,
+)
+from controlplane.storage.tables import Base
+
+__all__ = [
+    "Base",
+    "catalog_tables",
+    "merchant_tables",
+    "retail_tables",
+    "rollup_tables",
+    "sales_tables",
+    "watch_tables",
+]

@@ -1,0 +1,116 @@
+"""What a merchant offers: categories, goods, their variations and codes."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from controlplane.storage.merchant.columns import ExternalData, MaybeWide, RowPosition, Wide
+from controlplane.storage.tables import Base
+
+
+class Category(Base):
+    """``parent_id`` None stands at the root. ``status``: active or inactive."""
+
+    __tablename__ = "categories"
+    __table_args__ = (Index("categories_by_organization", "organization_id", "position"),)
+    position: Mapped[RowPosition]
+    id: Mapped[UUID] = mapped_column(unique=True)
+    organization_id: Mapped[str]
+    name: Mapped[str]
+    parent_id: Mapped[UUID | None]
+    status: Mapped[str]
+    external_data: Mapped[ExternalData]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class Good(Base):
+    """``status``: active, inactive or unknown. ``fee_item_id`` is the VAT of all variations."""
+
+    __tablename__ = "goods"
+    __table_args__ = (Index("goods_by_organization", "organization_id", "position"),)
+    position: Mapped[RowPosition]
+    id: Mapped[UUID] = mapped_column(unique=True)
+    organization_id: Mapped[str]
+    name: Mapped[str]
+    description: Mapped[str | None]
+    status: Mapped[str]
+    category_id: Mapped[UUID | None]
+    uom_id: Mapped[UUID]
+    fee_item_id: Mapped[UUID]
+    external_data: Mapped[ExternalData]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class GoodVariation(Base):
+    """``number`` counts from 1 in the order given. ``price`` is in minor units of ``currency``,
+    both None where the price is asked for at the sale."""
+
+    __tablename__ = "good_variations"
+    __table_args__ = (Index("good_variations_by_good", "good_id", "number", unique=True),)
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    good_id: Mapped[UUID]
+    number: Mapped[int]
+    name: Mapped[str | None]
+    description: Mapped[str | None]
+    status: Mapped[str]
+    price: Mapped[MaybeWide]
+    currency: Mapped[str | None]
+    image_url: Mapped[str | None]
+    external_data: Mapped[ExternalData]
+
+
+class GoodCode(Base):
+    """``type``: ean_8, ean_13, itf_14, upc_a, sku or other."""
+
+    __tablename__ = "good_codes"
+    variation_id: Mapped[UUID] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    type: Mapped[str]
+    value: Mapped[str] = mapped_column(index=True)
+
+
+class CatalogExternalId(Base):
+    """The external ids in use: one for all categories, goods and variations of an organization."""
+
+    __tablename__ = "catalog_external_ids"
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    external_id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    entity_id: Mapped[UUID]
+
+
+class LineSnapshot(Base):
+    """What a line of a sale shows of the article as it was then; alike lines share one.
+
+    ``content_hash`` is that of all the rest. ``source``: catalog, manual_input, custom_amount.
+    ``codes`` are pairs of type and value. ``uom_*`` are None where an imported line tells no unit,
+    ``fee_*`` where it tells no tax; ``percentage_milli`` also where the fee is exempt.
+    ``unit_milli`` = 10^(3 − ``exponent``): a line's quantity times it is in thousandths.
+    """
+
+    __tablename__ = "line_snapshots"
+    __table_args__ = (
+        Index("line_snapshots_by_content", "organization_id", "content_hash", unique=True),
+    )
+    position: Mapped[RowPosition]
+    organization_id: Mapped[str]
+    content_hash: Mapped[str]
+    name: Mapped[str]
+    source: Mapped[str]
+    good_id: Mapped[UUID | None]
+    variation_id: Mapped[UUID | None]
+    category_id: Mapped[UUID | None]
+    codes: Mapped[list[Any]] = mapped_column(JSON)
+    uom_id: Mapped[UUID | None]
+    uom_name: Mapped[str | None]
+    uom_symbol: Mapped[str | None]
+    exponent: Mapped[int]
+    unit_milli: Mapped[Wide]
+    fee_item_id: Mapped[UUID | None]
+    fee_name: Mapped[str | None]
+    percentage_milli: Mapped[int | None]

@@ -1,0 +1,49 @@
+"""Kinds of columns that the merchant's tables share: money, moments, wide counts."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+
+from sqlalchemy import JSON, BigInteger, Dialect, TypeDecorator
+from sqlalchemy.orm import mapped_column
+
+from controlplane.storage.tables import Position
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Return whole microseconds since 1970-01-01T00:00Z."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def moment_at(count: int) -> datetime:
+    """Return the moment, in UTC, so many microseconds after 1970-01-01T00:00Z."""
+    return EPOCH + timedelta(microseconds=count)
+
+
+class Microseconds(TypeDecorator[datetime]):
+    """A moment as microseconds since 1970 in UTC: millions of sales are compared and added up
+    by it, and a whole number is a third of the size of a date's text."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        return None if value is None else microseconds(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        return None if value is None else moment_at(int(value))
+
+
+Money = Annotated[int, mapped_column(BigInteger)]
+"""Minor units of the row's currency (cents, fils)."""
+Wide = Annotated[int, mapped_column(BigInteger)]
+"""A number, or another row's position, that outgrows 32 bits."""
+Moment = Annotated[datetime, mapped_column(Microseconds)]
+MaybeMoment = Annotated[datetime | None, mapped_column(Microseconds)]
+MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
+RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
+"""What other rows of the merchant refer to; never on the wire."""
+ExternalData = Annotated[dict[str, Any] | None, mapped_column(JSON(none_as_null=True))]
+"""An external system's object: its ``id`` and anything else."""

@@ -1,0 +1,107 @@
+"""A merchant: organization, locations, people, terminals, ways to pay, fees and units.
+
+The retail document's company is the organization. Rows refer to each other by ``position``; ``id``
+is what the wire knows. As elsewhere there are no foreign keys: who writes checks.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from controlplane.storage.merchant.columns import RowPosition
+from controlplane.storage.tables import Base
+
+
+class Organization(Base):
+    """``sandbox``: the plan by which its data was made up, None for one that was not."""
+
+    __tablename__ = "organizations"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    sandbox: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    created_at: Mapped[datetime]
+
+
+class Location(Base):
+    """A venue. ``zone`` is an IANA name; None or a name that is none means that days are counted
+    in UTC, which figures say. A zone is changed by `controlplane.merchant.zones` only: the rollups
+    hold local hours. ``currency`` is an ISO 4217 code."""
+
+    __tablename__ = "locations"
+    __table_args__ = (UniqueConstraint("organization_id", "id", name="locations_by_id"),)
+    position: Mapped[RowPosition]
+    id: Mapped[str]
+    organization_id: Mapped[str]
+    name: Mapped[str]
+    zone: Mapped[str | None]
+    currency: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class Employee(Base):
+    """``status``: active or inactive."""
+
+    __tablename__ = "employees"
+    __table_args__ = (UniqueConstraint("organization_id", "id", name="employees_by_id"),)
+    position: Mapped[RowPosition]
+    id: Mapped[str]
+    organization_id: Mapped[str]
+    location: Mapped[int | None]
+    name: Mapped[str]
+    role: Mapped[str]
+    status: Mapped[str]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class PointOfSale(Base):
+    """A terminal. ``location`` is a location's position; ``status`` active or inactive."""
+
+    __tablename__ = "points_of_sale"
+    __table_args__ = (UniqueConstraint("organization_id", "id", name="points_of_sale_by_id"),)
+    position: Mapped[RowPosition]
+    id: Mapped[str]
+    organization_id: Mapped[str]
+    location: Mapped[int]
+    name: Mapped[str]
+    status: Mapped[str]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class PaymentMethod(Base):
+    """``type``: cash, card, wallet or other. What is paid by two types is mixed, and no method."""
+
+    __tablename__ = "payment_methods"
+    __table_args__ = (UniqueConstraint("organization_id", "id", name="payment_methods_by_id"),)
+    position: Mapped[RowPosition]
+    id: Mapped[UUID]
+    organization_id: Mapped[str]
+    type: Mapped[str]
+    name: Mapped[str]
+
+
+class UnitOfMeasure(Base):
+    """A quantity of ``exponent`` 3 is in thousandths of ``symbol``; at most 3."""
+
+    __tablename__ = "units_of_measure"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    organization_id: Mapped[str] = mapped_column(index=True)
+    name: Mapped[str]
+    symbol: Mapped[str]
+    exponent: Mapped[int]
+
+
+class FeeItem(Base):
+    """``kind``: vat or municipality. ``percentage_milli`` is in thousandths of a percent (5 % is
+    5000), None for one that is exempt or is no percentage."""
+
+    __tablename__ = "fee_items"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    organization_id: Mapped[str] = mapped_column(index=True)
+    name: Mapped[str]
+    kind: Mapped[str]
+    percentage_milli: Mapped[int | None]

@@ -1,0 +1,53 @@
+"""SQL for many rows at once, with the driver's own placeholders: a sale is written in a fraction
+of the time that it would take through the ORM."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Table
+from sqlalchemy.orm import Session
+
+Row = Sequence[Any]
+
+
+def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
+    """Insert rows that have a value for each column of the table, in order."""
+    _run(session, _insert_sql(table.__table__, _mark(session)), rows)
+
+
+def insert_row(session: Session, table: Any, row: Row) -> int:
+    """Insert a row that has a value for each column but the first, its position; return that."""
+    sql = _insert_sql(table.__table__, _mark(session), skip=1) + " RETURNING position"
+    return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
+
+
+def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
+    """Add the sums of these rows to those kept under the same keys."""
+    _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
+
+
+def _run(session: Session, sql: str, rows: Iterable[Row]) -> None:
+    given = [tuple(row) for row in rows]
+    if given:
+        session.connection().exec_driver_sql(sql, given)
+
+
+def _mark(session: Session) -> str:
+    connection: Connection = session.connection()
+    return "?" if connection.dialect.paramstyle == "qmark" else "%s"
+
+
+@cache
+def _insert_sql(table: Table, mark: str, skip: int = 0) -> str:
+    columns = [column.name for column in table.columns][skip:]
+    marks = ", ".join([mark] * len(columns))
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
+
+
+@cache
+def _add_sql(table: Table, mark: str) -> str:
+    key = ", ".join(column.name for column in table.primary_key)
+    sums = (column.name for column in table.columns if not column.primary_key)
+    added = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in sums)
+    return f"{_insert_sql(table, mark)} ON CONFLICT ({key}) DO UPDATE SET {added}"

@@ -1,0 +1,83 @@
+"""The same sums as one SQL statement over the raw rows, asked of SQLite and of DuckDB."""
+
+import csv
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+NAMES: Final = (
+    "saleCount", "grossCents", "discountCents", "saleCents", "municipalityFeeCents", "refundCount",
+    "refundCents", "refundAmountCents", "refundedFeeCents", "refundTipCents", "knownVatCents",
+    "netCents",
+)  # fmt: skip
+STATEMENT: Final = """
+WITH asked (place, first_us, end_us) AS (VALUES {windows}),
+moved AS (
+  SELECT currency, 1 AS sale_count, gross, gross - total AS discount, total AS sale,
+    municipality_fee AS fee, 0 AS refund_count, 0 AS refund, 0 AS back, 0 AS back_fee,
+    0 AS back_tip, tax AS vat
+  FROM asked JOIN sales ON location = place
+    AND initiated_at >= first_us AND initiated_at < end_us
+  WHERE status = 'completed'
+  UNION ALL
+  SELECT currency, 0, 0, 0, 0, 0, 1, goods, goods + fee + tip, fee, tip, -COALESCE(tax, 0)
+  FROM asked JOIN refunds ON location = place
+    AND refunded_at >= first_us AND refunded_at < end_us
+)
+SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee),
+  SUM(refund_count), SUM(refund), SUM(back), SUM(back_fee), SUM(back_tip), SUM(vat),
+  SUM(sale) - SUM(refund)
+FROM moved GROUP BY currency ORDER BY currency
+"""
+Windows = Sequence[tuple[int, int, int]]
+"""A location's position, and microseconds since 1970 in UTC: from, and before."""
+TABLES: Final = {
+    "sales": ("location", "initiated_at", "currency", "status", "gross", "total",
+              "municipality_fee", "tax"),
+    "refunds": ("location", "refunded_at", "currency", "goods", "fee", "tip", "tax"),
+}  # fmt: skip
+
+
+def statement(windows: Windows) -> str:
+    return STATEMENT.format(windows=", ".join(str(tuple(each)) for each in windows))
+
+
+def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
+    """Return the sums by currency, under the contract's names."""
+    return {row[0]: dict(zip(NAMES, map(int, row[1:]), strict=True)) for row in rows}
+
+
+def shown(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Return the same sums of a reply; a currency in which nothing moved has no row."""
+    return {
+        each["currency"]: {name: each["figures"][name] for name in NAMES}
+        for each in currencies
+        if each["figures"]["saleCount"] or each["figures"]["refundCount"]
+    }
+
+
+def into_duckdb(file: Path, folder: Path) -> Any:
+    """Return a DuckDB connection with the columns that the statement reads."""
+    import duckdb
+
+    source = sqlite3.connect(file)
+    found = duckdb.connect(str(folder / "figures.duckdb"))
+    for table, columns in TABLES.items():
+        kinds = {
+            name: "VARCHAR" if name in {"currency", "status"} else "BIGINT" for name in columns
+        }
+        with (folder / f"{table}.csv").open("w", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(columns)
+            writer.writerows(source.execute(f"SELECT {', '.join(columns)} FROM {table}"))
+        spec = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        found.execute(f"CREATE TABLE {table} ({spec})")
+        found.execute(f"COPY {table} FROM '{folder / f'{table}.csv'}' (HEADER)")
+        (folder / f"{table}.csv").unlink()
+    source.close()
+    return found
+
+
+def ask_duckdb(connection: Any, query: str) -> list[Any]:
+    return list(connection.execute(query).fetchall())

@@ -1,0 +1,261 @@
+"""The retail document as JSON Schema, written from its tables alone: knows nothing of the service.
+
+What the document does not show is not described, so anything may stand there.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx2
+import jsonschema
+
+Schema = dict[str, Any]
+UUID: Final[Schema] = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+}
+MOMENT: Final[Schema] = {
+    "type": "string",
+    "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$",
+}
+
+
+def text(shortest: int = 0, longest: int | None = None) -> Schema:
+    bound = {} if longest is None else {"maxLength": longest}
+    return {"type": "string", "minLength": shortest} | bound
+
+
+def null_or(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def one_of(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
+def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+    }
+
+
+def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    return thing(required, optional) | {"additionalProperties": False}
+
+
+EXPONENT: Final[Schema] = {"type": "integer", "maximum": 3}
+PERCENTAGE: Final[Schema] = {"type": "number", "maximum": 100}
+MONEY = exactly(
+    {
+        "value": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
+        "currency_code": one_of("AED"),
+    }
+)
+EXTERNAL = thing({"id": text(4, 128)})
+CODE = exactly(
+    {
+        "type": one_of("ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"),
+        "value": text(4, 128),
+    }
+)
+CODES: Final[Schema] = {"type": "array", "items": CODE, "maxItems": 20}
+UOM = exactly({"id": UUID, "name": text(2, 32), "symbol": text(1, 16), "exponent": EXPONENT})
+VAT = exactly(
+    {"fee_item_id": UUID, "fee_item_name": text(2, 64)}, {"fee_item_percentage": PERCENTAGE}
+)
+VARIATION = exactly(
+    {
+        "id": UUID,
+        "name": null_or(text(0, 128)),
+        "status": one_of("active", "inactive"),
+        "codes": CODES,
+    },
+    {
+        "description": null_or(text(2, 1024)),
+        "external_data": null_or(EXTERNAL),
+        "default_price": MONEY,
+        "image_url": null_or(text(0, 2048)),
+    },
+)
+GOOD = exactly(
+    {
+        "id": UUID,
+        "name": text(2, 128),
+        "status": one_of("active", "inactive", "unknown"),
+        "business_type": one_of("regular"),
+        "uom": UOM,
+        "vat": VAT,
+        "variations": {"type": "array", "items": VARIATION, "minItems": 1, "maxItems": 150},
+    },
+    {
+        "description": null_or(text(2, 1024)),
+        "external_data": null_or(EXTERNAL),
+        "category_id": null_or(UUID),
+    },
+)
+POSITION = exactly(
+    {
+        "id": text(),
+        "name": text(1, 512),
+        "quantity": exactly(
+            {
+                "value": {"type": "integer"},
+                "exponent": EXPONENT,
+                "uom_id": text(),
+                "uom_name": text(2, 32),
+                "uom_symbol": text(1, 16),
+            }
+        ),
+        "codes": CODES,
+        "catalog_good_id": null_or(UUID),
+        "catalog_good_variation_id": null_or(UUID),
+        "source": one_of("catalog", "manual_input", "custom_amount"),
+        "vat": VAT,
+        "unit_price_including_tax": MONEY,
+        "total_price": MONEY,
+        "discount_amount": null_or(MONEY),
+        "taxable_amount": MONEY,
+        "tax_percentage": null_or(PERCENTAGE),
+    }
+)
+SALE = exactly(
+    {
+        "id": text(),
+        "number": text(1, 36),
+        "ticket_number": text(1, 16),
+        "status": one_of("completed"),
+        "initiated_at": MOMENT,
+        "point_of_sale_id": text(),
+        "initiated_by_id": null_or(text()),
+        "external_data": null_or(EXTERNAL),
+        "positions": null_or({"type": "array", "items": POSITION}),
+        "totals": exactly(
+            {"taxable_amount": MONEY, "tax": MONEY, "total": MONEY, "discount": null_or(MONEY)}
+        ),
+        "created_at": MOMENT,
+        "updated_at": MOMENT,
+    },
+    {"comment": text(0, 1024)},
+)
+TOKENS = exactly(
+    {
+        "access_token": {"type": "string", "pattern": r"^[\w-]+\.[\w-]+\.[\w-]+$"},
+        "expires_in": {"const": 3600},
+        "refresh_token": text(1),
+        "token_type": one_of("Bearer"),
+    }
+)
+FEES = thing({"fee_items": {"type": "array", "items": thing({"id": UUID}), "maxItems": 20}})
+
+
+def page(item: Schema, most: int | None = 20) -> Schema:
+    items: Schema = {"type": "array", "items": item} | ({} if most is None else {"maxItems": most})
+    return thing({"items": items}, {"cursor": null_or(text(1, 128))})
+
+
+SALES = page(SALE) | {"required": ["cursor", "items"]}
+REPLIES: Final[Mapping[tuple[str, str], tuple[int, Schema]]] = {
+    ("POST", r"/auth/tokens"): (200, TOKENS),
+    ("POST", r"/auth/tokens/refresh"): (200, thing({"access_token": text(1)})),
+    ("GET", r"/catalog/goods/regular"): (200, page(GOOD)),
+    ("POST", r"/catalog/goods/regular"): (201, GOOD),
+    ("GET", r"/catalog/goods/regular/[^/]+"): (200, GOOD),
+    ("GET", r"/catalog/categories"): (200, page(thing({"id": UUID}))),
+    ("GET", r"/employees"): (200, page(thing({"id": text(1)}))),
+    ("GET", r"/sales"): (200, SALES),
+    ("GET", r"/sales/[^/]+"): (200, SALE),
+    ("GET", r"/business-structure/point-of-sales"): (200, page(thing({"id": text(1)}))),
+    ("GET", r"/uoms"): (200, page(UOM)),
+    ("GET", r"/fees"): (200, FEES),
+}
+
+CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
+    400: ("validation_error", "invalid_request", "invalid_cursor"),
+    409: ("existing_entity_conflict",),
+    415: ("invalid_request",),
+    429: ("unexpected_error",),
+    500: ("internal_server_error",),
+    503: (None,),
+}
+EMPTY: Final = {401, 403, 404}
+PROBLEM = exactly(
+    {
+        "title": text(1),
+        "type": text(1),
+        "instance": text(1),
+        "trace_id": text(1),
+        "status": {"type": "integer"},
+    },
+    {
+        "code": text(1),
+        "detail": text(1),
+        "reason": text(1),
+        "errors": null_or(
+            {
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": text(1), "minItems": 1},
+            }
+        ),
+    },
+)
+
+
+class NotFittingError(AssertionError):
+    """A reply that the document does not describe."""
+
+
+def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
+    """Compare a reply with what the document says of its operation. Raises NotFittingError."""
+    status = reply.status_code
+    if status in EMPTY:
+        _require(reply, not reply.content, "401, 403 and 404 have no body")
+    elif status >= 400:
+        _require_problem(reply)
+    else:
+        _require_success(reply, base)
+
+
+def _require_success(reply: httpx2.Response, base: str) -> None:
+    path = reply.request.url.path.removeprefix(base)
+    for (method, pattern), (status, schema) in REPLIES.items():
+        if method == reply.request.method and re.fullmatch(pattern, path):
+            _require(reply, reply.status_code == status, f"must be {status}")
+            kind = reply.headers["content-type"]
+            _require(reply, kind == "application/json", f"is {kind}")
+            _validate(reply, schema)
+            return
+    raise NotFittingError(f"{reply.request.method} {path} is not in the document")
+
+
+def _require_problem(reply: httpx2.Response) -> None:
+    kind = reply.headers["content-type"]
+    _require(reply, kind == "application/problem+json", f"is {kind}")
+    _validate(reply, PROBLEM)
+    said = reply.json()
+    code = said.get("code")
+    _require(reply, said["status"] == reply.status_code, "tells another status")
+    allowed = CODES_BY_STATUS.get(reply.status_code, (code,))
+    _require(reply, code in allowed, f"has the code {code}")
+    has_errors = bool(said.get("errors"))
+    _require(reply, has_errors == (code == "validation_error"), "errors go with validation_error")
+    has_reason = said.get("reason") == "duplicate_external_data_id"
+    _require(reply, has_reason == (reply.status_code == 409), "a reason goes with 409")
+    if reply.status_code == 429:
+        _require(reply, reply.headers["retry-after"].isdecimal(), "tells no time to wait")
+
+
+def _validate(reply: httpx2.Response, schema: Schema) -> None:
+    try:
+        jsonschema.validate(reply.json(), schema)
+    except jsonschema.ValidationError as error:
+        where = ".".join(map(str, error.absolute_path))
+        _require(reply, False, f"{where}: {error.message[:300]}")
+
+
+def _require(reply: httpx2.Response, is_right: bool, otherwise: str) -> None:
+    if not is_right:
+        asked = reply.request
+        raise NotFittingError(f"{asked.method} {asked.url}, {reply.status_code}: {otherwise}")

@@ -1,0 +1,219 @@
+"""The ten operations over HTTP: who may ask what, how a mistake is told, what is deprecated."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agent.wire.codec import validate
+from controlplane.analytics import messages, routes
+from controlplane.analytics.registry import OPERATIONS
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+
+NOW = FakeClock().now
+REPLIES = {
+    routes.DASHBOARD: messages.Dashboard,
+    routes.CHART: messages.Chart,
+    routes.SALES: messages.Sales,
+    routes.ITEMS: messages.Items,
+    routes.RECONCILIATION: messages.Reconciliation,
+    routes.TREND: messages.Trend,
+    routes.VENUES: messages.Venues,
+    routes.VENUE_FINANCIAL_PULSE: messages.FinancialPulse,
+    routes.VENUE_PULSE: messages.Pulse,
+    routes.FINANCIAL_SUMMARY: messages.FinancialSummary,
+}
+CURRENT = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
+WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
+NARROWED = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    database = Database(str(tmp_path_factory.mktemp("analytics") / "service.db"))
+    plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date())
+    database.write(lambda session: load(session, plan, NOW))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
+    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+        yield service
+
+
+async def ask(service: RunningService, path: str, api_key: str | None = None, **body: Any) -> Any:
+    sent = json.dumps({"locationId": "loc-0001", **body})
+    return await service.post(path, sent, api_key=api_key)
+
+
+def test_every_operation_of_the_contract_is_served() -> None:
+    assert set(OPERATIONS) == set(REPLIES)
+    assert {path.split("v1/")[1] for path in OPERATIONS} == {
+        "analytics/dashboard", "analytics/chart", "analytics/sales", "analytics/items",
+        "analytics/reconciliation", "analytics/trend", "analytics/venues",
+        "analytics/venueFinancialPulse", "analytics/venuePulse", "reports/financialSummary",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_a_reply_fits_its_record(merchant: RunningService, path: str) -> None:
+    reply = await ask(merchant, path)
+    assert reply.status_code == 200, reply.text
+    validate(reply.json(), REPLIES[path])
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_what_is_deprecated_says_so_and_names_its_successor(
+    merchant: RunningService, path: str
+) -> None:
+    headers = (await ask(merchant, path)).headers
+    if path in CURRENT:
+        assert "deprecation" not in headers
+        assert "link" not in headers
+        return
+    successor = routes.VENUE_FINANCIAL_PULSE if path == routes.VENUE_PULSE else routes.DASHBOARD
+    assert headers["deprecation"].startswith("@")
+    assert headers["deprecation"][1:].isdigit()
+    assert headers["link"] == f'<{successor}>; rel="successor-version"'
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_a_read_only_key_may_ask(merchant: RunningService, path: str) -> None:
+    key = merchant.make_key(can_write=False, locations=["loc-0001"])
+    assert (await ask(merchant, path, key)).status_code == 200
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
+    merchant: RunningService, path: str
+) -> None:
+    key = merchant.make_key(locations=["loc-0001"])
+    for location in ("loc-0002", "loc-none"):
+        refused = await ask(merchant, path, key, locationId=location)
+        assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_another_organization_has_no_such_location(
+    merchant: RunningService, path: str
+) -> None:
+    key = merchant.make_key(organization_id="org-0002")
+    refused = await ask(merchant, path, key)
+    assert (refused.status_code, refused.json()["code"]) == (404, "location_not_found")
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_without_a_key_nothing_is_told(merchant: RunningService, path: str) -> None:
+    refused = await merchant.http.post(path, content="{}")
+    assert refused.status_code == 401
+
+
+@pytest.mark.parametrize("path", REPLIES)
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"locationId": ""}, "locationId"),
+        ({"locationId": None}, "locationId"),
+        ({"locationID": "loc-0001"}, "locationID"),
+        ({"first": "2026-01-01"}, "first"),
+    ],
+)
+async def test_a_mistake_is_named(
+    merchant: RunningService, path: str, wrong: dict[str, Any], field: str
+) -> None:
+    refused = await ask(merchant, path, **wrong)
+    assert refused.status_code == 400
+    assert list(refused.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"period": "lastYear"}, "period"),
+        ({"period": None}, "period"),
+        ({"period": "custom"}, "from"),
+        ({"period": "custom", "from": "2026-01-01"}, "to"),
+        ({"period": "custom", "from": "2026-01-02", "to": "2026-01-01"}, "to"),
+        ({"period": "custom", "from": "2026-01-01", "to": "2026-04-03"}, "to"),
+        ({"period": "custom", "from": "2026-1-1", "to": "2026-01-01"}, "from"),
+        ({"period": "custom", "from": "2026-01-01", "to": "2026-02-30"}, "to"),
+        ({"period": "custom", "from": "2026-01-01T00:00:00Z", "to": "2026-02-20"}, "from"),
+        ({"period": "custom", "from": 1, "to": "2026-02-20"}, "from"),
+        ({"from": "2026-01-01"}, "from"),
+        ({"locationMode": "some"}, "locationMode"),
+    ],
+)
+async def test_a_mistake_in_the_period_is_named(
+    merchant: RunningService, path: str, wrong: dict[str, Any], field: str
+) -> None:
+    refused = await ask(merchant, path, **wrong)
+    assert refused.status_code == 400
+    assert list(refused.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+async def test_payment_types_narrow_where_the_contract_says(
+    merchant: RunningService, path: str
+) -> None:
+    found = await ask(merchant, path, paymentTypes=["cash", "mixed"])
+    assert found.status_code == (200 if path in NARROWED else 400)
+
+
+@pytest.mark.parametrize("path", sorted(NARROWED))
+@pytest.mark.parametrize("types", [[], ["cheque"], "cash", None])
+async def test_wrong_payment_types_are_named(
+    merchant: RunningService, path: str, types: Any
+) -> None:
+    refused = await ask(merchant, path, paymentTypes=types)
+    assert refused.status_code == 400
+    assert [each.split(".")[0] for each in refused.json()["errors"]] == ["paymentTypes"]
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+async def test_all_means_every_location_that_the_key_may_see(
+    merchant: RunningService, path: str
+) -> None:
+    def places(reply: Any) -> set[str]:
+        told = reply.json()
+        return {
+            window["locationId"]
+            for window in told.get(
+                "windows", told.get("current", {}) and told["current"]["windows"]
+            )
+        }
+
+    whole = await ask(merchant, path, locationMode="all")
+    assert places(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
+    key = merchant.make_key(locations=["loc-0001", "loc-0003"])
+    some = await ask(merchant, path, key, locationMode="all")
+    assert places(some) == {"loc-0001", "loc-0003"}
+
+
+async def test_a_location_without_a_zone_is_said(merchant: RunningService) -> None:
+    reply = (await ask(merchant, routes.DASHBOARD, locationMode="all")).json()
+    fallen = {each["locationId"] for each in reply["windows"] if each["fellBackToUtc"]}
+    assert fallen == {"loc-0003"}
+    counted = [
+        each["coverage"]["timezoneFallbackCount"]
+        for each in reply["coverage"]
+        if each["currency"] == "AED"
+    ]
+    assert counted == [1]
+
+
+async def test_dashboard_and_summary_tell_the_same(merchant: RunningService) -> None:
+    body = {"period": "last7", "locationMode": "all"}
+    shown = (await ask(merchant, routes.DASHBOARD, **body)).json()
+    summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
+    for part in ("current", "previous"):
+        for each in summed[part]["currencies"]:
+            each.pop("buckets")
+        assert shown["financial"][part] == summed[part]

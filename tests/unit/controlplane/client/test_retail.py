@@ -1,0 +1,199 @@
+"""The typed client of the retail API against answers that a service gives on bad days."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from controlplane.client import refusals
+from controlplane.client.retail import RENEWED_BEFORE_S, RetailClient
+from controlplane.client.waiting import WAITED_MAX_S, Patience
+from controlplane.retail import routes
+from controlplane.retail.models import GivenGood, GivenVariation, GivenVat
+
+EMPTY = {"cursor": None, "items": []}
+ID = UUID(int=1)
+GOOD = GivenGood(
+    name="Tea", uom_id=ID, vat=GivenVat(fee_item_id=ID), variations=(GivenVariation(),)
+)
+
+
+@dataclass
+class Service:
+    """Answers by what is queued for a path, then with an empty page; tokens always."""
+
+    queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
+    seen: list[str] = field(default_factory=list)
+    tokens: int = 0
+    waits: list[float] = field(default_factory=list)
+    now_s: float = 0
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        path = request.url.path
+        self.seen.append(f"{path} {request.headers.get('authorization', '')}".strip())
+        if self.queued.get(path):
+            answer = self.queued[path].pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        if path in {routes.TOKENS, routes.REFRESH}:
+            self.tokens += 1
+            return httpx2.Response(
+                200,
+                json={
+                    "access_token": f"access-{self.tokens}",
+                    "expires_in": 3600,
+                    "refresh_token": f"refresh-{self.tokens}",
+                    "token_type": "Bearer",
+                },
+            )
+        return httpx2.Response(200, json=EMPTY)
+
+    def calls(self, path: str) -> int:
+        return sum(each.split()[0] == path for each in self.seen)
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[RetailClient]:
+    with RetailClient(
+        "http://127.0.0.1:8470/api/v1/",
+        "venue_test_key",
+        patience=Patience(sleep=service.waits.append),
+        monotonic=lambda: service.now_s,
+        transport=httpx2.MockTransport(service),
+    ) as client:
+        yield client
+
+
+def refusal(status: int, **headers: str) -> httpx2.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx2.Response(status, headers=named, content=b"")
+
+
+def test_one_token_serves_until_shortly_before_it_runs_out(
+    client: RetailClient, service: Service
+) -> None:
+    list(client.goods())
+    service.now_s = 3600 - RENEWED_BEFORE_S - 1
+    list(client.goods())
+    assert (service.calls(routes.TOKENS), service.calls(routes.REFRESH)) == (1, 0)
+    service.now_s += 1
+    list(client.goods())
+    assert (service.calls(routes.TOKENS), service.calls(routes.REFRESH)) == (1, 1)
+    assert service.seen[-1].endswith("Bearer access-2")
+
+
+def test_a_refused_token_is_renewed_once(client: RetailClient, service: Service) -> None:
+    service.queued[routes.GOODS] = [refusal(401)]
+    assert list(client.goods()) == []
+    assert service.seen[-1].endswith("Bearer access-2")
+    service.queued[routes.GOODS] = [refusal(401), refusal(401)]
+    with pytest.raises(refusals.UnauthenticatedError):
+        list(client.goods())
+
+
+def test_a_refused_refresh_falls_back_to_the_api_key(
+    client: RetailClient, service: Service
+) -> None:
+    list(client.goods())
+    service.now_s = 3600
+    service.queued[routes.REFRESH] = [refusal(401)]
+    list(client.goods())
+    assert service.calls(routes.TOKENS) == 2
+    service.now_s = 7200
+    service.queued[routes.REFRESH] = [httpx2.ReadTimeout("late")]
+    list(client.goods())
+    # The token that may have been used is not sent again.
+    assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
+
+
+def test_reads_wait_as_long_as_the_service_says(client: RetailClient, service: Service) -> None:
+    service.queued[routes.GOODS] = [refusal(429, retry_after="7"), refusal(503), refusal(503)]
+    assert list(client.goods()) == []
+    first, second, third = service.waits
+    assert 7 <= first <= 8.75
+    assert 0.5 <= second <= 1
+    assert 1 <= third <= 2
+
+
+def test_a_wait_that_is_too_long_is_not_begun(client: RetailClient, service: Service) -> None:
+    service.queued[routes.GOODS] = [refusal(429, retry_after=str(int(WAITED_MAX_S) + 1))]
+    with pytest.raises(refusals.RateLimitedError):
+        list(client.goods())
+    assert service.waits == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, refusals.InvalidError),
+        (401, refusals.UnauthenticatedError),
+        (403, refusals.ForbiddenError),
+        (404, refusals.NotFoundError),
+        (409, refusals.ConflictError),
+        (415, refusals.InvalidError),
+        (429, refusals.RateLimitedError),
+        (500, refusals.FailedError),
+        (503, refusals.FailedError),
+    ],
+)
+def test_creating_is_tried_once(
+    client: RetailClient, service: Service, status: int, kind: type[Exception]
+) -> None:
+    service.queued[routes.GOODS] = [refusal(status)] * 2
+    if status == 429:  # it says that nothing was done
+        service.queued[routes.GOODS] = [refusal(429, retry_after="1000")]
+    with pytest.raises(kind):
+        client.create_good(GOOD)
+    # A refused token was looked at before anything was done.
+    assert service.calls(routes.GOODS) == (2 if status == 401 else 1)
+    assert service.waits == []
+
+
+def test_a_lost_creation_is_not_repeated(client: RetailClient, service: Service) -> None:
+    service.queued[routes.GOODS] = [httpx2.ReadTimeout("late")]
+    with pytest.raises(refusals.UnreachableError):
+        client.create_good(GOOD)
+    assert service.calls(routes.GOODS) == 1
+
+
+def test_an_error_tells_what_the_problem_does(client: RetailClient, service: Service) -> None:
+    problem = {
+        "title": "Bad Request",
+        "code": "validation_error",
+        "detail": "it does not fit",
+        "trace_id": "abc",
+        "errors": {"variations[1].name": ["is required"]},
+    }
+    service.queued[routes.GOODS] = [httpx2.Response(400, content=json.dumps(problem))]
+    with pytest.raises(refusals.InvalidError) as caught:
+        client.create_good(GOOD)
+    assert str(caught.value) == (
+        "the service answered 400 validation_error: it does not fit; "
+        "variations[1].name: is required"
+    )
+    assert (caught.value.code, caught.value.trace_id) == ("validation_error", "abc")
+    assert caught.value.errors == {"variations[1].name": ("is required",)}
+
+
+def test_pages_are_followed_to_the_last(client: RetailClient, service: Service) -> None:
+    good = {"id": "emp-1", "name": "Ana"}
+    service.queued[routes.EMPLOYEES] = [
+        httpx2.Response(200, json={"cursor": "next", "items": [good]}),
+        httpx2.Response(200, json={"cursor": None, "items": [good, good]}),
+    ]
+    assert len(list(client.employees())) == 3
+
+
+def test_a_reply_that_does_not_fit_is_an_error(client: RetailClient, service: Service) -> None:
+    service.queued[routes.SALES] = [httpx2.Response(200, json={"items": 7})]
+    with pytest.raises(refusals.UnexpectedReplyError, match="does not fit"):
+        list(client.sales())

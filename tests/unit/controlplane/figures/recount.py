@@ -1,0 +1,461 @@
+"""The figures by counting every row anew: slow, plain, and sharing no code with the service.
+
+Written from the design's text: what a sale, a refund, a window and each figure are. Rows are read
+by plain SQL; replies are compared as what stands in their JSON.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+Json = dict[str, Any]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Line:
+    name: str
+    good: str | None
+    variation: str | None
+    unit: str | None
+    exponent: int
+    quantity: int
+    gross: int
+    discount: int
+    tax: int | None
+
+
+@dataclass
+class Refund:
+    at: datetime | None
+    goods: int
+    fee: int
+    tip: int
+    tax: int | None
+    known: bool
+    way: tuple[str, str | None]
+    lines: list[tuple[Line, int, int]]
+
+
+@dataclass
+class Sale:
+    location: int
+    at: datetime
+    currency: str
+    status: str
+    gross: int
+    total: int
+    fee: int
+    tip: int
+    tax: int
+    way: tuple[str, str | None]
+    lines: list[Line] | None
+    refunds: list[Refund]
+
+
+@dataclass
+class Venue:
+    position: int
+    id: str
+    currency: str
+    zone: tzinfo
+    zone_name: str
+    fell_back: bool
+
+
+class Recount:
+    """All rows of an organization, and the figures of them. ``types`` narrows to ways to pay."""
+
+    def __init__(self, session: Session, organization: str, now: datetime) -> None:
+        self.now = now
+        self.venues = [
+            self._venue(*row)
+            for row in session.execute(
+                text("SELECT position, id, currency, zone FROM locations"
+                     " WHERE organization_id = :o ORDER BY id"), {"o": organization})
+        ]  # fmt: skip
+        self.sales = self._read(session, organization)
+
+    # ------------------------------------------------------------------ replies
+
+    def windows(self, days: dict[str, tuple[date, date]]) -> list[Json]:
+        return [
+            {"locationId": venue.id, "fromDate": days[venue.id][0].isoformat(),
+             "toDate": days[venue.id][1].isoformat(), "timeZone": venue.zone_name,
+             "fellBackToUtc": venue.fell_back}
+            for venue in self.venues if venue.id in days
+        ]  # fmt: skip
+
+    def days(
+        self, ids: list[str], period: str, first: date | None, last: date | None
+    ) -> dict[str, tuple[date, date]]:
+        found = {}
+        for venue in self.venues:
+            if venue.id not in ids:
+                continue
+            today = self.now.astimezone(venue.zone).date()
+            if period == "custom":
+                assert first is not None
+                assert last is not None
+                found[venue.id] = (first, last)
+            elif period == "thisMonth":
+                found[venue.id] = (date(today.year, today.month, 1), today)
+            else:
+                before, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
+                end = today - timedelta(days=before)
+                found[venue.id] = (end - timedelta(days=length - 1), end)
+        return found
+
+    @staticmethod
+    def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
+        return {
+            venue: (first - ((last - first) + timedelta(days=1)), first - timedelta(days=1))
+            for venue, (first, last) in days.items()
+        }
+
+    def currencies(
+        self, days: dict[str, tuple[date, date]], types: list[str] | None = None
+    ) -> list[Json]:
+        asked = [venue for venue in self.venues if venue.id in days]
+        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in asked}
+        names = {venue.currency for venue in asked}
+        names |= {currency for each in moved.values() for currency in each}
+        found = []
+        for currency in sorted(names):
+            own = [
+                venue for venue in asked
+                if venue.currency == currency or currency in moved[venue.position]
+            ]  # fmt: skip
+            parts = {v.id: self._part(v, days[v.id], currency, types) for v in own}
+            whole = merge(list(parts.values()))
+            net = whole.net()
+            found.append({
+                "currency": currency,
+                "figures": whole.figures(sum(v.fell_back for v in own)),
+                "methods": sorted(methods(whole, net), key=by_name),
+                "locations": [
+                    {"locationId": v.id, "figures": parts[v.id].figures(int(v.fell_back)),
+                     "sharePercent": share(parts[v.id].net(), net)}
+                    for v in own
+                ],
+            })  # fmt: skip
+        return found
+
+    def buckets(self, days: dict[str, tuple[date, date]], currency: str) -> list[Json]:
+        hours: dict[tuple[str, str, int], Json] = {}
+
+        def bucket(venue: Venue, at: datetime) -> Json | None:
+            local = at.astimezone(venue.zone)
+            first, last = days[venue.id]
+            if not first <= local.date() <= last:
+                return None
+            key = (venue.id, local.date().isoformat(), local.hour)
+            return hours.setdefault(key, {
+                "locationId": key[0], "localDate": key[1], "localHour": key[2], "grossCents": 0,
+                "discountCents": 0, "refundCents": 0, "netCents": 0, "tradingRevenueCents": 0,
+                "saleCount": 0, "refundCount": 0,
+            })  # fmt: skip
+
+        for venue in self.venues:
+            if venue.id not in days:
+                continue
+            for sale in self._completed(venue, currency):
+                into = bucket(venue, sale.at)
+                if into is not None:
+                    into["grossCents"] += sale.gross
+                    into["discountCents"] += sale.gross - sale.total
+                    into["netCents"] += sale.total
+                    into["tradingRevenueCents"] += sale.total
+                    into["tradingRevenueCents"] -= sum(r.goods for r in sale.refunds)
+                    into["saleCount"] += 1
+                for refund in sale.refunds:
+                    into = None if refund.at is None else bucket(venue, refund.at)
+                    if into is not None:
+                        into["refundCents"] += refund.goods
+                        into["netCents"] -= refund.goods
+                        into["refundCount"] += 1
+        return [hours[key] for key in sorted(hours)]
+
+    def items(  # noqa: C901 - counts two things in one walk
+        self, days: dict[str, tuple[date, date]], types: list[str] | None = None
+    ) -> dict[str, list[Json]]:
+        found: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
+
+        def item(currency: str, line: Line | None) -> Json:
+            key = (None, None) if line is None else (line.variation or line.name, line.unit)
+            return found[currency].setdefault(key, {
+                "goodId": line and dashed(line.good),
+                "variationId": line and dashed(line.variation),
+                "name": line and line.name, "quantityUnit": line and line.unit,
+                "quantityMilli": 0, "lineCount": 0, "grossCents": 0, "discountCents": 0,
+                "saleCents": 0, "refundedQuantityMilli": 0, "refundCents": 0, "netCents": 0,
+            })  # fmt: skip
+
+        for venue in self.venues:
+            if venue.id not in days:
+                continue
+            for sale in self._completed(venue):
+                if self._within(sale.at, venue, days) and wanted(sale.way, types):
+                    for line in sale.lines or [None]:  # type: ignore[list-item]
+                        into = item(sale.currency, line)
+                        gross = sale.gross if line is None else line.gross
+                        discount = sale.gross - sale.total if line is None else line.discount
+                        into["grossCents"] += gross
+                        into["discountCents"] += discount
+                        into["saleCents"] += gross - discount
+                        into["netCents"] += gross - discount
+                        if line is not None:
+                            into["lineCount"] += 1
+                            into["quantityMilli"] += milli(line.quantity, line.exponent)
+                for refund in sale.refunds:
+                    if not self._within(refund.at, venue, days) or not wanted(refund.way, types):
+                        continue
+                    for line, quantity, amount in refund.lines or [(None, 0, refund.goods)]:
+                        into = item(sale.currency, line)
+                        into["refundCents"] += amount
+                        into["netCents"] -= amount
+                        if line is not None:
+                            into["refundedQuantityMilli"] += milli(quantity, line.exponent)
+        for each in found.values():
+            net = sum(one["netCents"] for one in each.values())
+            for one in each.values():
+                one["sharePercent"] = share(one["netCents"], net)
+        return {
+            currency: sorted(each.values(), key=lambda one: (-one["netCents"], str(one["name"])))
+            for currency, each in found.items()
+        }
+
+    def trading(
+        self, days: dict[str, tuple[date, date]], types: list[str] | None = None
+    ) -> dict[str, dict[str, tuple[int, int]]]:
+        """By currency and date: revenue and sales."""
+        found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+        for venue in self.venues:
+            if venue.id not in days:
+                continue
+            for sale in self._completed(venue):
+                if self._within(sale.at, venue, days) and wanted(sale.way, types):
+                    day = sale.at.astimezone(venue.zone).date().isoformat()
+                    revenue, count = found[sale.currency].get(day, (0, 0))
+                    revenue += sale.total - sum(refund.goods for refund in sale.refunds)
+                    found[sale.currency][day] = (revenue, count + 1)
+        return found
+
+    # ------------------------------------------------------------------ rows
+
+    def _completed(self, venue: Venue, currency: str | None = None) -> list[Sale]:
+        return [
+            sale for sale in self.sales
+            if sale.location == venue.position and sale.status == "completed"
+            and currency in {None, sale.currency}
+        ]  # fmt: skip
+
+    def _within(
+        self, at: datetime | None, venue: Venue, days: dict[str, tuple[date, date]]
+    ) -> bool:
+        first, last = days[venue.id]
+        return at is not None and first <= at.astimezone(venue.zone).date() <= last
+
+    def _moved(self, venue: Venue, days: tuple[date, date], types: list[str] | None) -> set[str]:
+        asked, found = {venue.id: days}, set()
+        for sale in self.sales:
+            if sale.location != venue.position:
+                continue
+            if self._within(sale.at, venue, asked) and wanted(sale.way, types):
+                found.add(sale.currency)
+            if any(self._within(refund.at, venue, asked) and wanted(refund.way, types)
+                   for refund in sale.refunds):  # fmt: skip
+                found.add(sale.currency)
+        return found
+
+    def _part(
+        self, venue: Venue, days: tuple[date, date], currency: str, types: list[str] | None
+    ) -> "Part":
+        part, asked = Part(), {venue.id: days}
+        for sale in self.sales:
+            if sale.location != venue.position or sale.currency != currency:
+                continue
+            is_sold = self._within(sale.at, venue, asked) and wanted(sale.way, types)
+            if is_sold and sale.status == "completed":
+                part.sold.append(sale)
+            elif is_sold:
+                part.unresolved.append(sale)
+            for refund in sale.refunds:
+                if refund.at is None and is_sold:
+                    part.undated.append(refund)
+                if self._within(refund.at, venue, asked) and wanted(refund.way, types):
+                    part.given_back.append(refund)
+        return part
+
+    @staticmethod
+    def _venue(position: int, venue_id: str, currency: str, zone: str | None) -> Venue:
+        try:
+            return Venue(position, venue_id, currency, ZoneInfo(zone or ""), zone or "", False)
+        except (KeyError, ValueError, OSError):
+            return Venue(position, venue_id, currency, UTC, "UTC", True)
+
+    def _read(self, session: Session, organization: str) -> list[Sale]:
+        def rows(query: str) -> Any:
+            return session.execute(text(query), {"o": organization})
+
+        names = dict(
+            rows("SELECT position, name FROM payment_methods WHERE organization_id = :o").all()
+        )
+        lines: dict[int, dict[int, Line]] = defaultdict(dict)
+        for sale, number, *values in rows(
+            "SELECT l.sale, l.number, n.name, n.good_id, n.variation_id, n.uom_symbol, n.exponent,"
+            " l.quantity, l.gross, l.discount + l.share, l.tax FROM sale_lines l"
+            " JOIN line_snapshots n ON n.position = l.snapshot WHERE n.organization_id = :o"
+        ):
+            lines[sale][number] = Line(*values)
+        back: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for refund, *values in rows("SELECT refund, line, quantity, amount FROM refund_lines"):
+            back[refund].append(tuple(values))
+        refunds: dict[int, list[Refund]] = defaultdict(list)
+        for position, sale, at, goods, fee, tip, tax, known, kind, method in rows(
+            "SELECT position, sale, refunded_at, goods, fee, tip, tax, has_components,"
+            " payment_type, payment_method FROM refunds WHERE organization_id = :o"
+        ):
+            refunds[sale].append(Refund(
+                None if at is None else EPOCH + timedelta(microseconds=at), goods, fee, tip, tax,
+                bool(known), (kind, names.get(method)),
+                [(lines[sale][line], much, amount) for line, much, amount in back[position]],
+            ))  # fmt: skip
+        return [
+            Sale(location, EPOCH + timedelta(microseconds=at), currency, status, gross, total, fee,
+                 tip, tax, (kind, names.get(method)),
+                 list(lines[position].values()) if has_lines else None, refunds[position])
+            for (position, location, at, currency, status, gross, total, fee, tip, tax, kind,
+                 method, has_lines) in rows(
+                "SELECT position, location, initiated_at, currency, status, gross, total,"
+                " municipality_fee, tip, tax, payment_type, payment_method, has_lines FROM sales"
+                " WHERE organization_id = :o ORDER BY position")
+        ]  # fmt: skip
+
+
+class Part:
+    """What counts for one figure: sales, refunds, and what could not be known."""
+
+    def __init__(self) -> None:
+        self.sold: list[Sale] = []
+        self.given_back: list[Refund] = []
+        self.undated: list[Refund] = []
+        self.unresolved: list[Sale] = []
+
+    def net(self) -> int:
+        return sum(s.total for s in self.sold) - sum(r.goods for r in self.given_back)
+
+    def figures(self, fallbacks: int) -> Json:
+        sold, back, count = self.sold, self.given_back, len(self.sold)
+        sale, refund = sum(s.total for s in sold), sum(r.goods for r in back)
+        lines = [line for s in sold for line in s.lines or []]
+        missing = [s for s in sold if s.lines is None]
+        sale_taxes = [line.tax for line in lines if line.tax is not None]
+        vat = sum(sale_taxes) - sum(r.tax for r in back if r.tax is not None)
+        unknown_lines = sum(line.tax is None for line in lines)
+        unknown_refunds = sum(r.tax is None for r in back)
+        unclear = sum(not r.known for r in back)
+        sales_complete = not missing and not self.unresolved
+        refunds_complete = not self.undated and not unclear
+        vat_complete = (
+            sales_complete and refunds_complete and not unknown_lines and not unknown_refunds
+        )
+        pieces = sum(line.quantity if line.exponent == 0 else 1 for line in lines)
+        units: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+        for line in lines:
+            units[line.unit][0] += milli(line.quantity, line.exponent)
+            units[line.unit][1] += 1
+        return {
+            "grossCents": sum(s.gross for s in sold),
+            "discountCents": sum(s.gross - s.total for s in sold),
+            "saleCents": sale,
+            "refundCents": refund,
+            "netCents": sale - refund,
+            "saleCount": count,
+            "refundCount": len(back),
+            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in back),
+            "municipalityFeeCents": sum(s.fee for s in sold),
+            "refundedFeeCents": sum(r.fee for r in back),
+            "refundTipCents": sum(r.tip for r in back),
+            "knownVatCents": vat,
+            "vatCents": vat if vat_complete else None,
+            "netWithoutVatCents": sale - refund - vat if vat_complete else None,
+            "averageSaleCents": sale / count if count else None,
+            "averageItemsPerSale": pieces / count if count else None,
+            "quantities": [
+                {"quantityUnit": unit, "quantityMilli": quantity, "lineCount": line_count}
+                for unit, (quantity, line_count) in sorted(units.items(), key=lambda u: u[0] or "")
+            ],
+            "coverage": {
+                "missingSaleSnapshotCount": len(missing),
+                "missingSaleSnapshotCents": sum(s.total for s in missing),
+                "unresolvedImportedOrderCount": len(self.unresolved),
+                "unresolvedImportedOrderCents": sum(s.total for s in self.unresolved),
+                "undatedRefundCents": sum(r.goods + r.fee + r.tip for r in self.undated),
+                "undatedRefundPaymentCount": len(self.undated),
+                "salesComplete": sales_complete,
+                "refundsComplete": refunds_complete,
+                "vatComplete": vat_complete,
+                "saleUnknownTaxLineCount": unknown_lines,
+                "refundUnknownTaxCount": unknown_refunds,
+                "refundUnknownComponentsCount": unclear,
+                "timezoneFallbackCount": fallbacks,
+            },
+        }
+
+
+def merge(parts: list[Part]) -> Part:
+    whole = Part()
+    for part in parts:
+        for name, values in vars(part).items():
+            getattr(whole, name).extend(values)
+    return whole
+
+
+def methods(part: Part, net: int) -> list[Json]:
+    found = []
+    ways = {s.way for s in part.sold} | {r.way for r in part.given_back}
+    for way in ways:
+        sale = sum(s.total for s in part.sold if s.way == way)
+        back = [r for r in part.given_back if r.way == way]
+        refund = sum(r.goods for r in back)
+        found.append({
+            "paymentType": way[0],
+            "paymentMethodName": way[1],
+            "saleCents": sale,
+            "refundedCents": refund,
+            "netCents": sale - refund,
+            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in back),
+            "unknownRefundCount": sum(not r.known for r in back),
+            "sharePercent": share(sale - refund, net),
+        })  # fmt: skip
+    return found
+
+
+def by_name(method: Json) -> tuple[int, str, str]:
+    return (-method["netCents"], method["paymentType"], method["paymentMethodName"] or "")
+
+
+def wanted(way: tuple[str, str | None], types: list[str] | None) -> bool:
+    return types is None or way[0] in types
+
+
+def dashed(value: Any) -> str | None:
+    return None if value is None else str(UUID(str(value)))
+
+
+def share(part: int, whole: int) -> float | None:
+    return None if whole == 0 else 100 * part / whole
+
+
+def milli(quantity: int, exponent: int) -> int:
+    thousandths = 1000 * quantity
+    for _ in range(exponent):
+        thousandths //= 10
+    return thousandths

@@ -1,0 +1,34 @@
+"""Articles are known by their variation; those with the greatest net are listed."""
+
+from controlplane.figures.items import ITEMS_MAX, Article, items
+from controlplane.figures.sums import ItemSums
+
+
+def sold(gross: int) -> ItemSums:
+    return ItemSums(1000, 1, gross, 0, 0, 0)
+
+
+def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
+    articles = {
+        1: Article("g", "v", "Tea", "pcs"),
+        7: Article("g", "v", "Karak", "pcs"),
+        8: Article("g", "v", "Karak", "kg"),
+    }
+    found = items([(1, sold(100)), (7, sold(50)), (8, sold(1))], articles)
+    assert [(each.name, each.quantity_unit, each.net_cents) for each in found.listed] == [
+        ("Karak", "pcs", 150),
+        ("Karak", "kg", 1),
+    ]
+
+
+def test_what_is_not_listed_is_counted() -> None:
+    articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
+    found = items([(at, sold(at)) for at in articles], articles)
+    assert len(found.listed) == ITEMS_MAX
+    assert (found.omitted, found.omitted_net) == (2, 1 + 2)
+    assert found.listed[0].net_cents == ITEMS_MAX + 2
+
+
+def test_an_unknown_article_has_no_name() -> None:
+    (found,) = items([(0, sold(5))], {}).listed
+    assert (found.name, found.variation_id, found.share_percent) == (None, None, 100.0)

@@ -1,0 +1,53 @@
+"""Whole minor units: nothing is lost and nothing is float."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.figures.money import milli, percent, pieces, price_of, ratio, split, tax_within
+
+AMOUNTS = st.integers(0, 10**12)
+
+
+@given(amount=AMOUNTS, weights=st.lists(st.integers(0, 10**9), min_size=1, max_size=20))
+def test_a_split_loses_nothing_and_is_fair_to_the_unit(amount: int, weights: list[int]) -> None:
+    parts = split(amount, weights)
+    assert sum(parts) == amount
+    whole = sum(weights)
+    if whole:
+        for part, weight in zip(parts, weights, strict=True):
+            assert abs(part - Fraction(amount * weight, whole)) < 1
+
+
+def test_a_split_over_nothing_goes_to_the_first() -> None:
+    assert split(5, [0, 0]) == [5, 0]
+    assert split(5, []) == []
+
+
+@given(amount=AMOUNTS, rate=st.integers(0, 100_000))
+def test_tax_is_within_half_a_unit(amount: int, rate: int) -> None:
+    exact = Fraction(amount * rate, 100_000 + rate)
+    assert abs(tax_within(amount, rate) - exact) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("price", "quantity", "exponent", "cost"),
+    [(999, 3, 0, 2997), (999, 500, 3, 500), (1000, 333, 3, 333), (250, 2, -1, 5000)],
+)
+def test_prices(price: int, quantity: int, exponent: int, cost: int) -> None:
+    assert price_of(price, quantity, exponent) == cost
+
+
+def test_quantities() -> None:
+    assert [milli(1, exponent) for exponent in (3, 2, 1, 0, -1)] == [1, 10, 100, 1000, 10_000]
+    assert pieces(12, 0) == 12
+    assert pieces(2, -1) == 20
+    assert pieces(375, 3) == 1
+
+
+def test_shares_of_nothing_are_unknown() -> None:
+    assert percent(1, 0) is None
+    assert ratio(1, 0) is None
+    assert percent(1, 4) == 25.0

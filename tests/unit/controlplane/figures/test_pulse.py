@@ -1,0 +1,113 @@
+"""The pulse equals a recount of the rows, on merchants that hypothesis makes up."""
+
+import json
+from collections import defaultdict
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sqlalchemy.orm import Session
+
+from agent.wire.codec import encode, parse_json
+from controlplane.analytics import routes
+from controlplane.analytics.registry import OPERATIONS
+from controlplane.remote_control.context import RequestContext
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.unit.controlplane.figures.merchants import ORGANIZATION, Merchant, merchants, write
+from tests.unit.controlplane.figures.recount import Json, Recount, Venue, share
+from tests.unit.controlplane.figures.test_recount import CALLER, MERCHANTS, PHASES, Undo, empty
+
+__all__ = ["empty"]
+
+
+def naive(  # noqa: C901, PLR0912 - one walk, as plain as can be
+    recount: Recount, venue: Venue, now: datetime
+) -> Json:
+    local = now.astimezone(venue.zone)
+    today = local.date()
+    moves: list[tuple[str, datetime, int, bool]] = []
+    incomplete = set()
+    for sale in recount.sales:
+        if sale.location != venue.position:
+            continue
+        sold = sale.at.astimezone(venue.zone).date()
+        if sale.status != "completed":
+            incomplete.add((sale.currency, sold))
+            continue
+        moves.append((sale.currency, sale.at, sale.total, True))
+        if sale.lines is None or any(refund.at is None for refund in sale.refunds):
+            incomplete.add((sale.currency, sold))
+        for refund in sale.refunds:
+            if refund.at is not None:
+                moves.append((sale.currency, refund.at, -refund.goods, False))
+                if not refund.known:
+                    incomplete.add((sale.currency, refund.at.astimezone(venue.zone).date()))
+    hours: dict[tuple[str, Any, int], int] = defaultdict(int)
+    orders: dict[tuple[int, int], int] = defaultdict(int)
+    now_points: dict[tuple[str, int], int] = defaultdict(int)
+    yesterday: dict[str, int] = defaultdict(int)
+    recent = set()
+    for currency, at, amount, is_sale in moves:
+        there = at.astimezone(venue.zone)
+        hours[currency, there.date(), there.hour] += amount
+        age = (today - there.date()).days
+        if is_sale and 1 <= age <= 28:
+            orders[there.isoweekday(), there.hour] += 1
+        # What lies ahead today is looked at by no figure.
+        if age in {0, 1}:
+            recent.add(currency)
+        if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):
+            now_points[currency, there.hour] += amount
+        if age == 1 and there.time() <= local.time():
+            yesterday[currency] += amount
+    currencies = []
+    for currency in sorted({venue.currency, *recent}):
+        today_cents = sum(now_points[currency, hour] for hour in range(24))
+        best: list[int] = []
+        for weeks in range(1, 5):
+            day = today - timedelta(days=7 * weeks)
+            points = [hours[currency, day, hour] for hour in range(24)]
+            moved = any(c == currency and at.astimezone(venue.zone).date() == day
+                        for c, at, _, _ in moves)  # fmt: skip
+            if moved and (not best or sum(points) > sum(best)):
+                best = points
+        complete = (currency, today) not in incomplete
+        currencies.append({
+            "currency": currency, "todayCents": today_cents, "yesterdayCents": yesterday[currency],
+            "complete": complete,
+            "comparisonComplete": complete
+            and (currency, today - timedelta(days=1)) not in incomplete,
+            "deltaPercent": share(today_cents - yesterday[currency], yesterday[currency]),
+            "points": [{"cents": now_points[currency, hour]} for hour in range(local.hour + 1)],
+            "peakPoints": [{"cents": cents} for cents in best],
+        })  # fmt: skip
+    days = [at.astimezone(venue.zone).date() for _, at, _, _ in moves]
+    return {
+        "locationId": venue.id,
+        "activityComplete": bool(days) and min(days) <= today - timedelta(days=28),
+        "currencies": currencies,
+        "activity": [
+            {"weekday": weekday, "hour": hour, "orderCount": count}
+            for (weekday, hour), count in sorted(orders.items())
+        ],
+    }
+
+
+@settings(max_examples=MERCHANTS, phases=PHASES, suppress_health_check=list(HealthCheck))
+@given(merchant=merchants)
+def test_a_pulse_equals_a_recount(empty: Database, merchant: Merchant) -> None:
+    def work(session: Session) -> None:
+        write(session, merchant)
+        recount = Recount(session, ORGANIZATION, merchant.now)
+        operation = OPERATIONS[routes.VENUE_FINANCIAL_PULSE]
+        context = RequestContext(session, CALLER, merchant.now, Settings())
+        for venue in recount.venues:
+            body = operation.parse(json.dumps({"locationId": venue.id}).encode())
+            found = parse_json(encode(operation.run(context, body)))
+            assert found == {"venues": [naive(recount, venue, merchant.now)]}
+        raise Undo
+
+    with pytest.raises(Undo):
+        empty.write(work)

@@ -1,0 +1,35 @@
+"""The short form of `make bench-figures`: the dashboard's sums over 50,000 sales are those of one
+SQL statement over the raw rows, as SQLite and DuckDB answer it."""
+
+import json
+from pathlib import Path
+
+from controlplane.storage.database import Database
+from tests.bench.figures.load import load_base, repeat, sum_up
+from tests.bench.figures.measure import ask_sqlite, dashboard, questions, windows_of
+from tests.bench.figures.raw import ask_duckdb, into_duckdb, shown, statement, sums
+
+LOCATIONS, SALES, REPETITIONS = 12, 50_000, 12
+
+
+def test_dashboards_equal_raw_sql(tmp_path: Path) -> None:
+    file = tmp_path / "service.db"
+    database = Database(str(file))
+    sales = load_base(database, LOCATIONS, SALES, REPETITIONS) * REPETITIONS
+    database.close()
+    assert sales > SALES * 0.9
+    repeat(file, REPETITIONS)
+    database = Database(str(file))
+    database.write(sum_up)
+    duck = into_duckdb(file, tmp_path)
+    counted = set()
+    for asked in questions():
+        reply = json.loads(dashboard(database, asked.body))
+        windows = windows_of(file, reply)
+        kept = shown(reply["financial"]["current"]["currencies"])
+        assert kept == sums(ask_sqlite(file, windows)), asked.name
+        assert kept == sums(ask_duckdb(duck, statement(windows))), asked.name
+        counted.add(kept["AED"]["saleCount"])
+    assert len(counted) == len(list(questions()))
+    duck.close()
+    database.close()

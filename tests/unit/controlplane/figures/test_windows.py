@@ -1,0 +1,76 @@
+"""Which local days a period is."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.figures.local_time import clock_of, day_of
+from controlplane.figures.windows import Days, PeriodError, Question, days_asked
+
+NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
+
+
+def asked(zone: str, **question: Any) -> tuple[date, date]:
+    from controlplane.figures.local_time import date_of
+
+    days = days_asked(Question(**question), clock_of(zone), NOW)
+    return date_of(days.first), date_of(days.last)
+
+
+@pytest.mark.parametrize(
+    ("zone", "period", "first", "last"),
+    [
+        ("UTC", "today", date(2026, 11, 1), date(2026, 11, 1)),
+        ("America/New_York", "today", date(2026, 10, 31), date(2026, 10, 31)),
+        ("UTC", "yesterday", date(2026, 10, 31), date(2026, 10, 31)),
+        ("UTC", "last7", date(2026, 10, 26), date(2026, 11, 1)),
+        ("UTC", "thisMonth", date(2026, 11, 1), date(2026, 11, 1)),
+        ("America/New_York", "thisMonth", date(2026, 10, 1), date(2026, 10, 31)),
+    ],
+)
+def test_periods_are_local(zone: str, period: str, first: date, last: date) -> None:
+    assert asked(zone, period=period) == (first, last)
+
+
+def test_custom_days_are_taken_as_they_are() -> None:
+    days = (date(2026, 8, 1), date(2026, 10, 31))
+    assert asked("UTC", period="custom", first=days[0], last=days[1]) == days
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        ({"period": "custom"}, "from"),
+        ({"period": "custom", "first": date(2026, 1, 1)}, "to"),
+        ({"period": "custom", "last": date(2026, 1, 1)}, "from"),
+        ({"period": "custom", "first": date(2026, 1, 2), "last": date(2026, 1, 1)}, "to"),
+        ({"period": "custom", "first": date(2026, 1, 1), "last": date(2026, 4, 3)}, "to"),
+        ({"period": "custom", "first": date(1970, 12, 31), "last": date(1971, 1, 1)}, "from"),
+        ({"period": "custom", "first": date(2999, 12, 31), "last": date(3000, 1, 1)}, "to"),
+        ({"period": "today", "first": date(2026, 1, 1)}, "from"),
+        ({"period": "last7", "last": date(2026, 1, 1)}, "to"),
+    ],
+)
+def test_the_wrong_field_is_named(question: dict[str, Any], field: str) -> None:
+    with pytest.raises(PeriodError) as refused:
+        days_asked(Question(**question), clock_of("UTC"), NOW)
+    assert refused.value.field == field
+
+
+def test_92_days_are_the_most() -> None:
+    asked("UTC", period="custom", first=date(2026, 1, 1), last=date(2026, 4, 2))
+
+
+@given(first=st.integers(0, 400_000), length=st.integers(1, 92))
+def test_the_previous_stretch_is_as_long_and_right_before(first: int, length: int) -> None:
+    days = Days(first, first + length - 1)
+    assert days.previous.last == days.first - 1
+    assert days.previous.last - days.previous.first == days.last - days.first
+
+
+def test_days_count_from_1970() -> None:
+    assert day_of(date(1970, 1, 1)) == 0
+    assert Days(1, 1).hours == (24, 47)

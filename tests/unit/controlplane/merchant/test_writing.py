@@ -1,0 +1,138 @@
+"""A sale or refund that cannot be so is refused; a zone that changes moves all its hours."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from controlplane.figures.local_time import clock_of, hour_of
+from controlplane.merchant.rebuild import rebuild
+from controlplane.merchant.sales import (
+    NewLine,
+    NewPayment,
+    NewRefund,
+    NewRefundLine,
+    NewSale,
+    SaleError,
+    SoldArticle,
+)
+from controlplane.merchant.writing import add_refund, add_sale
+from controlplane.merchant.zones import set_zone
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.storage.database import Database
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CASH = NewPayment(None, "other", 1000)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    database = Database(str(tmp_path_factory.mktemp("merchant") / "service.db"))
+    plan = Plan(locations=2, days=45, sales_per_day=8, goods=6, until=NOW.date())
+    database.write(lambda session: load(session, plan, NOW))
+    yield database
+    database.close()
+
+
+class Undo(Exception):
+    pass
+
+
+@pytest.fixture
+def session(loaded: Database) -> Iterator[Session]:
+    with loaded.read(lambda session: session) as opened, opened.begin():
+        yield opened
+        opened.rollback()
+
+
+def sale(**changes: Any) -> NewSale:
+    values: dict[str, Any] = {
+        "id": uuid.uuid4(), "organization_id": "org-0001", "location": 1, "point_of_sale": 1,
+        "employee": None, "number": "1", "ticket_number": "1", "initiated_at": NOW,
+        "currency": "AED", "lines": [NewLine(SoldArticle(1, "pcs", 0, 5_000), 1, 1000)],
+        "payments": (CASH,),
+    }  # fmt: skip
+    return NewSale(**values | changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"payments": ()},
+        {"payments": (replace(CASH, amount=999),)},
+        {"tip": 5},
+        {"discount": 1001},
+        {"total": 999},
+        {"lines": [NewLine(SoldArticle(1, "pcs", 0, 5_000), 1, 1000, discount=1001)]},
+        {"lines": None},
+    ],
+)
+def test_a_sale_that_cannot_be_is_refused(session: Session, changes: dict[str, Any]) -> None:
+    with pytest.raises(SaleError):
+        add_sale(session, sale(**changes), NOW)
+
+
+def test_more_than_was_paid_is_not_given_back(session: Session) -> None:
+    position = add_sale(session, sale(), NOW)
+    refund = NewRefund(
+        id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=600, payment=CASH,
+        lines=(NewRefundLine(1, 1, 600),),
+    )  # fmt: skip
+    add_refund(session, refund, NOW)
+    with pytest.raises(SaleError, match="more is given back"):
+        add_refund(session, replace(refund, id=uuid.uuid4()), NOW)
+    with pytest.raises(SaleError, match="do not add up"):
+        add_refund(session, replace(refund, goods=300), NOW)
+
+
+def test_an_order_that_was_not_resolved_is_not_given_back(session: Session) -> None:
+    position = add_sale(session, sale(status="unknown", lines=None, total=500), NOW)
+    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=1, payment=CASH)
+    with pytest.raises(SaleError, match="only a completed sale"):
+        add_refund(session, refund, NOW)
+
+
+def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
+    later = NOW + timedelta(hours=1)
+    position = add_sale(session, sale(), NOW)
+    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=later, goods=1, payment=CASH)
+    add_refund(session, refund, later)
+    found = session.scalars(select(Sale).where(Sale.position == position)).one()
+    assert (found.created_at, found.updated_at) == (NOW, later)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Kathmandu", "Europe/Berlin", None])
+def test_a_zone_that_changes_moves_every_hour(session: Session, zone: str | None) -> None:
+    set_zone(session, 1, zone)
+    assert session.scalars(select(Location).where(Location.position == 1)).one().zone == zone
+    for table, moment in ((Sale, Sale.initiated_at), (Refund, Refund.refunded_at)):
+        rows = session.execute(select(moment, table.local_hour).where(table.location == 1)).all()
+        assert rows
+        for at, hour in rows:
+            assert hour == (None if at is None else hour_of(at, clock_of(zone).zone))
+    assert set(rebuild(session).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE hour_rollups SET undone = undone + 1 WHERE location = 1",
+        "DELETE FROM day_rollups WHERE location = 2",
+        "UPDATE item_day_rollups SET refund = 1 WHERE rowid IN (SELECT 0) OR snapshot = 2",
+        "DELETE FROM unit_rollups",
+        "INSERT INTO item_span_rollups VALUES (1, 1, 'AED', 1, 1, 1, 1, 1, 1, 1)",
+    ],
+)
+def test_a_rebuild_finds_and_mends_what_is_wrong(session: Session, damage: str) -> None:
+    session.execute(text(damage.replace("rowid IN (SELECT 0) OR ", "")))
+    assert any(rebuild(session).values())
+    assert set(rebuild(session).values()) == {0}
+    assert set(rebuild(session, 1).values()) == {0}

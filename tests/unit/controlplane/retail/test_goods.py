@@ -1,0 +1,362 @@
+"""The catalog: what is created, what is refused, what is shown."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from agent.wire import codec
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.retail import limits, routes
+from controlplane.retail.barcodes import check_digit, mistake_in
+from controlplane.retail.models import Good, GoodPage
+from controlplane.storage.merchant.catalog_tables import Category
+from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
+from tests.unit.controlplane.retail.retailer import (
+    EXEMPT,
+    FOOD,
+    FOREIGN,
+    PIECE,
+    VAT,
+    Retailer,
+    access_of,
+    new_key,
+    retailer,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+
+@pytest.fixture
+async def shop(service: RunningService) -> Retailer:
+    return await retailer(service)
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    given = {
+        "name": "Flat white",
+        "uom_id": str(PIECE),
+        "vat": {"fee_item_id": str(VAT)},
+        "variations": [{}],
+    } | changes
+    return {name: value for name, value in given.items() if value is not ...}
+
+
+async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
+    full = body(
+        description="With oat milk",
+        external_data={"id": "good-1", "depth": [1, {"a": None}]},
+        category_id=str(FOOD),
+        variations=[
+            {
+                "name": "Small",
+                "description": "200 ml",
+                "external_data": {"id": "variation-1"},
+                "status": "inactive",
+                "default_price": {"value": 0, "currency_code": "AED"},
+                "codes": [
+                    {"type": "ean_13", "value": "4006381333931"},
+                    {"type": "sku", "value": "FW-S"},
+                ],
+            },
+            {"name": "Large"},
+        ],
+    )
+    reply = await shop.create(full)
+    assert reply.status_code == 201, reply.text
+    made = reply.json()
+    assert made["uom"] == {"id": str(PIECE), "name": "Piece", "symbol": "pc", "exponent": 0}
+    assert made["vat"] == {
+        "fee_item_id": str(VAT),
+        "fee_item_name": "VAT 5%",
+        "fee_item_percentage": 5.0,
+    }
+    assert made["external_data"] == full["external_data"]
+    assert (made["status"], made["business_type"]) == ("active", "regular")
+    small, large = made["variations"]
+    assert {name: small[name] for name in full["variations"][0]} == full["variations"][0]
+    assert (large["name"], large["status"], large["codes"]) == ("Large", "active", [])
+    assert "default_price" not in large
+    shown = await shop.get(routes.GOOD.format(good_id=made["id"]))
+    assert (shown.status_code, shown.json()) == (200, made)
+    codec.decode(shown.content, Good)
+
+
+async def test_the_only_variation_has_no_name(shop: Retailer) -> None:
+    made = (await shop.create(body())).json()
+    assert [each["name"] for each in made["variations"]] == [None]
+    assert made["category_id"] is None
+
+
+async def test_an_exempt_good_has_no_percentage(shop: Retailer) -> None:
+    made = (await shop.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
+    assert made["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
+
+
+def codes(count: int) -> list[dict[str, str]]:
+    return [{"type": "other", "value": f"code-{number}"} for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "ab"},
+        {"name": "x" * 128},
+        {"name": "🍵" * 128},
+        {"description": "ab"},
+        {"description": "x" * 1024},
+        {"external_data": {"id": "abcd"}},
+        {"external_data": {"id": "x" * 128}},
+        {"category_id": None},
+        {"variations": [{"name": f"{number}"} for number in range(150)]},
+        {"variations": [{"name": "x" * 128}, {"name": "y"}]},
+        {"variations": [{"codes": codes(20)}]},
+        {"variations": [{"codes": [{"type": "sku", "value": "x" * 128}]}]},
+        {"variations": [{"default_price": {"value": 2**63 - 1, "currency_code": "AED"}}]},
+    ],
+)
+async def test_what_is_just_inside_the_limits_is_taken(
+    shop: Retailer, changes: dict[str, Any]
+) -> None:
+    reply = await shop.create(body(**changes))
+    assert reply.status_code == 201, reply.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"name": ...}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "x"}, "name"),
+        ({"name": "x" * 129}, "name"),
+        ({"name": None}, "name"),
+        ({"description": "x"}, "description"),
+        ({"description": "x" * 1025}, "description"),
+        ({"description": None}, "description"),
+        ({"external_data": {}}, "external_data.id"),
+        ({"external_data": {"id": "abc"}}, "external_data.id"),
+        ({"external_data": {"id": "x" * 129}}, "external_data.id"),
+        ({"category_id": str(FOREIGN)}, "category_id"),
+        ({"category_id": "root"}, "category_id"),
+        ({"uom_id": ...}, "uom_id"),
+        ({"uom_id": ""}, "uom_id"),
+        ({"uom_id": str(FOREIGN)}, "uom_id"),
+        ({"vat": ...}, "vat"),
+        ({"vat": {}}, "vat.fee_item_id"),
+        ({"vat": {"fee_item_id": str(FOREIGN)}}, "vat.fee_item_id"),
+        ({"variations": ...}, "variations"),
+        ({"variations": []}, "variations"),
+        ({"variations": [{"name": f"{number}"} for number in range(151)]}, "variations"),
+        ({"variations": [{"name": "a"}, {}]}, "variations[1].name"),
+        ({"variations": [{"name": "a"}, {"name": ""}]}, "variations[1].name"),
+        ({"variations": [{"name": "a"}, {"name": "x" * 129}]}, "variations[1].name"),
+        ({"variations": [{"name": "a"}]}, "variations[0].name"),
+        ({"variations": [{"status": "unknown"}]}, "variations[0].status"),
+        ({"variations": [{"codes": codes(21)}]}, "variations[0].codes"),
+        ({"variations": [{"codes": [{"type": "sku", "value": "abc"}]}]},
+         "variations[0].codes[0].value"),
+        ({"variations": [{"codes": [{"type": "sku", "value": "x" * 129}]}]},
+         "variations[0].codes[0].value"),
+        ({"variations": [{"codes": [{"type": "qr", "value": "abcd"}]}]},
+         "variations[0].codes[0].type"),
+        ({"variations": [{"codes": [{"type": "ean_13", "value": "4006381333932"}]}]},
+         "variations[0].codes[0].value"),
+        ({"variations": [{"default_price": {"value": -1, "currency_code": "AED"}}]},
+         "variations[0].default_price.value"),
+        ({"variations": [{"default_price": {"value": 1.5, "currency_code": "AED"}}]},
+         "variations[0].default_price.value"),
+        ({"variations": [{"default_price": {"value": 1, "currency_code": "EUR"}}]},
+         "variations[0].default_price.currency_code"),
+        ({"colour": "red"}, "colour"),
+    ],
+)  # fmt: skip
+async def test_what_is_just_outside_the_limits_is_named(
+    shop: Retailer, changes: dict[str, Any], where: str
+) -> None:
+    reply = await shop.create(body(**changes))
+    assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
+    assert list(reply.json()["errors"]) == [where]
+    assert (await shop.get(routes.GOODS)).json()["items"] == []
+
+
+async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
+    reply = await shop.create(
+        {"name": "", "vat": {}, "variations": [{"codes": [{"type": "x", "value": ""}]}]}
+    )
+    assert set(reply.json()["errors"]) == {
+        "name",
+        "uom_id",
+        "vat.fee_item_id",
+        "variations[0].codes[0].type",
+        "variations[0].codes[0].value",
+    }
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        None,
+        {"external_data": {"id": "taken"}},
+        {"variations": [{"external_data": {"id": "taken"}}]},
+    ],
+)
+@pytest.mark.parametrize("place", ["good", "variation"])
+async def test_an_external_id_is_used_once_in_a_company(
+    shop: Retailer, first: dict[str, Any] | None, place: str
+) -> None:
+    wanted = {"id": "cat-food" if first is None else "taken"}
+    if first is not None:
+        assert (await shop.create(body(**first))).status_code == 201
+    second = {"external_data": wanted}
+    reply = await shop.create(body(**second) if place == "good" else body(variations=[second]))
+    assert reply.status_code == 409
+    said = reply.json()
+    assert (said["code"], said["reason"]) == (
+        "existing_entity_conflict",
+        "duplicate_external_data_id",
+    )
+
+
+async def test_an_external_id_is_used_once_in_a_body(shop: Retailer) -> None:
+    twice = {"external_data": {"id": "twice"}}
+    assert (await shop.create(body(**twice, variations=[twice]))).status_code == 409
+    assert (await shop.get(routes.GOODS)).json()["items"] == []
+
+
+async def test_another_company_may_use_the_same_external_id(shop: Retailer) -> None:
+    service = shop.service
+    # Fees and units belong to the company, so the other one has none: its good is refused for that.
+    other = await access_of(service, new_key(service, organization="org-other"))
+    taken = body(external_data={"id": "shared"})
+    assert (await shop.create(taken)).status_code == 201
+    assert (await shop.create(taken, other)).status_code == 400
+
+
+async def test_goods_of_another_company_do_not_exist(shop: Retailer) -> None:
+    made = (await shop.create(body())).json()
+    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
+    reply = await shop.get(routes.GOOD.format(good_id=made["id"]), other)
+    assert (reply.status_code, reply.content) == (404, b"")
+    reply = await shop.get(routes.GOOD.format(good_id=uuid4()))
+    assert (reply.status_code, reply.content) == (404, b"")
+    assert (await shop.get(routes.GOODS, other)).json() == {"cursor": None, "items": []}
+
+
+async def test_who_only_reads_creates_nothing(shop: Retailer) -> None:
+    reader = await access_of(shop.service, new_key(shop.service, can_write=False))
+    reply = await shop.create(body(), reader)
+    assert (reply.status_code, reply.content) == (403, b"")
+    assert (await shop.get(routes.GOODS, reader)).status_code == 200
+
+
+async def test_another_content_type_is_refused(shop: Retailer) -> None:
+    reply = await shop.create(body(), **{"content-type": "text/plain"})
+    assert (reply.status_code, reply.json()["code"]) == (415, "invalid_request")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+async def test_another_method_is_refused(shop: Retailer, method: str) -> None:
+    headers = {"authorization": f"Bearer {shop.access}"}
+    reply = await shop.service.http.request(method, routes.GOODS, headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (405, "invalid_request")
+    assert reply.headers["allow"] == "GET, POST"
+
+
+async def test_what_is_no_json_is_refused(shop: Retailer) -> None:
+    headers = {"authorization": f"Bearer {shop.access}", "content-type": "application/json"}
+    for content in (b"", b"{", b"[]", b'{"name": "a", "name": "b"}', b"\xff"):
+        reply = await shop.service.http.post(routes.GOODS, content=content, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (400, "invalid_request")
+
+
+async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
+    made = [(await shop.create(body(name=f"Good {number}"))).json() for number in range(41)]
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    for expected in (20, 20, 1):
+        reply = await shop.get(routes.GOODS, **cursor)
+        page = codec.decode(reply.content, GoodPage)
+        assert len(page.items) == expected
+        seen += [str(each.id) for each in page.items]
+        cursor = {"cursor": page.cursor or ""}
+    assert cursor == {"cursor": ""}
+    assert seen == [each["id"] for each in made]
+
+
+async def test_units_and_fees_are_listed_in_pages(shop: Retailer) -> None:
+    def add(session: Any) -> None:
+        for number in range(40):
+            known = {"id": uuid4(), "organization_id": DEFAULT_ORGANIZATION}
+            session.add(UnitOfMeasure(**known, name=f"U{number:02}", symbol="u", exponent=3))
+            session.add(FeeItem(**known, name=f"F{number:02}", kind="vat", percentage_milli=1))
+
+    shop.service.database.write(add)
+    for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 42)):
+        seen: list[str] = []
+        cursor: dict[str, str] = {}
+        for _ in range(3):
+            page = (await shop.get(path, **cursor)).json()
+            seen += [each["name"] for each in page[name]]
+            cursor = {"cursor": page["cursor"]}
+        assert cursor == {"cursor": None}
+        assert seen == sorted(seen)
+        assert len(set(seen)) == count
+
+
+async def test_a_good_id_that_is_none_is_named(shop: Retailer) -> None:
+    reply = await shop.get(routes.GOOD.format(good_id="7"))
+    assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
+
+
+async def test_categories_fees_and_units_are_listed(shop: Retailer) -> None:
+    shop.service.database.write(lambda session: _fill_other(session, shop.service.clock()))
+    categories = (await shop.get(routes.CATEGORIES)).json()
+    assert categories["cursor"] is None
+    assert [each["id"] for each in categories["items"]] == [str(FOOD)]
+    assert categories["items"][0]["external_data"] == {"id": "cat-food", "colour": "red"}
+    fees = (await shop.get(routes.FEES)).json()
+    assert {UUID(each["id"]): each.get("percentage") for each in fees["fee_items"]} == {
+        VAT: 5.0,
+        EXEMPT: None,
+    }
+    units = (await shop.get(routes.UOMS)).json()
+    assert [each["symbol"] for each in units["items"]] == ["pc"]
+
+
+def _fill_other(session: Any, now: Any) -> None:
+    session.add(
+        Category(
+            id=uuid4(),
+            organization_id="org-other",
+            name="Other",
+            parent_id=None,
+            status="active",
+            external_data=None,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("ean_8", "73513537"),
+        ("ean_13", "4006381333931"),
+        ("upc_a", "036000291452"),
+        ("itf_14", "15400141288763"),
+    ],
+)
+def test_check_digits_are_those_of_real_codes(kind: str, value: str) -> None:
+    assert mistake_in(kind, value) is None
+    for digit in set("0123456789") - {value[-1]}:
+        assert mistake_in(kind, value[:-1] + digit) == (
+            f"must end with its check digit, which is {value[-1]}"
+        )
+    assert mistake_in(kind, value[1:]) == f"must have {len(value)} digits"
+    assert mistake_in(kind, "١" * len(value)) == f"must have {len(value)} digits"
+    assert check_digit(value[:-1]) == value[-1]
+
+
+def test_other_codes_are_free() -> None:
+    assert mistake_in("sku", "anything") is None
+    assert limits.CODES_MAX == 20

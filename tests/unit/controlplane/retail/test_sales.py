@@ -1,0 +1,310 @@
+"""The list of sales: its pages, its orders, its bounds, and what a sale tells."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agent.wire import codec
+from controlplane.retail import routes
+from controlplane.retail.cursors import Cursors, Place
+from controlplane.retail.limits import CURSOR_MAX
+from controlplane.retail.models import Sale, SalePage
+from controlplane.storage.merchant import sales_tables as rows
+from tests.unit.controlplane.retail.retailer import (
+    VAT,
+    Retailer,
+    a_line,
+    a_sale,
+    access_of,
+    new_key,
+    retailer,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+async def shop(service: RunningService) -> Retailer:
+    return await retailer(service)
+
+
+async def page(shop: Retailer, **parameters: str) -> SalePage:
+    reply = await shop.get(routes.SALES, status="completed", **parameters)
+    assert reply.status_code == 200, reply.text
+    return codec.decode(reply.content, SalePage)
+
+
+async def pages(shop: Retailer, **parameters: str) -> list[Sale]:
+    sales: list[Sale] = []
+    given = dict(parameters)
+    for _ in range(100):
+        found = await page(shop, **given)
+        sales += found.items
+        if found.cursor is None:
+            return sales
+        assert (len(found.items), len(found.cursor) <= CURSOR_MAX) == (20, True)
+        given["cursor"] = found.cursor
+    raise AssertionError("there is always another page")
+
+
+def add(shop: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
+    def work(session: Any) -> UUID:
+        session.add(sale)
+        session.flush()
+        session.add_all(
+            a_line(sale.position, number, **each) for number, each in enumerate(lines, start=1)
+        )
+        return sale.id
+
+    return shop.service.database.write(work)
+
+
+async def test_a_sale_tells_all_that_the_document_names(shop: Retailer) -> None:
+    sale_id = add(
+        shop,
+        a_sale(
+            shop.location, NOON, has_lines=True, discount=50, total=2050, comment="no sugar",
+            external_data={"id": "order-7", "channel": "web"},
+        ),
+        {"discount": 100, "total": 2000},
+        {"tax": None, "quantity": -3},
+    )  # fmt: skip
+    listed = (await shop.get(routes.SALES, status="completed")).json()
+    assert listed["cursor"] is None
+    [said] = listed["items"]
+    assert said == (await shop.get(routes.SALE.format(sale_id=sale_id))).json()
+    aed = {"currency_code": "AED"}
+    assert said["totals"] == {
+        "discount": {"value": 50, **aed},
+        "taxable_amount": {"value": 2000, **aed},
+        "tax": {"value": 100, **aed},
+        "total": {"value": 2050, **aed},
+    }
+    assert (said["point_of_sale_id"], said["initiated_by_id"]) == ("till-1", "emp-1")
+    assert said["external_data"] == {"id": "order-7", "channel": "web"}
+    assert said["initiated_at"] == "2026-11-20T12:00:00Z"
+    first, second = said["positions"]
+    assert first == {
+        "id": f"{sale_id}-1",
+        "name": "Flat white",
+        "quantity": {
+            "value": 2,
+            "exponent": 0,
+            "uom_id": "00000000-0000-0000-0000-000000000001",
+            "uom_name": "Piece",
+            "uom_symbol": "pc",
+        },
+        "codes": [{"type": "sku", "value": "FW-01"}],
+        "catalog_good_id": None,
+        "catalog_good_variation_id": None,
+        "source": "manual_input",
+        "vat": {
+            "fee_item_id": str(VAT),
+            "fee_item_name": "VAT 5%",
+            "fee_item_percentage": 5.0,
+        },
+        "unit_price_including_tax": {"value": 1050, **aed},
+        "total_price": {"value": 2000, **aed},
+        "discount_amount": {"value": 100, **aed},
+        "taxable_amount": {"value": 1900, **aed},
+        "tax_percentage": 5.0,
+    }
+    assert second["discount_amount"] is None
+
+
+async def test_what_is_not_known_is_null(shop: Retailer) -> None:
+    add(shop, a_sale(shop.location, NOON, employee=None))
+    add(shop, a_sale(shop.location, NOON, has_lines=True), {}, {"snapshot": 2})
+    for sale in (await page(shop)).items:
+        assert (sale.positions, sale.totals.discount) == (None, None)
+    assert {sale.initiated_by_id for sale in (await page(shop)).items} == {None, "emp-1"}
+
+
+async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> None:
+    unknown = add(shop, a_sale(shop.location, NOON, status="unknown"))
+    foreign = add(shop, a_sale(shop.location, NOON, currency="EUR"))
+    shown = add(shop, a_sale(shop.location, NOON))
+    assert [sale.id for sale in (await page(shop)).items] == [str(shown)]
+    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
+    for sale_id, access in (
+        (unknown, None),
+        (foreign, None),
+        (shown, other),
+        ("no-uuid", None),
+    ):
+        reply = await shop.get(routes.SALE.format(sale_id=sale_id), access)
+        assert (reply.status_code, reply.content) == (404, b"")
+    reply = await shop.get(routes.SALES, other, status="completed")
+    assert reply.json() == {"cursor": None, "items": []}
+
+
+ORDERS = [
+    f"{name}_{direction}"
+    for name in ("initiated_at", "created_at", "updated_at", "number")
+    for direction in ("asc", "desc")
+]
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+async def test_pages_follow_each_other_in_every_order(shop: Retailer, sort: str) -> None:
+    # Many at the same moment: only the order of arrival tells them apart.
+    for number in range(3):
+        shop.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
+    shop.add_sales(12, NOON - MINUTE * 9, MINUTE)
+    found = await pages(shop, sort=sort)
+    name = sort.rpartition("_")[0]
+    keys = [getattr(sale, name) for sale in found]
+    assert keys == sorted(keys, reverse=sort.endswith("desc"))
+    assert len({sale.id for sale in found}) == len(found) == 63
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+async def test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one(
+    shop: Retailer, sort: str
+) -> None:
+    shop.add_sales(61, NOON, MINUTE)
+    before = {sale.id for sale in await pages(shop, sort=sort)}
+    seen: list[str] = []
+    given: dict[str, str] = {"sort": sort}
+    while True:
+        found = await page(shop, **given)
+        seen += [sale.id for sale in found.items]
+        if found.cursor is None or len(seen) > 200:
+            break
+        given["cursor"] = found.cursor
+        shop.add_sales(5, NOON - MINUTE * 90, MINUTE * 40)
+    assert len(seen) == len(set(seen))
+    assert before <= set(seen)
+
+
+async def test_the_newest_come_first_unless_asked_otherwise(shop: Retailer) -> None:
+    shop.add_sales(3, NOON, MINUTE)
+    found = (await page(shop)).items
+    assert [sale.initiated_at for sale in found] == [NOON + MINUTE * n for n in (2, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "count"),
+    [
+        ("2026-11-20T12:01:00Z", "2026-11-20T12:03:00Z", 3),
+        ("2026-11-20T16:01:00+04:00", "2026-11-20T16:03:00+04:00", 3),
+        ("2026-11-20T12:01:00.000001Z", "2026-11-20T12:02:59.999999Z", 1),
+        ("2026-11-20T12:02:00Z", "2026-11-20T12:02:00Z", 1),
+        ("2026-11-20T12:08:00Z", None, 2),
+        (None, "2026-11-20T12:00:00Z", 1),
+        ("2027-01-01T00:00:00Z", None, 0),
+    ],
+)
+async def test_both_bounds_are_inclusive(
+    shop: Retailer, first: str | None, last: str | None, count: int
+) -> None:
+    shop.add_sales(10, NOON, MINUTE)
+    given = {"initiated_at_from": first, "initiated_at_to": last}
+    found = await page(shop, **{name: value for name, value in given.items() if value})
+    assert len(found.items) == count
+
+
+@pytest.mark.parametrize(
+    ("parameters", "where"),
+    [
+        ({}, "status"),
+        ({"status": "unknown"}, "status"),
+        ({"status": "completed", "sort": "total_asc"}, "sort"),
+        ({"status": "completed", "initiated_at_from": "yesterday"}, "initiated_at_from"),
+        (
+            {
+                "status": "completed",
+                "initiated_at_from": "2026-11-20T12:00:00Z",
+                "initiated_at_to": "2026-11-20T11:00:00Z",
+            },
+            "initiated_at_to",
+        ),
+        ({"status": "completed", "company_id": "7"}, "company_id"),
+    ],
+)
+async def test_a_wrong_parameter_is_named(
+    shop: Retailer, parameters: dict[str, str], where: str
+) -> None:
+    reply = await shop.get(routes.SALES, **parameters)
+    assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
+    assert list(reply.json()["errors"]) == [where]
+
+
+async def test_a_parameter_is_given_once(shop: Retailer) -> None:
+    reply = await shop.service.http.get(
+        routes.SALES + "?status=completed&status=completed",
+        headers={"authorization": f"Bearer {shop.access}"},
+    )
+    assert reply.json()["errors"] == {"status": ["must be given once"]}
+
+
+async def test_a_cursor_is_good_where_it_came_from_for_a_day(shop: Retailer) -> None:
+    shop.add_sales(21, NOON, MINUTE)
+    cursor = (await page(shop)).cursor
+    assert cursor is not None
+    other = await access_of(shop.service, new_key(shop.service, organization="org-other"))
+    changed = ("B" if cursor[20] == "A" else "A").join((cursor[:20], cursor[21:]))
+    for given, access in (
+        ({"cursor": cursor, "sort": "number_asc"}, None),
+        ({"cursor": cursor, "initiated_at_from": "2026-01-01T00:00:00Z"}, None),
+        ({"cursor": cursor}, other),
+        ({"cursor": changed}, None),
+        ({"cursor": cursor + "A"}, None),
+        ({"cursor": cursor[:-8]}, None),
+        ({"cursor": ""}, None),
+        ({"cursor": "ä"}, None),
+        ({"cursor": "A" * 129}, None),
+    ):
+        reply = await shop.get(routes.SALES, access, status="completed", **given)
+        assert (reply.status_code, reply.json()["code"]) == (400, "invalid_cursor")
+    assert len((await page(shop, cursor=cursor)).items) == 1
+    shop.service.clock.advance(24 * 3600)
+    access = await access_of(shop.service, new_key(shop.service))
+    reply = await shop.get(routes.SALES, access, status="completed", cursor=cursor)
+    assert reply.json()["code"] == "invalid_cursor"
+
+
+async def test_a_cursor_of_another_listing_is_refused(shop: Retailer) -> None:
+    shop.add_sales(21, NOON, MINUTE)
+    cursor = (await page(shop)).cursor
+    assert cursor is not None
+    reply = await shop.get(routes.GOODS, cursor=cursor)
+    assert reply.json()["code"] == "invalid_cursor"
+
+
+def test_the_longest_cursor_fits() -> None:
+    cursors = Cursors(b"k" * 32, NOON)
+    listing = ("org" * 100, "sales")
+    for number in (0, -(2**63), 2**63 - 1):
+        cursor = cursors.write(listing, Place(number, 2**63 - 1))
+        assert len(cursor) <= CURSOR_MAX
+        assert cursors.read(listing, cursor) == Place(number, 2**63 - 1)
+
+
+async def test_terminals_and_people_are_listed(shop: Retailer) -> None:
+    terminals = (await shop.get(routes.POINTS_OF_SALE)).json()
+    assert terminals == {
+        "cursor": None,
+        "items": [
+            {
+                "id": "till-1",
+                "name": "Till 1",
+                "location_id": "venue-1",
+                "location_name": "Harbour",
+            }
+        ],
+    }
+    people = (await shop.get(routes.EMPLOYEES)).json()
+    assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
+
+
+async def test_nothing_is_told_without_a_token(shop: Retailer) -> None:
+    for path in (routes.SALES, routes.GOODS, routes.UOMS, routes.EMPLOYEES):
+        reply = await shop.service.http.get(path)
+        assert (reply.status_code, reply.content) == (401, b"")
+    reply = await shop.get(routes.BASE + "/nothing")
+    assert (reply.status_code, reply.content) == (404, b"")

@@ -1,0 +1,244 @@
+"""Tokens: who gets one, what it is good for, and what ends it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import select
+
+from controlplane.retail import routes
+from controlplane.retail.credentials import clients, signing_keys
+from controlplane.retail.credentials.access_tokens import AUDIENCE, ISSUER
+from controlplane.retail.credentials.clients import REFRESH_LIFETIME
+from controlplane.settings import Settings
+from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
+from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post
+from tests.unit.controlplane.running_service import RunningService
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Nothing is remembered: each call looks at what is so now."""
+    return Settings(rate_per_s=0, key_cached_s=0)
+
+
+async def fees(service: RunningService, access: str) -> httpx2.Response:
+    headers = {"authorization": f"Bearer {access}".encode()}
+    return fitting(await service.http.get(routes.FEES, headers=headers))
+
+
+async def refresh(service: RunningService, token: str) -> httpx2.Response:
+    return await post(service, routes.REFRESH, {"refresh_token": token})
+
+
+def assert_unauthenticated(reply: httpx2.Response) -> None:
+    assert (reply.status_code, reply.content) == (401, b"")
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:
+    reply = await exchange(service, new_key(service))
+    assert reply.status_code == 200
+    said = reply.json()
+    assert set(said) == {"access_token", "expires_in", "refresh_token", "token_type"}
+    assert (said["expires_in"], said["token_type"]) == (3600, "Bearer")
+    assert reply.headers["cache-control"] == "no-store"
+    assert (await fees(service, said["access_token"])).status_code == 200
+
+
+@pytest.mark.parametrize("environment", ["live", "test"])
+async def test_keys_have_the_documents_form(service: RunningService, environment: Any) -> None:
+    key = service.database.write(
+        lambda session: clients.create_key(
+            session,
+            name="till",
+            organization_id="org",
+            environment=environment,
+            can_write=False,
+            now=service.clock(),
+        )
+    )[1]
+    prefix, _, secret = key.rpartition("_")
+    assert (prefix, len(secret)) == (f"venue_{environment}", 64)
+    rows = service.database.read(lambda session: session.scalars(select(RetailKey)).all())
+    assert all(key not in str(vars(row)) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "vck_" + "a" * 43, "venue_live_" + "A" * 64, "venue_live_short", "x" * 256]
+)
+async def test_what_is_no_key_gets_nothing(service: RunningService, key: str) -> None:
+    assert_unauthenticated(await exchange(service, key))
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({}, {"api_key": ["is required"]}),
+        ({"api_key": 1}, {"api_key": ["must be a text"]}),
+        ({"api_key": "a", "more": 1}, {"more": ["is not known"]}),
+    ],
+)
+async def test_a_wrong_body_is_named(service: RunningService, body: Any, errors: Any) -> None:
+    reply = await post(service, routes.TOKENS, body)
+    assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
+    assert reply.json()["errors"] == errors
+
+
+async def test_an_access_token_runs_out(service: RunningService) -> None:
+    access = await access_of(service, new_key(service))
+    service.clock.advance(3599)
+    assert (await fees(service, access)).status_code == 200
+    service.clock.advance(1)
+    assert_unauthenticated(await fees(service, access))
+
+
+async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
+    service: RunningService,
+) -> None:
+    access = await access_of(service, new_key(service))
+    assert_unauthenticated(await fees(service, service.write_key))
+    assert_unauthenticated(await exchange(service, service.write_key))
+    reply = await service.post("/api/public/v1/remoteControl/listDevices", api_key=access)
+    assert reply.status_code == 401
+
+
+def forged(service: RunningService, **changes: Any) -> str:
+    """Sign with the service's own key what it would not have said."""
+    keys = service.database.read(signing_keys.load)
+    assert keys is not None
+    key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
+    now = service.clock()
+    claims = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": str(key_id),
+        "iat": now,
+        "exp": now + timedelta(hours=1),
+        "jti": "1",
+    }
+    tokens = keys.access_tokens
+    wanted = {name: value for name, value in (claims | changes).items() if value is not None}
+    return jwt.encode(
+        wanted, tokens.signing[tokens.current], "EdDSA", headers={"kid": tokens.current}
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": "facade"},
+        {"aud": None},
+        {"iss": "another"},
+        {"sub": None},
+        {"sub": "no uuid"},
+        {"sub": str(UUID(int=7))},
+        {"exp": None},
+        {"exp": datetime(2020, 1, 1, tzinfo=UTC)},
+        {"iat": datetime(2030, 1, 1, tzinfo=UTC)},
+        {"jti": None},
+    ],
+)
+async def test_a_token_that_claims_otherwise_is_refused(
+    service: RunningService, changes: dict[str, Any]
+) -> None:
+    await access_of(service, new_key(service))
+    assert (await fees(service, forged(service))).status_code == 200
+    assert_unauthenticated(await fees(service, forged(service, **changes)))
+
+
+async def test_a_token_of_another_signature_is_refused(service: RunningService) -> None:
+    access = await access_of(service, new_key(service))
+    head, claims, signature = access.split(".")
+    known = jwt.decode(access, options={"verify_signature": False})
+    kid = jwt.get_unverified_header(access)["kid"]
+    stranger = Ed25519PrivateKey.generate()
+    for token in (
+        f"{head}.{claims}.",
+        f"{head}.{claims}.{signature[:-4]}AAAA",
+        jwt.encode(known, "", "none", headers={"kid": kid}),
+        jwt.encode(known, "a" * 32, "HS256", headers={"kid": kid}),
+        jwt.encode(known, stranger, "EdDSA", headers={"kid": kid}),
+        jwt.encode(known, stranger, "EdDSA", headers={"kid": "other"}),
+        jwt.encode(known, stranger, "EdDSA"),
+        "a.b.c",
+        "ä",
+        "",
+    ):
+        assert_unauthenticated(await fees(service, token))
+    assert (await fees(service, access)).status_code == 200
+
+
+async def test_rotating_the_key_ends_what_it_signed(service: RunningService) -> None:
+    access = await access_of(service, new_key(service))
+    now = service.clock()
+    service.database.write(lambda session: signing_keys.rotate(session, now))
+    assert_unauthenticated(await fees(service, access))
+    api_key = new_key(service)
+    assert (await fees(service, await access_of(service, api_key))).status_code == 200
+    rows = service.database.read(lambda session: session.scalars(select(SigningKey)).all())
+    assert len([row for row in rows if row.purpose == "access tokens"]) == 2
+
+
+async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> None:
+    api_key = new_key(service)
+    said = (await exchange(service, api_key)).json()
+    key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
+    now = service.clock()
+    service.database.write(lambda session: clients.revoke_key(session, key_id, now))
+    assert_unauthenticated(await fees(service, said["access_token"]))
+    assert_unauthenticated(await exchange(service, api_key))
+    assert_unauthenticated(await refresh(service, said["refresh_token"]))
+
+
+async def test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family(
+    service: RunningService,
+) -> None:
+    first = (await exchange(service, new_key(service))).json()["refresh_token"]
+    other = (await exchange(service, new_key(service))).json()["refresh_token"]
+    second = (await refresh(service, first)).json()["refresh_token"]
+    third = (await refresh(service, second)).json()["refresh_token"]
+    assert_unauthenticated(await refresh(service, first))
+    assert_unauthenticated(await refresh(service, third))
+    assert (await refresh(service, other)).status_code == 200
+
+
+async def test_a_refresh_token_runs_out(service: RunningService) -> None:
+    first = (await exchange(service, new_key(service))).json()["refresh_token"]
+    second = (await refresh(service, first)).json()["refresh_token"]
+    service.clock.advance(REFRESH_LIFETIME.total_seconds())
+    assert_unauthenticated(await refresh(service, second))
+    now = service.clock()
+    service.database.write(lambda session: clients.forget_expired(session, now))
+    rows = service.database.read(lambda session: session.scalars(select(RefreshToken)).all())
+    assert rows == []
+
+
+async def test_what_was_refreshed_is_another_access_token(service: RunningService) -> None:
+    said = (await exchange(service, new_key(service))).json()
+    again = (await refresh(service, said["refresh_token"])).json()
+    assert set(again) == set(said)
+    assert again["access_token"] != said["access_token"]
+    assert (await fees(service, again["access_token"])).status_code == 200
+
+
+async def test_who_guesses_is_told_to_wait(service: RunningService) -> None:
+    statuses = [(await exchange(service, "guess")).status_code for _ in range(50)]
+    assert set(statuses) == {401}
+    reply = await exchange(service, "guess")
+    assert (reply.status_code, reply.json()["code"]) == (429, "unexpected_error")
+    assert int(reply.headers["retry-after"]) >= 1
+
+
+async def test_a_long_body_is_not_read(service: RunningService) -> None:
+    reply = await service.http.post(
+        routes.TOKENS,
+        content=json.dumps({"api_key": "x" * 5000}),
+        headers={"content-type": "application/json"},
+    )
+    assert (reply.status_code, reply.json()["code"]) == (413, "invalid_request")

@@ -1,0 +1,76 @@
+"""The same merchant on PostgreSQL gives the same figures, sale by sale and set-wise."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.wire.codec import encode
+from controlplane.accounts.api_keys import Caller
+from controlplane.analytics.registry import OPERATIONS
+from controlplane.merchant.rebuild import rebuild
+from controlplane.merchant.zones import set_zone
+from controlplane.remote_control.context import RequestContext
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.ndjson import export, load_lines
+from controlplane.sandbox.plan import ORGANIZATION, Plan
+from controlplane.sandbox.standing import go_on, standing_plan, standing_trade
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.postgresql import postgresql
+from tests.unit.controlplane.running_service import FakeClock
+
+NOW = FakeClock().now
+SINCE = NOW - timedelta(days=1)
+PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date())
+QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with postgresql() as found:
+        yield found
+
+
+def answers(database: Database) -> dict[str, Any]:
+    found = {}
+    for path, operation in OPERATIONS.items():
+        query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
+        body = operation.parse(json.dumps(query).encode())
+        caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
+
+        def work(session: Any, operation: Any = operation, body: Any = body) -> bytes:
+            return encode(operation.run(RequestContext(session, caller, NOW, Settings()), body))  # noqa: B023
+
+        found[path] = json.loads(database.read(work))
+    return found
+
+
+def play(database: Database) -> list[dict[str, int]]:
+    """Load, go on sale by sale, move a location to another zone; return what each rebuild found."""
+    database.write(lambda session: load(session, PLAN, SINCE))
+    going = database.read(lambda s: standing_trade(s, standing_plan(s, ORGANIZATION)))
+    database.write(lambda session: go_on(session, going, SINCE, NOW))
+    wrong = [database.write(rebuild)]
+    database.write(lambda session: set_zone(session, 1, "Asia/Kathmandu"))
+    return [*wrong, database.write(rebuild)]
+
+
+@pytest.mark.needs("postgresql")
+def test_postgresql_tells_what_sqlite_tells(url: str, tmp_path: Path) -> None:
+    with (
+        closing(Database(url)) as one,
+        closing(Database(str(tmp_path / "one.db"))) as other,
+        closing(Database(str(tmp_path / "back.db"))) as back,
+    ):
+        for database in (one, other):
+            assert all(set(wrong.values()) == {0} for wrong in play(database))
+        assert answers(one) == answers(other)
+        lines = one.read(lambda session: list(export(session, ORGANIZATION)))
+        back.write(lambda session: load_lines(session, lines))
+        assert answers(back) == answers(other)

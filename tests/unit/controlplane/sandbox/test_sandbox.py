@@ -1,0 +1,274 @@
+"""A sandbox is the same for the same seed, holds every awkward case, and goes on as planned."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+
+from controlplane.cli.main import main
+from controlplane.merchant.rebuild import rebuild
+from controlplane.sandbox.contents import CONTENTS, ROLLUPS, clear
+from controlplane.sandbox.loading import OccupiedError, load
+from controlplane.sandbox.ndjson import FormatError, export, load_lines
+from controlplane.sandbox.plan import ORGANIZATION, Plan
+from controlplane.sandbox.standing import (
+    NoSandboxError,
+    go_on,
+    last_moment,
+    standing_plan,
+    standing_trade,
+)
+from controlplane.storage.database import Database
+from controlplane.storage.merchant.sales_tables import Sale
+
+NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
+PLAN = Plan(locations=9, days=45, sales_per_day=14, goods=40, until=NOW.date())
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database(str(tmp_path / "service.db"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    opened = Database(str(tmp_path_factory.mktemp("sandbox") / "service.db"))
+    opened.write(lambda session: load(session, PLAN, NOW))
+    yield opened
+    opened.close()
+
+
+def lines(database: Database) -> list[str]:
+    return database.read(lambda session: list(export(session, ORGANIZATION)))
+
+
+def count(database: Database, query: str) -> int:
+    return database.read(lambda session: int(session.execute(text(query)).scalar_one()))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "sale_lines WHERE discount > 0",
+        "sales WHERE discount > 0",
+        "sales WHERE tip > 0",
+        "sales WHERE municipality_fee > 0",
+        "sales WHERE payment_type = 'mixed'",
+        "sales WHERE payment_type = 'card' AND payment_method IS NULL",
+        "sales WHERE payment_type = 'other' AND payment_method IS NULL",
+        "sales WHERE NOT has_lines AND status = 'completed'",
+        "sales WHERE status = 'unknown'",
+        "sales WHERE unknown_tax_lines > 0",
+        "sales WHERE employee IS NULL",
+        "sales WHERE comment IS NOT NULL",
+        "sales WHERE external_data IS NOT NULL",
+        "sales JOIN locations l ON l.position = location WHERE sales.currency <> l.currency",
+        "sale_lines JOIN line_snapshots n ON n.position = snapshot WHERE n.exponent = 3",
+        "sale_lines JOIN line_snapshots n ON n.position = snapshot WHERE source <> 'catalog'",
+        "refunds WHERE refunded_at IS NULL",
+        "refunds WHERE NOT has_components",
+        "refunds WHERE has_components AND tax IS NULL",
+        "refunds WHERE fee > 0",
+        "refunds JOIN sales s ON s.position = sale WHERE goods < s.total",
+        "refunds JOIN sales s ON s.position = sale WHERE goods = s.total",
+        "locations WHERE zone IS NULL",
+        "locations WHERE zone = 'Mars/Olympus_Mons'",
+        "locations WHERE currency = 'EUR'",
+        "goods WHERE status = 'inactive'",
+        "goods WHERE category_id IS NULL",
+        "good_variations WHERE name IS NOT NULL",
+        # A day of 25 hours: Berlin, 25 October 2026.
+        "sales WHERE local_hour / 24 = 20751 AND location = 2",
+    ],
+)
+def test_every_awkward_case_is_there(loaded: Database, what: str) -> None:
+    assert count(loaded, f"SELECT COUNT(*) FROM {what}") > 0
+
+
+def test_rollups_of_a_load_are_those_of_its_rows(loaded: Database) -> None:
+    assert set(loaded.write(rebuild).values()) == {0}
+
+
+def test_the_same_seed_makes_the_same_merchant(loaded: Database, database: Database) -> None:
+    database.write(lambda session: load(session, PLAN, NOW))
+    assert lines(database) == lines(loaded)
+
+
+def test_another_seed_makes_another(database: Database) -> None:
+    small = Plan(seed=2, days=3, goods=5, until=NOW.date())
+    database.write(lambda session: load(session, small, NOW))
+    other = Database(str(Path(database._engine.url.database or "").with_name("other.db")))
+    other.write(lambda session: load(session, Plan(days=3, goods=5, until=NOW.date()), NOW))
+    assert lines(database)[-1] != lines(other)[-1]
+    other.close()
+
+
+def test_a_second_load_is_refused(loaded: Database) -> None:
+    with pytest.raises(OccupiedError):
+        loaded.write(lambda session: load(session, PLAN, NOW))
+
+
+def test_trade_goes_on_as_a_longer_load_would_have(tmp_path: Path) -> None:
+    """Written one by one with their rollups, in three turns, or at once: the same merchant."""
+    now = NOW - timedelta(days=2)
+    plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
+    whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))
+    whole.write(lambda session: load(session, plan, NOW))
+    parts.write(lambda session: load(session, plan, now))
+    going = parts.read(
+        lambda session: standing_trade(session, standing_plan(session, ORGANIZATION))
+    )
+    assert parts.read(lambda session: last_moment(session, ORGANIZATION)) <= now
+    written = [0, 0]
+    for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
+        found = parts.write(lambda s, a=now, b=until: go_on(s, going, a, b))  # type: ignore[misc]
+        written = [one + other for one, other in zip(written, found, strict=True)]
+        now = until
+    assert min(written) > 0
+    assert going[0].plan == plan
+    assert sorted(map(by_id, lines(parts))) == sorted(map(by_id, lines(whole)))
+    assert set(parts.write(rebuild).values()) == {0}
+    whole.close()
+    parts.close()
+
+
+def by_id(line: str) -> str:
+    """A row without positions, which count in the order of writing."""
+    told = json.loads(line)
+    for name in ("position", "sale", "refund", "updated_at"):
+        told.pop(name, None)
+    return json.dumps(told, sort_keys=True)
+
+
+def test_what_is_exported_is_imported(loaded: Database, database: Database) -> None:
+    before = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
+    database.write(lambda session: load(session, before, NOW))
+    told = lines(loaded)
+    counts = database.write(lambda session: load_lines(session, told))
+    assert sum(counts.values()) == len(told) - 1
+    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, told))
+    assert set(database.write(rebuild).values()) == {0}
+    for rollup in ROLLUPS:
+        place = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
+        query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({place})"
+        assert count(database, query) == count(loaded, query)
+    with pytest.raises(OccupiedError):
+        database.write(lambda session: load_lines(session, told))
+
+
+def by_id_of_all(line: str) -> str:
+    told = json.loads(line)
+    for content in CONTENTS:
+        if content.name == told.get("table"):
+            for name in ("position", *content.references):
+                told.pop(name, None)
+    return json.dumps(told, sort_keys=True)
+
+
+def test_clearing_leaves_the_others(database: Database) -> None:
+    for organization in ("org-0001", "org-0002"):
+        plan = Plan(seed=3, days=2, goods=4, until=NOW.date(), organization_id=organization)
+        database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
+    kept = database.read(lambda session: list(export(session, "org-0002")))
+    database.write(lambda session: clear(session, "org-0001"))
+    assert len(lines(database)) == 1
+    assert database.read(lambda session: list(export(session, "org-0002"))) == kept
+    assert set(database.write(rebuild).values()) == {0}
+
+
+HEAD = '{"format": "venue-sandbox", "version": 1, "organization": "org-0001"}'
+UNIT = {
+    "table": "units_of_measure", "id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
+    "organization_id": "org-0001", "name": "Piece", "symbol": "pcs", "exponent": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ([], "holds no organization"),
+        ([HEAD], "holds no organization"),
+        (["{}"], "line 1 is not the head"),
+        ([HEAD.replace("1,", "2,")], "line 1 is not the head"),
+        ([HEAD, "[]"], "line 2 is not an object"),
+        ([HEAD, "{"], "line 2 is not JSON"),
+        ([HEAD, '{"table": "api_keys"}'], "line 2 names no table"),
+        ([HEAD, json.dumps(UNIT | {"exponent": "0"})], "line 2: exponent"),
+        ([HEAD, json.dumps(UNIT | {"more": 1})], "line 2: more"),
+        ([HEAD, json.dumps({**UNIT, "id": "x"})], "line 2: id"),
+        ([HEAD, json.dumps(UNIT | {"organization_id": "org-2"})], "another organization"),
+    ],
+)
+def test_what_is_no_export_is_refused(database: Database, told: list[str], said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        database.write(lambda session: load_lines(session, told))
+    assert database.read(lambda session: list(export(session, "org-0001")))[1:] == []
+
+
+def test_only_a_sandbox_goes_on(database: Database) -> None:
+    with pytest.raises(NoSandboxError):
+        database.read(lambda session: standing_plan(session, "org-0001"))
+
+
+# ---------------------------------------------------------------------------- the command line
+
+
+def test_the_command_line_makes_one_goes_on_and_hands_it_over(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))
+    small = ("--days", "4", "--goods", "6", "--sales-per-day", "20")
+    assert main(["sandbox", "load", *small, "--until", "2026-11-20"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("vck_")
+    assert "at 3 locations" in err
+    assert main(["sandbox", "load", *small]) == 2
+    assert "--replace" in capsys.readouterr().err
+    assert main(["sandbox", "load", *small, "--replace"]) == 0
+    assert main(["sandbox", "run", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["sandbox", "rebuild"]) == 0
+    assert "hour_rollups: 0 wrong" in capsys.readouterr().out
+    file = str(tmp_path / "merchant.ndjson")
+    assert main(["sandbox", "export", file]) == 0
+    other = str(tmp_path / "other.db")
+    assert main(["sandbox", "import", file, "--database", other]) == 0
+    assert main(["sandbox", "export", "--database", other]) == 0
+    assert capsys.readouterr().out == Path(file).read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["export", "--organization", "org-none"],
+        ["import", "no-such-file"],
+        ["load", "--days", "0"],
+        ["load", "--until", "20-11-2026"],
+    ],
+)
+def test_the_command_line_says_in_a_line_what_is_wrong(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))
+    try:
+        code = main(["sandbox", *words])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code in {1, 2}
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_every_sale_is_what_was_paid(loaded: Database) -> None:
+    query = (
+        "SELECT COUNT(*) FROM sales s WHERE s.total + s.municipality_fee + s.tip <>"
+        " (SELECT SUM(p.amount) FROM sale_payments p WHERE p.sale = s.position)"
+    )
+    assert count(loaded, query) == 0
+    assert loaded.read(lambda s: s.execute(select(func.count(Sale.position))).scalar_one()) > 4000
