@@ -168,7 +168,7 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 
 .PHONY: bench-console
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
-	@$(BIN)/python -m tests.bench.console_list
+	@$(BIN)/python -m tests.bench.console.console_list
 
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)

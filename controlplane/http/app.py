@@ -29,8 +29,8 @@ from controlplane.openapi.areas import AREAS, OPERATIONS
 from controlplane.openapi.document import document_bytes
 from controlplane.openapi.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
-from controlplane.retail.endpoint import retail_routes
-from controlplane.retail.problems import retail_problem
+from controlplane.retail.http.endpoint import retail_routes
+from controlplane.retail.http.problems import retail_problem
 from controlplane.retail.routes import is_retail
 
 READY_WITHIN_S = 2

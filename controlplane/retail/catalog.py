@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, select
 from controlplane.http.errors import validation_error
 from controlplane.retail import models as wire
 from controlplane.retail.barcodes import mistake_in
+from controlplane.retail.http.problems import existing_external_id
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.operation import RetailContext, not_found
 from controlplane.retail.parts import code_of, external, money, percentage, plain_external, vat_of
-from controlplane.retail.problems import existing_external_id
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,

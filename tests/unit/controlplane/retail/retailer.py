@@ -10,7 +10,8 @@ import httpx2
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
-from controlplane.retail import clients, routes
+from controlplane.retail import routes
+from controlplane.retail.credentials import clients
 from controlplane.storage.merchant.catalog_tables import CatalogExternalId, Category, LineSnapshot
 from controlplane.storage.merchant.merchant_tables import (
     Employee,

@@ -11,9 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import select
 
-from controlplane.retail import clients, routes, signing_keys
-from controlplane.retail.access_tokens import AUDIENCE, ISSUER
-from controlplane.retail.clients import REFRESH_LIFETIME
+from controlplane.retail import routes
+from controlplane.retail.credentials import clients, signing_keys
+from controlplane.retail.credentials.access_tokens import AUDIENCE, ISSUER
+from controlplane.retail.credentials.clients import REFRESH_LIFETIME
 from controlplane.settings import Settings
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
 from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post

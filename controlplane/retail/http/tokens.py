@@ -17,9 +17,9 @@ from controlplane.http.auth import read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
 from controlplane.http.errors import rate_limited
 from controlplane.http.rate_limit import RateLimit
-from controlplane.retail import clients
-from controlplane.retail.admission import Admission, unauthenticated
-from controlplane.retail.clients import Grant
+from controlplane.retail.credentials import clients
+from controlplane.retail.credentials.clients import Grant
+from controlplane.retail.http.admission import Admission, unauthenticated
 from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 

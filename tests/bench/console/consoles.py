@@ -1,4 +1,4 @@
-"""What open consoles cost a service that is at rest: `python -m tests.bench.consoles`.
+"""What open consoles cost a service that is at rest: `python -m tests.bench.console.consoles`.
 
 Opens streams of changes as a server does, without HTTP around them, on SQLite, each for 200 of
 10,000 devices that are silent; counts the database's statements and the process's seconds.

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from controlplane.retail.access_tokens import AccessTokens
+from controlplane.retail.credentials.access_tokens import AccessTokens
 from controlplane.storage.merchant.retail_tables import SigningKey
 
 Purpose = Literal["access tokens", "cursors"]

@@ -14,12 +14,12 @@ from controlplane.core import Core
 from controlplane.http.auth import read_body
 from controlplane.http.facade import parse_fairly
 from controlplane.retail import routes
-from controlplane.retail.admission import Admission
 from controlplane.retail.cursors import Cursors
+from controlplane.retail.http.admission import Admission
+from controlplane.retail.http.tokens import TokenEndpoint, token_limit
 from controlplane.retail.models import RefreshRequest, TokenRequest
 from controlplane.retail.operation import RetailContext, RetailOperation
 from controlplane.retail.registry import OPERATIONS
-from controlplane.retail.tokens import TokenEndpoint, token_limit
 from controlplane.storage.transactions import Transactions
 
 

@@ -13,9 +13,9 @@ from controlplane.accounts.api_keys import Caller
 from controlplane.core import Core
 from controlplane.http.auth import require_json, require_method
 from controlplane.http.errors import Refusal
-from controlplane.retail import clients, signing_keys
-from controlplane.retail.access_tokens import InvalidTokenError
-from controlplane.retail.signing_keys import SigningKeys
+from controlplane.retail.credentials import clients, signing_keys
+from controlplane.retail.credentials.access_tokens import InvalidTokenError
+from controlplane.retail.credentials.signing_keys import SigningKeys
 
 CLIENTS_MAX: Final = 4096
 

@@ -1,0 +1,1 @@
+"""What the web console costs the service."""
