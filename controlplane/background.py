@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -11,6 +12,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
+from controlplane.accounts.permissions import versions
 from controlplane.core import Core
 from controlplane.remote_control.notices.delivery import NoticeOutbox
 from controlplane.remote_control.notices.judging import look
@@ -102,26 +104,47 @@ async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[obj
         await asyncio.sleep(interval_s)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look found: the keys that are revoked, the versions of what people may do, and the
+    keys whose devices were asked for something."""
+
+    revoked: frozenset[UUID]
+    versions: Mapping[UUID, int]
+    asked: tuple[UUID, ...]
+    has_wishes: bool
+
+
 async def look_for_changes(core: Core) -> None:
     """Find what other processes on this database did, and write down which keys were used.
+
+    Part of it is who may no longer do what they did: their keys, sessions and streams.
 
     It finds what was not told: an SQLite database has no notices, and one of PostgreSQL's may be
     lost with a connection.
     """
     now, settings = core.clock(), core.settings
     looked_at_s, since = core.keys.now_s(), now - CHANGES_LOOKED_AT
+    owners = core.keys.owners() | set(core.streams.owners())
 
-    def work(session: Session) -> tuple[frozenset[UUID], tuple[UUID, ...], bool]:
-        asked, has_wishes = keys_with_new_requests(session, since), has_due(session, now, settings)
-        return revoked_keys(session), asked, has_wishes
+    def work(session: Session) -> Found:
+        return Found(
+            revoked_keys(session),
+            versions(session, owners),
+            keys_with_new_requests(session, since),
+            has_due(session, now, settings),
+        )
 
-    revoked, asked, has_wishes = await core.read(work)
-    core.keys.forget(revoked, looked_at_s)
-    core.feeds.notify((*revoked, *asked, *core.feeds.cut))
+    found = await core.read(work)
+    core.keys.forget(found.revoked, found.versions, looked_at_s)
+    changed = core.streams.changed(found.versions)
+    core.feeds.notify((*found.revoked, *changed, *found.asked, *core.feeds.cut))
+    if changed:
+        core.console_feeds.look_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if has_wishes:
+    if found.has_wishes:
         await grant_wishes(core)
 
 

@@ -12,11 +12,14 @@ from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.open_streams import OpenStreams
+from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.http.body_reader import BodyReader
 from controlplane.http.errors import unavailable
 from controlplane.http.fairness import Fairness
+from controlplane.http.rate_limit import RateLimit
 from controlplane.observability.metrics import Metrics
 from controlplane.remote_control.overview.console_feeds import ConsoleFeeds, Seen
 from controlplane.remote_control.overview.looks import ConsoleLooks
@@ -28,6 +31,9 @@ from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.storage.transactions import Transactions
 
 Result = TypeVar("Result")
+SIGN_INS_PER_S = 1.0
+SIGN_INS_BURST = 30
+"""Tries to sign in from one address: beyond them the database is not even asked who failed."""
 
 
 class Core:
@@ -41,7 +47,10 @@ class Core:
         self.console_feeds = ConsoleFeeds(self._shown)
         self.changes = RememberedChanges()
         self.keys = KeyCache(settings.key_cached_s, time.monotonic)
+        self.streams = OpenStreams()
         self.sign_in_links = SignInLinks()
+        self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
+        self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, time.monotonic)
         self.fairness = Fairness(settings, time.monotonic)
         self.metrics = Metrics()
         self.postgresql = database.postgresql
@@ -70,6 +79,7 @@ class Core:
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self.passwords.close()
         self.body_reader.close()
 
     def close_feeds(self) -> None:

@@ -18,6 +18,10 @@ class Settings:
     is gone before its end is. ``notify_secret`` signs what ``notify_url`` is sent. ``wishes_max``
     is what one organization may leave waiting.
 
+    ``origin`` is the address at which browsers find the service, ``https://venue.example``, where a
+    proxy stands in front of it; None: what they say. The argon2 numbers are those of new hashes of
+    passwords, memory in KiB.
+
     What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
     streams of the process. ``processing_share`` is of one processor. A rate or share of 0 bounds
     nothing.
@@ -58,6 +62,9 @@ class Settings:
     notify_url: str | None = None
     notify_secret: bytes | None = None
     wishes_max: int = 5000
+    origin: str | None = None
+    argon2_memory_kib: int = 19 * 1024
+    argon2_passes: int = 2
 
     @property
     def online_window(self) -> timedelta:

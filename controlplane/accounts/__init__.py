@@ -1,1 +1,1 @@
-"""Who may call: API keys."""
+"""Who may call: people and their memberships, sessions, API keys."""

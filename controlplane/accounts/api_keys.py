@@ -1,4 +1,4 @@
-"""API keys: how they are made and recognised, and what their bearer may do.
+"""API keys: how they are made and recognised.
 
 A key is a prefix and 256 random bits, so a plain SHA-256 of it is enough to store: there is
 nothing to guess that a slow password hash would protect. The key itself is shown once.
@@ -7,29 +7,10 @@ nothing to guess that a slow password hash would protect. The key itself is show
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
-from uuid import UUID
 
 PREFIX = "vck_"
 _KEY = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 _BEARER = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who is asking. ``locations`` empty means every location of the organization."""
-
-    key_id: UUID
-    organization_id: str
-    can_write: bool
-    locations: frozenset[str] = frozenset()
-
-    @property
-    def user_id(self) -> str:
-        return str(self.key_id)
-
-    def may_visit(self, location_id: str) -> bool:
-        return not self.locations or location_id in self.locations
 
 
 def new_key() -> str:

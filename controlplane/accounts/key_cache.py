@@ -1,16 +1,18 @@
 """API keys that were recognised before, so that not every call asks the database.
 
-What is kept holds for ``cached_s`` after the last look at which keys are revoked: one look for all
-of them, beside the calls. Where that look fails, every call asks for itself.
+What is kept holds for ``cached_s`` after the last look at which keys are revoked, and at whose
+owners may do something else now: one look for all of them, beside the calls. Where that look fails,
+every call asks for itself.
 """
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from controlplane.accounts.api_keys import Caller, hash_key
+from controlplane.accounts.api_keys import hash_key
+from controlplane.accounts.caller import Caller
 
 KEYS_MAX = 65_536
 """Those recognised first are forgotten beyond this, and cost a question to the database."""
@@ -43,9 +45,24 @@ class KeyCache:
         """When a look begins, for `forget`."""
         return self._monotonic()
 
-    def forget(self, revoked: Container[UUID], looked_at_s: float) -> None:
-        """Keep all but these, which were all that were revoked at that moment."""
-        for key in [key for key, caller in self._found.items() if caller.key_id in revoked]:
+    def owners(self) -> set[UUID]:
+        """Return the users as whom keys act that are kept."""
+        return {caller.owner_id for caller in self._found.values() if caller.owner_id is not None}
+
+    def forget(
+        self, revoked: Container[UUID], versions: Mapping[UUID, int], looked_at_s: float
+    ) -> None:
+        """Keep all but these, which were all that were revoked at that moment, and those whose
+        owner's permissions were another version then."""
+        for key in [
+            key
+            for key, caller in self._found.items()
+            if caller.key_id in revoked
+            or (
+                caller.owner_id is not None
+                and versions.get(caller.owner_id) != caller.permissions_version
+            )
+        ]:
             del self._found[key]
         self._holds_until_s = looked_at_s + self._cached_s
 

@@ -10,7 +10,9 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import api_keys
-from controlplane.accounts.api_keys import Caller, hash_key
+from controlplane.accounts.api_keys import hash_key
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.permissions import of_key
 from controlplane.storage.tables import ApiKey
 
 DEFAULT_ORGANIZATION = "org-0001"
@@ -42,7 +44,9 @@ def add_keys(
     can_write: bool,
     organization_id: str,
     now: datetime,
+    owner_id: UUID | None = None,
 ) -> None:
+    """``owner_id`` is the member as whom they act; None: they are bound to nobody."""
     for key in keys:
         row = ApiKey(
             id=key.id,
@@ -53,6 +57,7 @@ def add_keys(
             organization_id=organization_id,
             locations=list(key.locations),
             created_at=now,
+            owner_id=owner_id,
         )
         session.add(row)
 
@@ -73,12 +78,8 @@ def create_key(
 
 
 def recognise(session: Session, key: str) -> Caller | None:
-    """Return whose key this is, or None if it is unknown or revoked."""
-    query = select(ApiKey).where(ApiKey.secret_hash == hash_key(key), ApiKey.revoked_at.is_(None))
-    row = session.scalars(query).first()
-    if row is None:
-        return None
-    return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
+    """Return whose key this is, or None if it is unknown, revoked, or its owner no member."""
+    return of_key(session, hash_key(key))
 
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:

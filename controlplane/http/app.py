@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from controlplane.accounts.http.sign_in import sign_in_routes
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -51,6 +52,7 @@ def build_app(core: Core) -> Starlette:
         # Looked through in this order: what is called most comes first.
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
         Route("/openapi.json", DocumentEndpoint()),
+        *sign_in_routes(core),
         *console_routes(core),
         *console_api_routes(core),
         *retail_routes(core),

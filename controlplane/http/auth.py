@@ -6,24 +6,32 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from controlplane.accounts.api_keys import Caller, parse_bearer
+from controlplane.accounts.api_keys import parse_bearer
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.http.cookies import signed_in
 from controlplane.accounts.key_store import recognise
 from controlplane.core import Core
 from controlplane.http.errors import (
     Refusal,
     body_too_large,
     read_only_key,
+    session_needed,
     unauthenticated,
 )
 
 
-async def admit(core: Core, request: Request, *, writes: bool) -> Caller:
-    """Return who is calling, or raise the refusal."""
+async def admit(core: Core, request: Request, *, writes: bool, of_person: bool = False) -> Caller:
+    """Return who is calling, or raise the refusal.
+
+    ``of_person``: only who is signed in may, whatever their role: it is about themselves.
+    """
     require_method(request, "POST")
-    caller = await _authenticate(core, request)
+    caller = await _authenticate(core, request, writes=writes)
     request.state.caller = caller
     core.fairness.admit(caller)
-    if writes and not caller.can_write:
+    if of_person and caller.kind != "session":
+        raise session_needed()
+    if writes and not of_person and not caller.can_write:
         raise read_only_key()
     require_json(request.headers)
     return caller
@@ -65,8 +73,12 @@ def require_method(request: Request, *methods: str) -> None:
         )
 
 
-async def _authenticate(core: Core, request: Request) -> Caller:
-    key = parse_bearer(request.headers.get("authorization"))
+async def _authenticate(core: Core, request: Request, *, writes: bool) -> Caller:
+    """Who sends a key is whose key it is, also beside a cookie: a browser adds that by itself."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return await signed_in(core, request, writes=writes)
+    key = parse_bearer(header)
     if key is None:
         raise unauthenticated()
     caller = core.keys.find(key)

@@ -46,6 +46,7 @@ class CommandsEndpoint:
         if prefers_stream(request.headers.get("accept", "")):
             with (
                 self._core.fairness.stream(caller),
+                self._core.streams.open(caller),
                 self._core.metrics.stream("commands"),
                 self._core.feeds.open(caller.key_id) as stream,
             ):

@@ -11,7 +11,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.operator_operations import DeviceDetailRequest
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.profile import profile_operations
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
@@ -52,7 +53,10 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
     )
     return [
-        *(Route(each.path, OperationEndpoint(core, each)) for each in procedures),
+        *(
+            Route(each.path, OperationEndpoint(core, each))
+            for each in (*procedures, *profile_operations())
+        ),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 
@@ -76,6 +80,7 @@ class ChangesEndpoint:
             shown = await self._core.read(partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),
+            self._core.streams.open(caller),
             self._core.metrics.stream("console"),
             self._core.console_feeds.open(caller.organization_id, caller.key_id, shown) as stream,
         ):

@@ -86,13 +86,19 @@ def unauthenticated() -> Refusal:
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
-        "a valid API key is needed: Authorization: Bearer <API key>",
+        "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
         headers={"WWW-Authenticate": 'Bearer realm="remoteControl"'},
     )
 
 
 def read_only_key() -> Refusal:
     return Refusal(HTTPStatus.FORBIDDEN, "read_only_key", "this API key has no write grant")
+
+
+def session_needed() -> Refusal:
+    return Refusal(
+        HTTPStatus.FORBIDDEN, "session_needed", "only who is signed in may do this, no API key"
+    )
 
 
 def foreign_location() -> Refusal:

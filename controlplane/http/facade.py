@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
@@ -43,7 +43,8 @@ class OperationEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        caller = await admit(self._core, request, writes=self._operation.writes)
+        row = self._operation
+        caller = await admit(self._core, request, writes=row.writes, of_person=row.of_person)
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
             size = preferred_page_size(request.headers.getlist("prefer"))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Literal
 from uuid import UUID
 
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.http.errors import rate_limited, unavailable
 from controlplane.http.rate_limit import RateLimit
 from controlplane.settings import Settings

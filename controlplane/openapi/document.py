@@ -18,6 +18,7 @@ from agent.wire.base import Absent, Array, Tolerant
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.problem import MEDIA_TYPE
+from controlplane.accounts.http.cookies import NAME, SECURE_PREFIX
 from controlplane.openapi.areas import AREAS
 from controlplane.openapi.operation import Area, Operation
 
@@ -33,6 +34,8 @@ VERSION: Final = "v1"
 """The contract's version of the interface."""
 REFERENCES: Final = "#/components/schemas/{model}"
 SCHEME: Final = "apiKey"
+COOKIE_SCHEME: Final = "sessionCookie"
+SECURE_COOKIE_SCHEME: Final = "secureSessionCookie"
 MARKUP: Final = re.compile(r"``([^`]+)``")
 
 _DESCRIPTION: Final = f"""\
@@ -45,8 +48,8 @@ one that is optional is left out, never null. An object must not name a key twic
 """
 _WORDS: Final = {
     400: "The body is not what the operation takes.",
-    401: "There is no valid API key.",
-    403: "The API key may not do this.",
+    401: "There is no valid API key, nor a session.",
+    403: "The API key or session may not do this.",
     404: "There is no such thing, or it is another organization's.",
     408: "The body came too slowly.",
     409: "It cannot be done as things are now.",
@@ -119,7 +122,7 @@ def document(areas: Iterable[Area]) -> Json:
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": area.name, "description": area.description} for area in areas],
-        "security": [{SCHEME: []}],
+        "security": [{SCHEME: []}, {COOKIE_SCHEME: []}, {SECURE_COOKIE_SCHEME: []}],
         "paths": {
             each.path: {"post": _operation(area, each, schemas)}
             for area in areas
@@ -145,9 +148,21 @@ def document(areas: Iterable[Area]) -> Json:
                     "scheme": "bearer",
                     "description": "An API key. It reads; some operations need one with a write"
                     " grant, and each sees its organization and locations only.",
-                }
+                },
+                COOKIE_SCHEME: _cookie(NAME, "in plain HTTP"),
+                SECURE_COOKIE_SCHEME: _cookie(SECURE_PREFIX + NAME, "over TLS"),
             },
         },
+    }
+
+
+def _cookie(name: str, where: str) -> Json:
+    return {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": name,
+        "description": f"The session of who is signed in, {where}. Who changes anything with it"
+        " has to say by `Origin` that the call comes from this service's own pages.",
     }
 
 

@@ -21,6 +21,7 @@ ANYWHERE: Final = frozenset(
         "invalid_request",
         "validation_error",
         "unauthenticated",
+        "foreign_origin",
         "body_timeout",
         "body_too_large",
         "rate_limited",
@@ -36,6 +37,7 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "invalid_cursor": (400,),
     "invalid_signature": (400,),
     "unauthenticated": (401,),
+    "foreign_origin": (403,),
     "read_only_key": (403,),
     "foreign_location": (403,),
     "not_found": (404,),
@@ -101,12 +103,14 @@ class Operation:
 class Procedure(Operation):
     """An operation that one function answers, in one transaction.
 
+    ``of_person`` tells that only who is signed in may call it, whatever their role.
     ``parse`` makes what ``run`` takes of the body, or refuses it; it needs no database and is done
     first.
     """
 
     parse: Callable[[bytes], Any]
     run: Run
+    of_person: bool = False
 
 
 def procedure(
@@ -116,6 +120,7 @@ def procedure(
     run: Run,
     *,
     writes: bool = False,
+    of_person: bool = False,
     refusals: Iterable[str] = (),
     parse: Callable[[bytes], Any] | None = None,
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
@@ -134,6 +139,7 @@ def procedure(
         successor=successor,
         parse=parse or partial(parse_body, body),
         run=run,
+        of_person=of_person,
     )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind, Outcome
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.http.errors import conflict, foreign_location, not_found
 from controlplane.settings import Settings
 from controlplane.storage.tables import Binding, Device

@@ -15,13 +15,14 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.permissions import callers
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.priority import UNHEARD, note_return
 from controlplane.remote_control.presence.silence import note_heard
 from controlplane.settings import Settings
-from controlplane.storage.tables import ApiKey, Device
+from controlplane.storage.tables import Device
 
 Known = Row[int, UUID, UUID, str, str, datetime, int]
 """Position, binding, key, organization, location, when it was last seen, and its priority."""
@@ -62,7 +63,7 @@ def note_heartbeats(
             continue
         if device.key_id != beat.caller.key_id:
             is_silent = now - device.last_seen_at > settings.online_window
-            if not is_silent and _is_live(session, device.key_id):
+            if not is_silent and _is_live(session, device.key_id, now):
                 beaten.answers.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
             _move(session, device, beat.caller)
@@ -109,9 +110,9 @@ def _refusal(session: Session, beat: Beat, now: datetime, settings: Settings) ->
     raise AssertionError("a device that may be seen was refused")
 
 
-def _is_live(session: Session, key_id: UUID) -> bool:
-    key = session.get(ApiKey, key_id)
-    return key is not None and key.revoked_at is None
+def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
+    caller = callers(session, (key_id,), now).get(key_id)
+    return caller is not None and caller.can_write
 
 
 def _move(session: Session, device: Known, caller: Caller) -> None:

@@ -24,7 +24,7 @@ from controlplane.remote_control.overview.priority import Priority
 from controlplane.remote_control.presence.silence import note_heard
 from controlplane.remote_control.records import (
     PROTOCOL_VERSION,
-    device_record,
+    device_records,
     report_detail,
     report_summary,
     request_record,
@@ -75,7 +75,7 @@ def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevic
     rows = context.session.scalars(query).all()
     page, is_more = rows[:size], len(rows) > size
     return ListDevicesReply(
-        devices=tuple(device_record(row, context.now, context.settings) for row in page),
+        devices=device_records(context.session, page, context.now, context.settings),
         next_cursor=write_cursor("devices", page[-1].position) if is_more else None,
     )
 
@@ -93,8 +93,9 @@ def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceD
     reports, next_report = _page(context, Report, device, before[1])
     _show_due_as_expired(context, requests)
     is_more = next_request > 0 or next_report > 0
+    (record,) = device_records(context.session, (device,), context.now, context.settings)
     return DeviceDetailReply(
-        device=device_record(device, context.now, context.settings),
+        device=record,
         requests=tuple(request_record(row) for row in requests),
         reports=tuple(report_summary(row) for row in reports),
         next_cursor=write_cursor("history", next_request, next_report) if is_more else None,

@@ -1,14 +1,18 @@
 """Rows of the database as records of the contract."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
+
+from sqlalchemy.orm import Session
 
 from agent.wire.codec import validate
 from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.operator_operations import Device as DeviceRecord
 from agent.wire.operator_operations import RemoteRequest, ReportDetail, ReportSummary
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
+from controlplane.accounts.names import Names, names_of
 from controlplane.settings import Settings
 from controlplane.storage import tables
 
@@ -32,7 +36,17 @@ def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
     return device.revoked_at is None and now - device.last_seen_at <= settings.online_window
 
 
-def device_record(device: tables.Device, now: datetime, settings: Settings) -> DeviceRecord:
+def device_records(
+    session: Session, devices: Sequence[tables.Device], now: datetime, settings: Settings
+) -> tuple[DeviceRecord, ...]:
+    """Return the records in the same order, with the names of where they are."""
+    names = names_of(session, ((each.organization_id, each.location_id) for each in devices))
+    return tuple(device_record(each, names, now, settings) for each in devices)
+
+
+def device_record(
+    device: tables.Device, names: Names, now: datetime, settings: Settings
+) -> DeviceRecord:
     return DeviceRecord(
         instance_id=device.instance_id,
         location_id=device.location_id,
@@ -47,8 +61,8 @@ def device_record(device: tables.Device, now: datetime, settings: Settings) -> D
         last_seen_at=device.last_seen_at,
         foreground=device.foreground,
         created_at=device.created_at,
-        location_name=None,
-        organization_name=None,
+        location_name=names.location(device.organization_id, device.location_id),
+        organization_name=names.organization(device.organization_id),
         online=is_online(device, now, settings),
     )
 

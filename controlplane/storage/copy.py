@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
+from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.merchant.merchant_tables import Organization
@@ -67,7 +68,7 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
 def _empty(target: Connection) -> None:
     """Delete what a service writes down by itself; whatever people or devices made needs a key, and
     what was sold a merchant."""
-    for table in (each.__table__ for each in (ApiKey, RetailKey, Device, Organization)):
+    for table in (each.__table__ for each in (ApiKey, RetailKey, User, Device, Organization)):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
             raise NotEmptyError(f"{table.description} has {count} rows already")
     for table in reversed(tables()):

@@ -1,6 +1,6 @@
 """All tables of the service: importing this fills `Base.metadata`."""
 
-from controlplane.storage import watch_tables
+from controlplane.storage import account_tables, watch_tables
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
@@ -12,6 +12,7 @@ from controlplane.storage.tables import Base
 
 __all__ = [
     "Base",
+    "account_tables",
     "catalog_tables",
     "merchant_tables",
     "retail_tables",

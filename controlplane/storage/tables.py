@@ -72,7 +72,10 @@ class Schema(Base):
 
 
 class ApiKey(Base):
-    """``locations`` empty means every location. ``hint`` is the end of the key, for people."""
+    """``locations`` empty means every location. ``hint`` is the end of the key, for people.
+
+    ``owner_id`` is the user as whom the key acts; None for a key that the operator of the service
+    made, which is bound to no membership."""
 
     __tablename__ = "api_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -85,6 +88,7 @@ class ApiKey(Base):
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    owner_id: Mapped[UUID | None] = mapped_column(index=True)
 
 
 class Challenge(Base):

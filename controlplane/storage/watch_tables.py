@@ -152,7 +152,8 @@ class NoticeDelivery(Base):
 class Wish(Base):
     """A report that is asked of a device when it is heard (`remote_control.wishes`).
 
-    ``request_id`` is the request that was made of it; ``tries`` how many were. ``state`` is
+    ``key_id`` is who asked: an API key, or the user whose session it was. ``request_id`` is the
+    request that was made of it; ``tries`` how many were. ``state`` is
     waiting, asked, done, cancelled, expired or revoked.
     """
 

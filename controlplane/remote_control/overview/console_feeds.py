@@ -137,6 +137,11 @@ class ConsoleFeeds:
         if has_news:
             self._begin()
 
+    def look_again(self) -> None:
+        """Look what each may see: somebody may do something else now."""
+        if self._streams and not self._is_closed:
+            self._begin()
+
     def close(self) -> None:
         """End every stream."""
         self._is_closed = True

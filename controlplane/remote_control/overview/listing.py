@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
 from controlplane.remote_control.context import RequestContext
@@ -24,10 +24,11 @@ from controlplane.remote_control.overview.records import (
 )
 from controlplane.remote_control.presence.places import Places, places
 from controlplane.remote_control.presence.standing import Standing, standing
-from controlplane.remote_control.records import device_record
+from controlplane.remote_control.records import device_records
 from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.wishes.listing import wishes_of
 from controlplane.settings import Settings
+from controlplane.storage.account_tables import User
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
 WORDS_MAX: Final = 8
@@ -117,13 +118,14 @@ def state_is(state: str, now: datetime) -> ColumnElement[bool]:
 def rows(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
 ) -> tuple[Row, ...]:
+    records = device_records(session, devices, now, settings)
     lines = _newest(session, devices)
     requests = _open_requests(session, devices, now)
     wishes = wishes_of(session, devices)
     said = places(session, now, {(each.organization_id, each.location_id) for each in devices})
     return tuple(
         Row(
-            device=device_record(device, now, settings),
+            device=record,
             state=_state(device, said, now, settings),
             maintenance_until=_maintenance_until(device, said, now, settings),
             tone=device.tone,
@@ -135,7 +137,7 @@ def rows(
             requests=tuple(requests[device.binding_id]),
             wishes=wishes.get((device.organization_id, device.instance_id), ()),
         )
-        for device in devices
+        for device, record in zip(devices, records, strict=True)
     )
 
 
@@ -162,14 +164,17 @@ def line_of(report: Report) -> ReportLine:
 
 
 def names_of_askers(session: Session, ids: Collection[str]) -> dict[str, str]:
-    """Return the names of the API keys that asked, by what requests call them."""
+    """Return the names of the people and API keys that asked, by what requests call them."""
     keys = []
     for each in ids:
         try:
             keys.append(UUID(each))
         except ValueError:
             continue
-    query = select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys))
+    query = union_all(
+        select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys)),
+        select(User.id, User.name).where(User.id.in_(keys)),
+    )
     return {str(row.id): row.name for row in session.execute(query)}
 
 

@@ -10,11 +10,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
+from controlplane.accounts.permissions import callers
 from controlplane.remote_control.overview.console_feeds import Seen, Seer, ToldRow
 from controlplane.remote_control.overview.listing import rows_at
 from controlplane.remote_control.requests import lifecycle
 from controlplane.settings import Settings
-from controlplane.storage.tables import ApiKey, Device, Request
+from controlplane.storage.tables import Device, Request
 
 AT_ONCE: Final = 500
 """Devices of one statement."""
@@ -46,7 +47,7 @@ class ConsoleLooks:
             # All that is shown: what is not any more is forgotten.
             self._stamps = others
         self._stamps |= fresh
-        return Seen(self._rows(session, now, [*fresh, *stale]), seers(session, key_ids))
+        return Seen(self._rows(session, now, [*fresh, *stale]), seers(session, key_ids, now))
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, ToldRow]:
         found: dict[int, ToldRow] = {}
@@ -77,14 +78,11 @@ class ConsoleLooks:
                 yield row.position, (*row, is_recent, work.get(row.binding_id))
 
 
-def seers(session: Session, key_ids: Collection[UUID]) -> dict[UUID, Seer]:
-    """Return what these keys may see, but for those that are revoked."""
-    query = select(ApiKey.id, ApiKey.organization_id, ApiKey.locations).where(
-        ApiKey.id.in_(key_ids), ApiKey.revoked_at.is_(None)
-    )
+def seers(session: Session, key_ids: Collection[UUID], now: datetime) -> dict[UUID, Seer]:
+    """Return what these credentials may see, but for those that are no longer good."""
     return {
-        key.id: Seer(key.organization_id, frozenset(key.locations))
-        for key in session.execute(query)
+        key_id: Seer(caller.organization_id, caller.locations)
+        for key_id, caller in callers(session, key_ids, now).items()
     }
 
 

@@ -9,12 +9,13 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
+from controlplane.accounts.permissions import callers
 from controlplane.http.errors import Refusal, conflict, not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.records import command
 from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.expiry import expire_due
-from controlplane.storage.tables import ApiKey, Device, Request
+from controlplane.storage.tables import Device, Request
 
 COMMANDS_MAX = 256
 """Commands given at once, oldest first; the next look brings the others."""
@@ -65,17 +66,16 @@ def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Com
 def waiting_by_key(
     session: Session, key_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, list[Command]]:
-    """Return the same for each of these keys that is live. Where a key may go is read anew."""
-    keys = session.execute(
-        select(ApiKey.id, ApiKey.locations).where(
-            ApiKey.id.in_(key_ids), ApiKey.revoked_at.is_(None)
-        )
-    )
-    locations = {row.id: row.locations for row in keys}
-    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in locations}
-    for request, key_id, location_id in _rows(session, tuple(locations), now):
-        found, permitted = waiting[key_id], locations[key_id]
-        if len(found) < COMMANDS_MAX and (not permitted or location_id in permitted):
+    """Return the same for each of these that is good for it now. Where it may go is read anew."""
+    live = {
+        key_id: caller
+        for key_id, caller in callers(session, key_ids, now).items()
+        if caller.can_write
+    }
+    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
+    for request, key_id, location_id in _rows(session, tuple(live), now):
+        found = waiting[key_id]
+        if len(found) < COMMANDS_MAX and live[key_id].may_visit(location_id):
             found.append(command(request))
     return waiting
 

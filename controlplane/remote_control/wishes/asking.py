@@ -118,7 +118,7 @@ def _new(context: RequestContext, device: Device, body: WishRequest) -> Wish:
         organization_id=device.organization_id,
         instance_id=device.instance_id,
         kind=body.kind,
-        key_id=context.caller.key_id,
+        key_id=context.caller.asker_id,
         state="waiting",
         tries=0,
         until=body.until,

@@ -3,7 +3,7 @@
 ```
 waiting ──heard──▶ asked ──the request ended──▶ done
    │  ▲──it expired and the device never took it──┘
-   └──▶ expired (its date) | cancelled | revoked (the device, or the key that asked)
+   └──▶ expired (its date) | cancelled | revoked (the device, or who asked)
 ```
 
 A request that the device took may still be answered after it has expired, so it is not asked for
@@ -20,11 +20,14 @@ from uuid import UUID
 from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.permissions import of_asker
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.asking import ask
 from controlplane.remote_control.wishes.listing import OPEN
 from controlplane.settings import Settings
+from controlplane.storage.account_tables import Membership
 from controlplane.storage.tables import ApiKey, Device, Request
 from controlplane.storage.watch_tables import Wish
 
@@ -70,11 +73,13 @@ def grant_due(session: Session, now: datetime, settings: Settings) -> Granted:
 
 
 def _due(now: datetime, settings: Settings) -> Select[Wish, int]:
+    is_member = exists().where(
+        Membership.user_id == Wish.key_id, Membership.organization_id == Wish.organization_id
+    )
     is_over = or_(
         Wish.until <= now,
         Device.revoked_at.is_not(None),
-        ApiKey.id.is_(None),
-        ApiKey.revoked_at.is_not(None),
+        and_(or_(ApiKey.id.is_(None), ApiKey.revoked_at.is_not(None)), ~is_member),
     )
     is_heard = Device.last_seen_at >= now - settings.online_window
     under_way = exists().where(
@@ -113,15 +118,16 @@ def _move(granting: Granting, wish: Wish, device: Device) -> None:
     if wish.state == "asked":
         _settle(session, wish, now)
         return
-    key = session.get(ApiKey, wish.key_id)
-    if device.revoked_at is not None or key is None or key.revoked_at is not None:
+    asker = of_asker(session, wish.key_id, wish.organization_id, now)
+    may_ask = asker is not None and asker.can_write and asker.may_visit(device.location_id)
+    if device.revoked_at is not None or asker is None or not may_ask:
         wish.state = "revoked"
     elif wish.until <= now:
         wish.state = "expired"
     elif (answer := _answer(session, wish, device)) is not None:
         wish.state, wish.request_id = "done", answer
     else:
-        _ask(granting, wish, device)
+        _ask(granting, wish, device, asker)
 
 
 def _settle(session: Session, wish: Wish, now: datetime) -> None:
@@ -148,7 +154,7 @@ def _answer(session: Session, wish: Wish, device: Device) -> UUID | None:
     return session.scalars(query.limit(1)).first()
 
 
-def _ask(granting: Granting, wish: Wish, device: Device) -> None:
+def _ask(granting: Granting, wish: Wish, device: Device, asker: Caller) -> None:
     request_id = uuid.uuid5(wish.id, str(wish.tries))
     try:
         ask(
@@ -156,7 +162,7 @@ def _ask(granting: Granting, wish: Wish, device: Device) -> None:
             device,
             wish.kind,
             request_id=request_id,
-            asked_by=str(wish.key_id),
+            asked_by=asker.user_id,
             now=granting.now,
             settings=granting.settings,
         )

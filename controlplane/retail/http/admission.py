@@ -9,7 +9,7 @@ from uuid import UUID
 
 from starlette.requests import Request
 
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.core import Core
 from controlplane.http.auth import require_json, require_method
 from controlplane.http.errors import Refusal

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.home import summary
 from controlplane.remote_control.overview.listing import overview

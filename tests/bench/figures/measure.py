@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.remote_control.context import RequestContext

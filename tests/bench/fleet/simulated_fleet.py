@@ -28,7 +28,7 @@ from agent.tasks.schedule import JITTER_FRACTION
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.http.commands import reconnect_ms
 from controlplane.http.errors import Refusal
 from controlplane.http.fairness import Fairness

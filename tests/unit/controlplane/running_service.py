@@ -10,7 +10,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.core import Core
 from controlplane.http.app import build_app

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode, parse_json
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.analytics import routes
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild

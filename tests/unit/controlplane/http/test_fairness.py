@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from agent.wire import routes
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.http.errors import Refusal
 from controlplane.http.facade import LARGE_BYTES
 from controlplane.http.fairness import Fairness, spread

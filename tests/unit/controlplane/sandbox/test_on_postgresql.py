@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.wire.codec import encode
-from controlplane.accounts.api_keys import Caller
+from controlplane.accounts.caller import Caller
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.merchant.rebuild import rebuild
 from controlplane.merchant.zones import set_zone

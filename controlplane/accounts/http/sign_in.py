@@ -1,0 +1,170 @@
+"""``POST /api/auth/sign-in/email`` and ``/api/auth/sign-out``.
+
+An unknown address and a wrong password are answered alike, after the same work. Each sign-in makes
+a session of its own and ends the one that the browser had, so that nobody can be given a session
+beforehand.
+"""
+
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agent.wire.codec import encode
+from controlplane.accounts import sessions, throttle
+from controlplane.accounts.http import cookies
+from controlplane.accounts.messages import (
+    SignedOut,
+    SignInReply,
+    SignInRequest,
+    SignOutRequest,
+    UserRecord,
+)
+from controlplane.accounts.names import organization_records
+from controlplane.accounts.throttle import Try
+from controlplane.accounts.users import find_user, memberships
+from controlplane.core import Core
+from controlplane.http.auth import read_body, require_json, require_method
+from controlplane.http.bodies import parse_body
+from controlplane.http.errors import Refusal
+from controlplane.http.fairness import spread
+from controlplane.storage.account_tables import User
+
+SIGN_IN: Final = "/api/auth/sign-in/email"
+SIGN_OUT: Final = "/api/auth/sign-out"
+BODY_MAX_BYTES: Final = 4096
+
+
+def sign_in_routes(core: Core) -> list[Route]:
+    return [Route(SIGN_IN, SignInEndpoint(core)), Route(SIGN_OUT, SignOutEndpoint(core))]
+
+
+class SignInEndpoint:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        core, request = self._core, Request(scope, receive)
+        require_method(request, "POST")
+        require_json(request.headers)
+        cookies.require_own_origin(core, request, is_needed=False)
+        address = cookies.address_of(core, request)
+        if wait_s := core.sign_ins.take(address):
+            raise too_many_tries(spread(wait_s))
+        asked = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
+        tried = await self._begin(asked.email, address)
+        user = await self._identify(asked.email, asked.password)
+        if user is None:
+            raise sign_in_failed()
+        token, reply = await self._open(request, user, asked.password, tried)
+        response = Response(encode(reply), media_type="application/json")
+        response.headers["set-cookie"] = cookies.cookie(core, request, token)
+        await response(scope, receive, send)
+
+    async def _begin(self, email: str, address: str) -> Try:
+        now = self._core.clock()
+        tried = await self._core.write(lambda session: throttle.begin(session, email, address, now))
+        if tried.wait_s:
+            raise too_many_tries(tried.wait_s)
+        return tried
+
+    async def _identify(self, email: str, password: str) -> User | None:
+        user = await self._core.read(lambda session: find_user(session, email))
+        known = None if user is None else user.password_hash
+        is_right = await self._core.passwords.verify(known, password)
+        return user if is_right else None
+
+    async def _open(
+        self, request: Request, user: User, password: str, tried: Try
+    ) -> tuple[str, SignInReply]:
+        core, now = self._core, self._core.clock()
+        old = cookies.token_of(core, request)
+        agent = request.headers.get("user-agent", "")
+        address = cookies.address_of(core, request)
+        verified = user.password_hash
+        better = (
+            await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
+        )
+
+        def work(session: Session) -> tuple[str, SignInReply]:
+            row = session.get(User, user.id, with_for_update=True)
+            if row is None or row.password_hash != verified:
+                raise sign_in_failed()  # it is another one since
+            throttle.succeed(session, tried)
+            row.password_hash = better or verified
+            if old is not None:
+                sessions.end_by_token(session, old)
+            organization_id = _first_organization(session, row.id)
+            session_id, token = sessions.create(
+                session,
+                user_id=row.id,
+                organization_id=organization_id,
+                user_agent=agent,
+                address=address,
+                now=now,
+            )
+            return token, _reply(session, row, session_id, organization_id)
+
+        return await core.write(work)
+
+
+class SignOutEndpoint:
+    """Ends the session, if there is one; the reply is the same."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        core, request = self._core, Request(scope, receive)
+        require_method(request, "POST")
+        require_json(request.headers)
+        cookies.require_own_origin(core, request, is_needed=True)
+        parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
+        token = cookies.token_of(core, request)
+        if token is not None:
+            await core.write(lambda session: sessions.end_by_token(session, token))
+        response = Response(encode(SignedOut(signed_out=True)), media_type="application/json")
+        response.headers["set-cookie"] = cookies.cookie(core, request, "")
+        await response(scope, receive, send)
+
+
+def sign_in_failed() -> Refusal:
+    """The same for an unknown address and a wrong password."""
+    return Refusal(
+        HTTPStatus.UNAUTHORIZED,
+        "sign_in_failed",
+        "the e-mail address or the password is wrong",
+        headers={"WWW-Authenticate": 'Bearer realm="remoteControl"'},
+    )
+
+
+def too_many_tries(wait_s: int) -> Refusal:
+    return Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "too_many_sign_ins",
+        f"too many failed tries to sign in, wait {wait_s} s",
+        headers={"Retry-After": str(wait_s)},
+    )
+
+
+def _first_organization(session: Session, user_id: UUID) -> str:
+    """A session is of one organization at a time: the oldest, until another is chosen."""
+    for each in memberships(session, user_id):
+        return each.organization_id
+    raise Refusal(
+        HTTPStatus.FORBIDDEN, "no_membership", "the account is a member of no organization"
+    )
+
+
+def _reply(session: Session, user: User, session_id: UUID, organization_id: str) -> SignInReply:
+    return SignInReply(
+        session_id=session_id,
+        user=UserRecord(id=user.id, email=user.email, name=user.name),
+        organization_id=organization_id,
+        organizations=organization_records(session, memberships(session, user.id)),
+    )

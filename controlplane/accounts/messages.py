@@ -1,0 +1,131 @@
+"""What sign-in, sign-out and the profile take and answer."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.text import LocationId
+from controlplane.accounts.passwords import PASSWORD_MAX
+from controlplane.accounts.users import EMAIL_MAX, NAME_MAX
+from controlplane.storable_text import STORABLE
+from controlplane.storage.account_tables import Role
+
+LOCATIONS_OF_A_KEY_MAX = 500
+
+
+class SignInRequest(Exact):
+    email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
+    # A longer one is nobody's, and is refused before any work is done for it.
+    password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
+
+
+class SignOutRequest(Exact):
+    """The body of a call that has nothing to say."""
+
+
+class SignedOut(Tolerant):
+    signed_out: bool
+
+
+class UserRecord(Tolerant):
+    id: Uuid
+    email: str
+    name: str
+
+
+class OrganizationRecord(Tolerant):
+    """``name`` is null where nobody named it; ``locations`` empty means all of them."""
+
+    id: str
+    name: str | None
+    role: Role
+    locations: Array[str]
+
+
+class SignInReply(Tolerant):
+    """``organization_id`` is the one that the session is of."""
+
+    session_id: Uuid
+    user: UserRecord
+    organization_id: str
+    organizations: Array[OrganizationRecord]
+
+
+class SessionRecord(Tolerant):
+    """``user_agent`` and ``address`` are as the browser and the network told them."""
+
+    id: Uuid
+    organization_id: str
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    user_agent: str
+    address: str
+    is_this: bool
+
+
+class KeyRecord(Tolerant):
+    """``hint`` is the end of the key; ``locations`` empty means all that its owner may see."""
+
+    id: Uuid
+    name: str
+    hint: str
+    can_write: bool
+    locations: Array[str]
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class ProfileRequest(Exact):
+    """The body of a call that has nothing to say."""
+
+
+class ProfileReply(Tolerant):
+    user: UserRecord
+    organization_id: str
+    organizations: Array[OrganizationRecord]
+    sessions: Array[SessionRecord]
+    keys: Array[KeyRecord]
+
+
+class SessionEndRequest(Exact):
+    session_id: Uuid
+
+
+class SessionEndReply(Tolerant):
+    ended: bool
+
+
+class KeyCreateRequest(Exact):
+    """``locations`` empty means all that its owner may see, whatever they are at the time."""
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_MAX), *STORABLE]
+    can_write: bool
+    locations: Annotated[
+        tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
+    ]
+
+
+class KeyCreateReply(Tolerant):
+    """``secret`` is the key itself, which is kept nowhere: it is shown now or never."""
+
+    key: KeyRecord
+    secret: str
+
+
+class KeyRevokeRequest(Exact):
+    key_id: Uuid
+
+
+class KeyRevokeReply(Tolerant):
+    revoked: bool
+
+
+class ChooseOrganizationRequest(Exact):
+    organization_id: Annotated[str, Field(min_length=1, max_length=128), *STORABLE]
+
+
+class ChooseOrganizationReply(Tolerant):
+    organization_id: str

@@ -1,0 +1,66 @@
+"""What organizations and locations are called: `locations` and `organizations` are the one place
+of their names, for devices and sales alike."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.messages import OrganizationRecord
+from controlplane.storage.account_tables import Membership
+from controlplane.storage.merchant.merchant_tables import Location, Organization
+
+PLACES_A_STEP: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """None for what nobody named."""
+
+    organizations: dict[str, str] = field(default_factory=dict)
+    locations: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def organization(self, organization_id: str) -> str | None:
+        return self.organizations.get(organization_id)
+
+    def location(self, organization_id: str, location_id: str) -> str | None:
+        return self.locations.get((organization_id, location_id))
+
+
+def names_of(session: Session, places: Iterable[tuple[str, str]]) -> Names:
+    """Return the names of these locations, of organization and location id, and of theirs."""
+    wanted = sorted(set(places))
+    if not wanted:
+        return Names()
+    organizations = {organization for organization, _ in wanted}
+    locations = {}
+    ids = sorted({location for _, location in wanted})
+    for first in range(0, len(ids), PLACES_A_STEP):
+        step = ids[first : first + PLACES_A_STEP]
+        query = select(Location.organization_id, Location.id, Location.name).where(
+            Location.organization_id.in_(organizations), Location.id.in_(step)
+        )
+        locations.update({(row[0], row[1]): row[2] for row in session.execute(query)})
+    return Names(names_of_organizations(session, organizations), locations)
+
+
+def names_of_organizations(session: Session, ids: Collection[str]) -> dict[str, str]:
+    query = select(Organization.id, Organization.name).where(Organization.id.in_(ids))
+    return {row.id: row.name for row in session.execute(query)}
+
+
+def organization_records(
+    session: Session, memberships: Collection[Membership]
+) -> tuple[OrganizationRecord, ...]:
+    names = names_of_organizations(session, {each.organization_id for each in memberships})
+    return tuple(
+        OrganizationRecord(
+            id=each.organization_id,
+            name=names.get(each.organization_id),
+            role=each.role,
+            locations=tuple(each.locations),
+        )
+        for each in memberships
+    )

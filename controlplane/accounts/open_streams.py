@@ -1,0 +1,55 @@
+"""Whose credentials have streams open, so that a change of what a person may do reaches them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from uuid import UUID
+
+from controlplane.accounts.caller import Caller
+
+GONE = -1
+"""The version of who is no user any more."""
+
+
+class OpenStreams:
+    """Used from the event loop only. Streams of keys without an owner are not kept here."""
+
+    def __init__(self) -> None:
+        self._credentials: dict[UUID, Counter[UUID]] = {}
+        self._versions: dict[UUID, int] = {}
+
+    @contextmanager
+    def open(self, caller: Caller) -> Iterator[None]:
+        if caller.owner_id is None:
+            yield
+            return
+        owner = caller.owner_id
+        credentials = self._credentials.setdefault(owner, Counter())
+        credentials[caller.key_id] += 1
+        self._versions[owner] = min(
+            caller.permissions_version, self._versions.get(owner, caller.permissions_version)
+        )
+        try:
+            yield
+        finally:
+            credentials[caller.key_id] -= 1
+            if not credentials[caller.key_id]:
+                del credentials[caller.key_id]
+            if not credentials:
+                del self._credentials[owner], self._versions[owner]
+
+    def owners(self) -> Collection[UUID]:
+        return self._credentials.keys()
+
+    def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
+        """Return the credentials of those whose version is not what it was, once for each change.
+
+        ``versions`` has all of `owners` that are still users, and those of this moment only.
+        """
+        found: set[UUID] = set()
+        for owner, known in self._versions.items():
+            version = versions.get(owner, GONE)
+            if version != known:
+                self._versions[owner] = version
+                found |= self._credentials[owner].keys()
+        return found

@@ -1,0 +1,165 @@
+"""What a signed-in person does with their own account: sessions, API keys, which organization.
+
+Every operation needs the session cookie: a key must not make keys.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import select
+
+from controlplane.accounts import key_store, sessions
+from controlplane.accounts.messages import (
+    ChooseOrganizationReply,
+    ChooseOrganizationRequest,
+    KeyCreateReply,
+    KeyCreateRequest,
+    KeyRecord,
+    KeyRevokeReply,
+    KeyRevokeRequest,
+    ProfileReply,
+    ProfileRequest,
+    SessionEndReply,
+    SessionEndRequest,
+    SessionRecord,
+    UserRecord,
+)
+from controlplane.accounts.names import organization_records
+from controlplane.accounts.users import memberships, note_change
+from controlplane.http.errors import conflict, foreign_location, not_found, read_only_key
+from controlplane.openapi.operation import Procedure, procedure
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.account_tables import Membership, SignInSession, User
+from controlplane.storage.tables import ApiKey
+
+PREFIX: Final = "/console/api/profile"
+KEYS_MAX: Final = 100
+"""Live keys of one member of an organization."""
+
+
+def profile_operations() -> tuple[Procedure, ...]:
+    return (
+        procedure(PREFIX, ProfileRequest, ProfileReply, profile, of_person=True),
+        procedure(
+            f"{PREFIX}/end-session", SessionEndRequest, SessionEndReply, end_session,
+            writes=True, of_person=True,
+        ),
+        procedure(
+            f"{PREFIX}/create-key", KeyCreateRequest, KeyCreateReply, create_key,
+            writes=True, of_person=True,
+        ),
+        procedure(
+            f"{PREFIX}/revoke-key", KeyRevokeRequest, KeyRevokeReply, revoke_key,
+            writes=True, of_person=True,
+        ),
+        procedure(
+            f"{PREFIX}/choose-organization", ChooseOrganizationRequest, ChooseOrganizationReply,
+            choose_organization, writes=True, of_person=True,
+        ),
+    )  # fmt: skip
+
+
+def profile(context: RequestContext, _body: ProfileRequest) -> ProfileReply:
+    """Return who is signed in, where, and the live keys of theirs in this organization."""
+    session, user = context.session, _user(context)
+    return ProfileReply(
+        user=UserRecord(id=user.id, email=user.email, name=user.name),
+        organization_id=context.caller.organization_id,
+        organizations=organization_records(session, memberships(session, user.id)),
+        sessions=tuple(
+            _session_record(row, context.caller.key_id)
+            for row in sessions.live(session, user.id, context.now)
+        ),
+        keys=tuple(_key_record(row) for row in _keys(context, user.id)),
+    )
+
+
+def end_session(context: RequestContext, body: SessionEndRequest) -> SessionEndReply:
+    """End one of one's own sessions, this one too."""
+    if not sessions.end(context.session, body.session_id, _user(context).id):
+        raise not_found("session")
+    return SessionEndReply(ended=True)
+
+
+def create_key(context: RequestContext, body: KeyCreateRequest) -> KeyCreateReply:
+    """Make an API key that acts as its maker, cut to these locations."""
+    user, caller = _user(context, lock=True), context.caller
+    if body.can_write and not caller.can_write:
+        raise read_only_key()
+    if not all(caller.may_visit(each) for each in body.locations):
+        raise foreign_location()
+    if len(_keys(context, user.id)) >= KEYS_MAX:
+        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys: revoke one first")
+    key = key_store.new_key(name=body.name, locations=body.locations)
+    key_store.add_keys(
+        context.session,
+        [key],
+        can_write=body.can_write,
+        organization_id=caller.organization_id,
+        now=context.now,
+        owner_id=user.id,
+    )
+    context.session.flush()
+    row = context.session.get_one(ApiKey, key.id)
+    return KeyCreateReply(key=_key_record(row), secret=key.secret)
+
+
+def revoke_key(context: RequestContext, body: KeyRevokeRequest) -> KeyRevokeReply:
+    """End one of one's own keys. Doing it again changes nothing."""
+    row = context.session.get(ApiKey, body.key_id)
+    if row is None or row.owner_id != _user(context).id:
+        raise not_found("key")
+    key_store.revoke_key(context.session, row.id, context.now)
+    note_change(context.session, _user(context).id)
+    return KeyRevokeReply(revoked=True)
+
+
+def choose_organization(
+    context: RequestContext, body: ChooseOrganizationRequest
+) -> ChooseOrganizationReply:
+    """Let the session be of another organization of the user's."""
+    user = _user(context)
+    if context.session.get(Membership, (user.id, body.organization_id)) is None:
+        raise not_found("organization")
+    row = context.session.get_one(SignInSession, context.caller.key_id)
+    row.organization_id = body.organization_id
+    note_change(context.session, user.id)
+    return ChooseOrganizationReply(organization_id=body.organization_id)
+
+
+def _user(context: RequestContext, *, lock: bool = False) -> User:
+    return context.session.get_one(User, context.caller.owner_id, with_for_update=lock or None)
+
+
+def _keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
+    query = select(ApiKey).where(
+        ApiKey.owner_id == user_id,
+        ApiKey.organization_id == context.caller.organization_id,
+        ApiKey.revoked_at.is_(None),
+    )
+    return list(context.session.scalars(query.order_by(ApiKey.created_at, ApiKey.id)))
+
+
+def _session_record(row: SignInSession, this: UUID) -> SessionRecord:
+    return SessionRecord(
+        id=row.id,
+        organization_id=row.organization_id,
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+        expires_at=row.expires_at,
+        user_agent=row.user_agent,
+        address=row.address,
+        is_this=row.id == this,
+    )
+
+
+def _key_record(row: ApiKey) -> KeyRecord:
+    return KeyRecord(
+        id=row.id,
+        name=row.name,
+        hint=row.hint,
+        can_write=row.can_write,
+        locations=tuple(row.locations),
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+    )

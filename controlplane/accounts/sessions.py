@@ -1,0 +1,102 @@
+"""Sessions of browsers: made at each sign-in anew, good for 30 days after their last use.
+
+A token is 256 random bits, so a plain SHA-256 of it is enough to store.
+"""
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.users import note_change
+from controlplane.storage.account_tables import SignInSession
+
+LIFETIME: Final = timedelta(days=30)
+TOUCHED_EVERY: Final = timedelta(minutes=1)
+"""A use is written down, and the cookie renewed, at most this often."""
+SESSIONS_MAX: Final = 20
+"""Of one user: the least recently used gives way."""
+AGENT_MAX: Final = 256
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def create(
+    session: Session,
+    *,
+    user_id: UUID,
+    organization_id: str,
+    user_agent: str,
+    address: str,
+    now: datetime,
+) -> tuple[UUID, str]:
+    """Return its id and the token, which is kept nowhere."""
+    _make_room(session, user_id, now)
+    token = secrets.token_urlsafe(32)
+    row = SignInSession(
+        id=uuid.uuid4(),
+        user_id=user_id,
+        organization_id=organization_id,
+        token_hash=hash_token(token),
+        created_at=now,
+        last_used_at=now,
+        expires_at=now + LIFETIME,
+        user_agent=_printable(user_agent)[:AGENT_MAX],
+        address=address,
+    )
+    session.add(row)
+    session.flush()
+    return row.id, token
+
+
+def touch(session: Session, session_id: UUID, now: datetime) -> None:
+    """Note a use, which makes the session last longer."""
+    session.execute(
+        update(SignInSession)
+        .where(SignInSession.id == session_id, SignInSession.expires_at > now)
+        .values(last_used_at=now, expires_at=now + LIFETIME)
+    )
+
+
+def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
+    """Return the user's sessions, the last used first."""
+    query = select(SignInSession).where(
+        SignInSession.user_id == user_id, SignInSession.expires_at > now
+    )
+    order = (SignInSession.last_used_at.desc(), SignInSession.id)
+    return session.scalars(query.order_by(*order)).all()
+
+
+def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
+    """Return whether the user had such a session."""
+    row = session.get(SignInSession, session_id)
+    if row is None or row.user_id != user_id:
+        return False
+    session.delete(row)
+    note_change(session, user_id)
+    return True
+
+
+def end_by_token(session: Session, token: str) -> None:
+    query = select(SignInSession).where(SignInSession.token_hash == hash_token(token))
+    row = session.scalars(query).first()
+    if row is not None:
+        end(session, row.id, row.user_id)
+
+
+def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
+    session.execute(delete(SignInSession).where(SignInSession.expires_at <= now))
+    for row in live(session, user_id, now)[SESSIONS_MAX - 1 :]:
+        end(session, row.id, user_id)
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)

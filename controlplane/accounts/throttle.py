@@ -1,0 +1,90 @@
+"""How often somebody may fail to sign in: ten times in ten minutes for an account or an address.
+
+A try counts as failed from its beginning, so that many at once are no more than many in turn. Who
+it is for is counted whether or not there is such an account.
+"""
+
+import hashlib
+import ipaddress
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.users import email_key
+from controlplane.storage.account_tables import SignInFailure
+
+FAILURES_MAX: Final = 10
+WINDOW: Final = timedelta(minutes=10)
+_LOCK: Final = 0x7369676E
+"""Names the lock by which tries take turns on PostgreSQL; SQLite has one writer anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """``wait_s`` 0: it may go on; else it is one too many, and nothing was noted of it."""
+
+    account: str
+    address: str
+    positions: tuple[int, ...] = ()
+    wait_s: int = 0
+
+
+def begin(session: Session, email: str, address: str, now: datetime) -> Try:
+    """Count a try as failed, unless it is one too many."""
+    account, place = _subject("account", email_key(email)), _subject("address", _network(address))
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    session.execute(delete(SignInFailure).where(SignInFailure.failed_at <= now - WINDOW))
+    wait_s = max(_wait_s(session, each, now) for each in (account, place))
+    if wait_s:
+        return Try(account, place, wait_s=wait_s)
+    rows = [SignInFailure(subject=each, failed_at=now) for each in (account, place)]
+    session.add_all(rows)
+    session.flush()
+    return Try(account, place, tuple(row.position for row in rows))
+
+
+def succeed(session: Session, tried: Try) -> None:
+    """Forget the try, and the failures of its account; those of the address stay: who has an
+    account of his own must not thereby get more tries at others'."""
+    _delete(session, tried.positions)
+    session.execute(delete(SignInFailure).where(SignInFailure.subject == tried.account))
+
+
+def _wait_s(session: Session, subject: str, now: datetime) -> int:
+    query = (
+        select(SignInFailure.failed_at)
+        .where(SignInFailure.subject == subject, SignInFailure.failed_at > now - WINDOW)
+        .order_by(SignInFailure.failed_at.desc())
+        .limit(FAILURES_MAX)
+    )
+    found = session.scalars(query).all()
+    if len(found) < FAILURES_MAX:
+        return 0
+    return max(1, math.ceil((found[-1] + WINDOW - now).total_seconds()))
+
+
+def _delete(session: Session, positions: Sequence[int]) -> None:
+    session.execute(delete(SignInFailure).where(SignInFailure.position.in_(positions)))
+
+
+def _subject(kind: str, value: str) -> str:
+    return hashlib.sha256(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _network(address: str) -> str:
+    """Return what one client has: an address, of IPv6 a whole /64."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, 64), strict=False))

@@ -1,0 +1,150 @@
+"""People and their memberships in the database.
+
+Whatever changes what a person may do counts up ``permissions_version``, in the same transaction:
+keys that are remembered and streams that are open follow it within seconds.
+"""
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from controlplane.storage.account_tables import Membership, Role, SignInSession, User
+from controlplane.storage.tables import ApiKey
+
+EMAIL_MAX: Final = 254
+"""RFC 5321, 4.5.3.1.3, without the brackets of a path."""
+NAME_MAX: Final = 128
+_EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person in an organization."""
+
+    user: User
+    membership: Membership
+
+
+def email_key(email: str) -> str:
+    """Return the address without a difference of case: nobody has two that differ so."""
+    return email.strip().casefold()
+
+
+def require_email(email: str) -> str:
+    """Return the address, trimmed. Raises ValueError, in words for a person."""
+    address = email.strip()
+    if not _EMAIL.fullmatch(address) or len(address) > EMAIL_MAX or not address.isprintable():
+        raise ValueError(f"{email!r} is no e-mail address")
+    return address
+
+
+def find_user(session: Session, email: str) -> User | None:
+    return session.scalars(select(User).where(User.email_key == email_key(email))).first()
+
+
+def add_user(session: Session, *, email: str, name: str, password_hash: str, now: datetime) -> User:
+    """Raises IntegrityError where the address is known."""
+    user = User(
+        id=uuid.uuid4(),
+        email=email,
+        email_key=email_key(email),
+        name=name,
+        password_hash=password_hash,
+        permissions_version=0,
+        created_at=now,
+    )
+    session.add(user)
+    session.flush()
+    return user
+
+
+def set_password(session: Session, user: User, password_hash: str) -> None:
+    """Sign the user out everywhere, too: who else knew the password may be signed in."""
+    user.password_hash = password_hash
+    session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
+    note_change(session, user.id)
+
+
+def set_membership(
+    session: Session,
+    user_id: UUID,
+    organization_id: str,
+    *,
+    role: Role,
+    locations: Iterable[str],
+    now: datetime,
+) -> None:
+    """Make the user a member, or change what a member may do."""
+    row = session.get(Membership, (user_id, organization_id))
+    if row is None:
+        row = Membership(user_id=user_id, organization_id=organization_id, created_at=now)
+        session.add(row)
+    row.role = role
+    row.locations = sorted(set(locations))
+    note_change(session, user_id)
+
+
+def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
+    """End it, and the keys and sessions that it carried: they do not come back with it.
+
+    Who is a member nowhere any more is forgotten. Returns whether there was such a membership.
+    """
+    row = session.get(Membership, (user_id, organization_id))
+    if row is None:
+        return False
+    session.delete(row)
+    session.execute(
+        update(ApiKey)
+        .where(
+            ApiKey.owner_id == user_id,
+            ApiKey.organization_id == organization_id,
+            ApiKey.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
+    )
+    session.execute(
+        delete(SignInSession).where(
+            SignInSession.user_id == user_id, SignInSession.organization_id == organization_id
+        )
+    )
+    note_change(session, user_id)
+    session.flush()
+    if not memberships(session, user_id):
+        session.execute(delete(SignInSession).where(SignInSession.user_id == user_id))
+        session.execute(delete(User).where(User.id == user_id))
+    return True
+
+
+def memberships(session: Session, user_id: UUID) -> Sequence[Membership]:
+    """Return what the user is, oldest first."""
+    query = select(Membership).where(Membership.user_id == user_id)
+    order = (Membership.created_at, Membership.organization_id)
+    return session.scalars(query.order_by(*order)).all()
+
+
+def members(session: Session, organization_id: str) -> list[Member]:
+    """Return the members of an organization, by their addresses."""
+    query = (
+        select(User, Membership)
+        .join(Membership, Membership.user_id == User.id)
+        .where(Membership.organization_id == organization_id)
+        .order_by(User.email_key)
+    )
+    return [Member(*row) for row in session.execute(query).all()]
+
+
+def note_change(session: Session, user_id: UUID) -> None:
+    """Count up, in the database: two changes at once are two."""
+    session.execute(
+        update(User)
+        .where(User.id == user_id)
+        .values(permissions_version=User.permissions_version + 1)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,1 @@
+"""Who may call: sign-in, sessions, memberships, keys that act as a person."""

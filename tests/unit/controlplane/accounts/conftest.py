@@ -1,0 +1,13 @@
+"""The service with passwords that are quick to hash."""
+
+import pytest
+
+from controlplane.settings import Settings
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(
+        rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES, refusal_delay_s=0
+    )

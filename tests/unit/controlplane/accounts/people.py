@@ -1,0 +1,109 @@
+"""People of a test: how they are made, and how one signs in with a browser."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from controlplane.accounts import users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.passwords import hasher
+from controlplane.storage.account_tables import Role, User
+from tests.unit.controlplane.running_service import RunningService
+
+MEMORY_KIB, PASSES = 8, 1
+"""The least that argon2 takes: tests are many."""
+PASSWORD = "correct horse battery"
+ORIGIN = "http://service"
+SIGN_IN = "/api/auth/sign-in/email"
+SIGN_OUT = "/api/auth/sign-out"
+COOKIE = "venue.session_token"
+OVERVIEW = "/console/api/overview"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    id: UUID
+    email: str
+
+
+def make_person(
+    service: RunningService,
+    email: str = "ada@example.com",
+    *,
+    role: Role = "owner",
+    locations: Sequence[str] = (),
+    organization_id: str = DEFAULT_ORGANIZATION,
+) -> Person:
+    password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
+
+    def work(session: Any) -> User:
+        user = users.find_user(session, email) or users.add_user(
+            session, email=email, name="Ada", password_hash=password_hash, now=service.clock()
+        )
+        users.set_membership(
+            session,
+            user.id,
+            organization_id,
+            role=role,
+            locations=locations,
+            now=service.clock(),
+        )
+        return user
+
+    return Person(service.database.write(work).id, email)
+
+
+def change(service: RunningService, person: Person, role: Role, locations: Sequence[str]) -> None:
+    service.database.write(
+        lambda session: users.set_membership(
+            session,
+            person.id,
+            DEFAULT_ORGANIZATION,
+            role=role,
+            locations=locations,
+            now=service.clock(),
+        )
+    )
+
+
+def remove(service: RunningService, person: Person, organization_id: str) -> None:
+    service.database.write(
+        lambda session: users.remove_membership(
+            session, person.id, organization_id, service.clock()
+        )
+    )
+
+
+class Browser:
+    """Sends what a browser sends from the service's own pages, or what it is told to."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._http = service.http
+        self.token = ""
+
+    async def sign_in(
+        self, email: str = "ada@example.com", password: str = PASSWORD, **headers: str
+    ) -> httpx2.Response:
+        reply = await self.post(SIGN_IN, {"email": email, "password": password}, **headers)
+        if "set-cookie" in reply.headers:
+            self.token = reply.headers["set-cookie"].partition("=")[2].partition(";")[0]
+        return reply
+
+    async def post(
+        self, path: str, body: object = None, *, origin: str | None = ORIGIN, **headers: str
+    ) -> httpx2.Response:
+        sent = {"content-type": "application/json"}
+        if origin is not None:
+            sent["origin"] = origin
+        if self.token:
+            sent["cookie"] = f"{COOKIE}={self.token}"
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        # The client's own jar would send cookies by itself.
+        self._http.cookies.clear()
+        reply = await self._http.post(path, content=json.dumps(body or {}), headers=sent)
+        self._http.cookies.clear()
+        return reply

@@ -1,0 +1,442 @@
+"""Signing in and out, and what strangers try at it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from controlplane.accounts import sessions, throttle
+from controlplane.accounts.http import cookies
+from controlplane.accounts.passwords import WAITING_MAX, Passwords, hasher
+from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
+from controlplane.http.errors import Refusal
+from controlplane.settings import Settings
+from controlplane.storage.account_tables import SignInFailure, SignInSession
+from controlplane.storage.database import Database
+from tests.unit.controlplane.accounts.people import (
+    COOKIE,
+    OVERVIEW,
+    PASSWORD,
+    SIGN_IN,
+    SIGN_OUT,
+    Browser,
+    make_person,
+    remove,
+)
+from tests.unit.controlplane.running_service import RunningService, running_service
+
+DAY_S = 86_400
+
+
+def count(service: RunningService, table: Any) -> int:
+    query = select(func.count()).select_from(table)
+    return service.database.read(lambda session: session.scalars(query).one())
+
+
+async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    reply = await browser.sign_in(" ADA@Example.com ")
+    assert reply.status_code == 200
+    said = reply.json()
+    assert said["user"] == {"id": str(person.id), "email": person.email, "name": "Ada"}
+    assert said["organizationId"] == "org-0001"
+    assert said["organizations"] == [
+        {"id": "org-0001", "name": None, "role": "owner", "locations": []}
+    ]
+    cookie = reply.headers["set-cookie"]
+    assert cookie == (
+        f"{COOKIE}={browser.token}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax"
+    )
+    assert (await browser.post(OVERVIEW)).status_code == 200
+    assert (await Browser(service).post(OVERVIEW)).status_code == 401
+
+
+async def test_the_database_does_not_hold_what_signs_in(service: RunningService) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
+    assert browser.token not in {str(each) for each in vars(row).values()}
+    assert row.token_hash == sessions.hash_token(browser.token)
+
+
+async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Database) -> None:
+    settings = Settings(origin="https://venue.example", argon2_memory_kib=8, argon2_passes=1)
+    async with running_service(database, settings) as service:
+        make_person(service)
+        browser = Browser(service)
+        assert (await browser.sign_in(origin="http://service")).status_code == 403
+        reply = await browser.sign_in(origin="https://venue.example")
+        cookie = reply.headers["set-cookie"]
+        assert cookie.startswith(f"__Secure-{COOKIE}={browser.token}; ")
+        assert cookie.endswith("; HttpOnly; SameSite=Lax; Secure")
+        assert (await browser.post(OVERVIEW, origin=settings.origin)).status_code == 401
+        own = {"cookie": f"__Secure-{COOKIE}={browser.token}"}
+        assert (await browser.post(OVERVIEW, origin=settings.origin, **own)).status_code == 200
+
+
+async def test_a_session_lasts_thirty_days_after_its_last_use(service: RunningService) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    assert "set-cookie" not in (await browser.post(OVERVIEW)).headers
+    service.clock.advance(29 * DAY_S)
+    renewed = await browser.post(OVERVIEW)
+    assert renewed.status_code == 200
+    assert renewed.headers["set-cookie"].startswith(f"{COOKIE}={browser.token}; Max-Age=2592000")
+    service.clock.advance(29 * DAY_S)
+    assert (await browser.post(OVERVIEW)).status_code == 200
+    service.clock.advance(30 * DAY_S)
+    assert (await browser.post(OVERVIEW)).status_code == 401
+
+
+async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    for _ in range(2):
+        reply = await browser.post(SIGN_OUT)
+        assert reply.json() == {"signedOut": True}
+        assert reply.headers["set-cookie"].startswith(f"{COOKIE}=; Max-Age=0; Path=/")
+    assert (await browser.post(OVERVIEW)).status_code == 401
+    assert count(service, SignInSession) == 0
+
+
+async def test_each_sign_in_makes_a_session_that_nobody_knew_before(
+    service: RunningService,
+) -> None:
+    """Session fixation: a token that was planted is not taken over, and ends."""
+    make_person(service)
+    browser = Browser(service)
+    browser.token = planted = "A" * 43
+    await browser.sign_in()
+    assert browser.token != planted
+    first = browser.token
+    await browser.sign_in()
+    assert browser.token != first
+    assert count(service, SignInSession) == 1
+    for dead in (planted, first):
+        old = Browser(service)
+        old.token = dead
+        assert (await old.post(OVERVIEW)).status_code == 401
+
+
+async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    wrong = await Browser(service).sign_in(password="not this one, no")
+    unknown = await Browser(service).sign_in("bob@example.com")
+    assert wrong.status_code == unknown.status_code == 401
+    varying = {"trace_id"}
+    assert {k: v for k, v in wrong.json().items() if k not in varying} == {
+        k: v for k, v in unknown.json().items() if k not in varying
+    }
+    assert {k: v for k, v in wrong.headers.items() if k != "trace-id"} == {
+        k: v for k, v in unknown.headers.items() if k != "trace-id"
+    }
+
+
+async def test_an_unknown_address_costs_the_same_hash(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_person(service)
+    verified: list[str] = []
+    verify = service.core.passwords.verify
+
+    async def noted(password_hash: str | None, password: str) -> bool:
+        verified.append(password_hash or "")
+        return await verify(password_hash, password)
+
+    monkeypatch.setattr(service.core.passwords, "verify", noted)
+    await Browser(service).sign_in(password="not this one, no")
+    await Browser(service).sign_in("bob@example.com")
+    assert len(verified) == 2
+
+
+def test_nobodys_hash_is_computed_as_any_other() -> None:
+    """Same algorithm, memory, passes, lanes and lengths, so the same work."""
+    passwords = Passwords(memory_kib=8, passes=1)
+    try:
+        nobodys = passwords._nobodys
+        real = hasher(8, 1).hash(PASSWORD)
+        assert nobodys.split("$")[:4] == real.split("$")[:4]
+        assert [len(part) for part in nobodys.split("$")] == [
+            len(part) for part in real.split("$")
+        ]
+        assert not passwords._is_right(nobodys, PASSWORD)
+        assert not passwords.is_outdated(nobodys)
+    finally:
+        passwords.close()
+
+
+async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
+    settings = Settings()
+    passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
+    try:
+        made = await passwords.hash("e\u0301tude in c minor")
+        assert made.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+        assert await passwords.verify(made, "\u00e9tude in c minor")
+        assert not await passwords.verify(made, "etude in c minor")
+        assert not await passwords.verify(None, "etude in c minor")
+    finally:
+        passwords.close()
+
+
+async def test_an_older_hash_is_made_anew_when_its_password_is_known(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    old = hasher(16, 2).hash(PASSWORD)
+
+    def hash_of(session: Any) -> str:
+        from controlplane.storage.account_tables import User
+
+        return str(session.get_one(User, person.id).password_hash)
+
+    def give_old(session: Any) -> None:
+        from controlplane.storage.account_tables import User
+
+        session.get_one(User, person.id).password_hash = old
+
+    service.database.write(give_old)
+    await Browser(service).sign_in(password="not this one, no")
+    assert service.database.read(hash_of) == old
+    assert (await Browser(service).sign_in()).status_code == 200
+    assert service.database.read(hash_of).startswith("$argon2id$v=19$m=8,t=1,p=1$")
+
+
+async def test_only_so_many_hashes_wait_at_once() -> None:
+    passwords = Passwords(memory_kib=8, passes=1)
+    try:
+        wanted = [passwords.verify(None, "x") for _ in range(WAITING_MAX + 3)]
+        answers = await asyncio.gather(*wanted, return_exceptions=True)
+        refused = [each for each in answers if isinstance(each, Refusal)]
+        assert len(refused) == 3
+        assert {each.status for each in refused} == {503}
+        assert await passwords.verify(None, "x") is False
+    finally:
+        passwords.close()
+
+
+async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    for at in range(FAILURES_MAX):
+        reply = await Browser(service).sign_in(password=f"not this one, {at}")
+        assert reply.status_code == 401
+        service.clock.advance(1)
+    # The right password does not help either, and who is asked for does not matter.
+    refused = await Browser(service).sign_in()
+    assert refused.status_code == 429
+    assert refused.json()["code"] == "too_many_sign_ins"
+    wait_s = int(refused.headers["retry-after"])
+    assert wait_s == WINDOW.total_seconds() - FAILURES_MAX
+    service.clock.advance(wait_s - 1)
+    assert (await Browser(service).sign_in()).status_code == 429
+    service.clock.advance(1)
+    assert (await Browser(service).sign_in()).status_code == 200
+
+
+async def test_an_account_that_is_none_is_throttled_alike(service: RunningService) -> None:
+    for _ in range(FAILURES_MAX):
+        assert (await Browser(service).sign_in("bob@example.com")).status_code == 401
+    assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
+
+
+async def test_an_address_may_not_try_one_account_after_another(service: RunningService) -> None:
+    make_person(service)
+    for at in range(FAILURES_MAX):
+        assert (await Browser(service).sign_in(f"bob{at}@example.com")).status_code == 401
+    assert (await Browser(service).sign_in()).status_code == 429
+
+
+async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningService) -> None:
+    make_person(service)
+    tries = [
+        Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)
+    ]
+    statuses = sorted(each.status_code for each in await asyncio.gather(*tries))
+    assert statuses == [401] * FAILURES_MAX + [429] * 5
+
+
+async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
+    """Who has an account must not thereby be free to guess at others'."""
+    make_person(service)
+    make_person(service, "eve@example.com")
+    for _ in range(FAILURES_MAX - 1):
+        await Browser(service).sign_in(password="not this one, no")
+    assert (await Browser(service).sign_in("eve@example.com")).status_code == 200
+    assert (await Browser(service).sign_in(password="not this one, no")).status_code == 401
+    assert (await Browser(service).sign_in("eve@example.com")).status_code == 429
+
+
+async def test_failures_are_forgotten_and_hold_no_text_that_was_typed(
+    service: RunningService,
+) -> None:
+    await Browser(service).sign_in("my password, typed here@once")
+    rows = service.database.read(lambda session: session.scalars(select(SignInFailure)).all())
+    assert len(rows) == 2
+    assert all(len(row.subject) == 64 for row in rows)
+    service.clock.advance(WINDOW.total_seconds())
+    await Browser(service).sign_in("bob@example.com")
+    assert count(service, SignInFailure) == 2
+
+
+async def test_a_flood_is_refused_before_the_database(service: RunningService) -> None:
+    statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
+    assert statuses == {401, 429}
+    assert service.core.sign_ins.take("127.0.0.1") > 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("2001:db8::1", "2001:db8::ffff", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+    ],
+)
+def test_an_address_is_what_one_client_has(one: str, other: str, is_same: bool) -> None:
+    assert (throttle._network(one) == throttle._network(other)) is is_same
+
+
+FOREIGN = [
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "https://service"},
+    {"origin": "http://service:81"},
+    {"origin": "http://service.evil.example"},
+    {"sec_fetch_site": "cross-site"},
+    {"sec_fetch_site": "same-site"},
+    {"sec_fetch_site": "none"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/wish"])
+async def test_another_site_cannot_use_the_cookie(
+    service: RunningService, path: str, headers: dict[str, str]
+) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    refused = await browser.post(path, {}, **headers)
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "foreign_origin"
+    assert "set-cookie" not in refused.headers
+
+
+@pytest.mark.parametrize("path", [SIGN_OUT, "/console/api/wish"])
+async def test_what_changes_anything_needs_to_say_where_it_comes_from(
+    service: RunningService, path: str
+) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    assert (await browser.post(path, {}, origin=None)).status_code == 403
+    assert (await browser.post(OVERVIEW, {}, origin=None)).status_code == 200
+    assert (await browser.post(path, {}, sec_fetch_site="same-origin")).status_code != 403
+
+
+async def test_a_form_cannot_sign_in(service: RunningService) -> None:
+    reply = await Browser(service).sign_in(content_type="text/plain")
+    assert reply.status_code == 415
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"email": "ada@example.com"},
+        {"email": "ada@example.com", "password": PASSWORD, "remember": True},
+        {"email": "ada@example.com", "password": "x" * 1000},
+        {"email": ["ada@example.com"], "password": PASSWORD},
+        {"email": "", "password": ""},
+    ],
+)
+async def test_only_an_address_and_a_password_are_taken(
+    service: RunningService, body: dict[str, object]
+) -> None:
+    make_person(service)
+    assert (await Browser(service).post(SIGN_IN, body)).status_code == 400
+
+
+async def test_a_large_body_is_refused(service: RunningService) -> None:
+    reply = await Browser(service).post(SIGN_IN, {"email": "x" * 5000, "password": "x"})
+    assert reply.status_code == 413
+
+
+async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    remove(service, person, "org-0001")
+    assert (await browser.post(OVERVIEW)).status_code == 401
+    assert (await Browser(service).sign_in()).status_code == 401
+
+
+@pytest.mark.parametrize("value", ["", "short", "A" * 44, "A" * 42 + "!", "A" * 43])
+async def test_a_cookie_that_is_none_is_nobody(service: RunningService, value: str) -> None:
+    browser = Browser(service)
+    browser.token = value
+    assert (await browser.post(OVERVIEW)).status_code == 401
+
+
+async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningService) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    bad = await browser.post(OVERVIEW, authorization="Bearer vck_" + "A" * 43)
+    assert bad.status_code == 401
+    good = await browser.post(OVERVIEW, authorization=f"Bearer {service.write_key}")
+    assert good.status_code == 200
+
+
+async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(database: Database) -> None:
+    settings = Settings(
+        origin="https://venue.example", argon2_memory_kib=8, argon2_passes=1, refusal_delay_s=0
+    )
+    async with running_service(database, settings) as service:
+        make_person(service)
+        own = {"origin": "https://venue.example"}
+        for at in range(FAILURES_MAX + 1):
+            forged = f"10.0.0.{at}, 198.51.100.7"
+            reply = await Browser(service).sign_in(
+                f"bob{at}@example.com", x_forwarded_for=forged, **own
+            )
+        assert reply.status_code == 429
+        elsewhere = await Browser(service).sign_in(x_forwarded_for="198.51.100.8", **own)
+        assert elsewhere.status_code == 200
+
+
+async def test_an_address_is_kept_with_the_session_as_it_was_told(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    await Browser(service).sign_in(user_agent="Firefox\x7f" + "x" * 1000)
+    row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
+    assert row.address == "127.0.0.1"
+    assert row.user_agent.startswith("Firefox?x")
+    assert len(row.user_agent) == sessions.AGENT_MAX
+
+
+async def test_a_person_has_so_many_sessions_and_no_more(service: RunningService) -> None:
+    make_person(service)
+    browsers = [Browser(service) for _ in range(sessions.SESSIONS_MAX + 1)]
+    for browser in browsers:
+        await browser.sign_in()
+        service.clock.advance(1)
+    assert count(service, SignInSession) == sessions.SESSIONS_MAX
+    assert (await browsers[0].post(OVERVIEW)).status_code == 401
+    assert (await browsers[1].post(OVERVIEW)).status_code == 200
+
+
+def test_the_names_of_the_cookie_are_those_of_the_contract() -> None:
+    assert cookies.NAME == "venue.session_token"
+    assert cookies.SECURE_PREFIX + cookies.NAME == "__Secure-venue.session_token"
