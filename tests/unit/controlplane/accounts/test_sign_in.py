@@ -12,7 +12,7 @@ from controlplane.accounts.passwords import WAITING_MAX, Passwords, hasher
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
 from controlplane.http.errors import Refusal
 from controlplane.settings import Settings
-from controlplane.storage.account_tables import SignInFailure, SignInSession
+from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
 from tests.unit.controlplane.accounts.people import (
     COOKIE,
@@ -46,9 +46,7 @@ async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> N
         {"id": "org-0001", "name": None, "role": "owner", "locations": []}
     ]
     cookie = reply.headers["set-cookie"]
-    assert cookie == (
-        f"{COOKIE}={browser.token}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax"
-    )
+    assert cookie == (f"{COOKIE}={browser.token}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax")
     assert (await browser.post(OVERVIEW)).status_code == 200
     assert (await Browser(service).post(OVERVIEW)).status_code == 401
 
@@ -165,9 +163,7 @@ def test_nobodys_hash_is_computed_as_any_other() -> None:
         nobodys = passwords._nobodys
         real = hasher(8, 1).hash(PASSWORD)
         assert nobodys.split("$")[:4] == real.split("$")[:4]
-        assert [len(part) for part in nobodys.split("$")] == [
-            len(part) for part in real.split("$")
-        ]
+        assert [len(part) for part in nobodys.split("$")] == [len(part) for part in real.split("$")]
         assert not passwords._is_right(nobodys, PASSWORD)
         assert not passwords.is_outdated(nobodys)
     finally:
@@ -194,13 +190,9 @@ async def test_an_older_hash_is_made_anew_when_its_password_is_known(
     old = hasher(16, 2).hash(PASSWORD)
 
     def hash_of(session: Any) -> str:
-        from controlplane.storage.account_tables import User
-
         return str(session.get_one(User, person.id).password_hash)
 
     def give_old(session: Any) -> None:
-        from controlplane.storage.account_tables import User
-
         session.get_one(User, person.id).password_hash = old
 
     service.database.write(give_old)
@@ -258,9 +250,7 @@ async def test_an_address_may_not_try_one_account_after_another(service: Running
 
 async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningService) -> None:
     make_person(service)
-    tries = [
-        Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)
-    ]
+    tries = [Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)]
     statuses = sorted(each.status_code for each in await asyncio.gather(*tries))
     assert statuses == [401] * FAILURES_MAX + [429] * 5
 

@@ -1,0 +1,333 @@
+"""A membership that is removed or narrowed reaches keys, sessions and open streams within 5 s.
+
+``look_for_changes`` is what the service does every 2.5 s; here it is done by hand.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from controlplane.accounts import key_store, permissions
+from controlplane.accounts.caller import NOWHERE, Caller, cut
+from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.sessions import end_by_token, hash_token
+from controlplane.background import look_for_changes
+from controlplane.settings import Settings
+from tests.unit.controlplane.accounts.people import (
+    OVERVIEW,
+    Browser,
+    Person,
+    change,
+    make_person,
+    remove,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+ORGANIZATION = "org-0001"
+TIMEOUT_S = 10
+
+
+def own_key(
+    service: RunningService,
+    person: Person,
+    *,
+    can_write: bool = True,
+    locations: Sequence[str] = (),
+    organization_id: str = ORGANIZATION,
+) -> str:
+    key = key_store.new_key(name="own", locations=locations)
+    service.database.write(
+        lambda session: key_store.add_keys(
+            session,
+            [key],
+            can_write=can_write,
+            organization_id=organization_id,
+            now=service.clock(),
+            owner_id=person.id,
+        )
+    )
+    return key.secret
+
+
+async def status(service: RunningService, key: str, path: str = OVERVIEW, **body: Any) -> int:
+    return (await service.post(path, json.dumps(body), api_key=key)).status_code
+
+
+@pytest.mark.parametrize(
+    ("asked", "bounds", "found"),
+    [
+        ((), (), ()),
+        (("a",), (), ("a",)),
+        ((), ("a",), ("a",)),
+        (("a", "b"), ("b", "c"), ("b",)),
+        (("a",), ("b",), NOWHERE),
+    ],
+)
+def test_a_key_is_cut_to_what_its_owner_may_see(
+    asked: Sequence[str], bounds: Sequence[str], found: Sequence[str]
+) -> None:
+    assert cut(asked, bounds) == frozenset(found)
+
+
+async def test_a_key_without_an_owner_is_as_it_was(service: RunningService) -> None:
+    key = service.make_key(locations=["loc-1"], can_write=False)
+    caller = service.caller(key)
+    assert caller == Caller(caller.key_id, ORGANIZATION, False, frozenset({"loc-1"}))
+    assert caller.user_id == str(caller.key_id)
+
+
+@pytest.mark.parametrize(
+    ("role", "grant", "can_write"),
+    [
+        ("owner", True, True),
+        ("manager", True, True),
+        ("viewer", True, False),
+        ("owner", False, False),
+    ],
+)
+async def test_a_key_may_write_where_both_it_and_its_owner_may(
+    service: RunningService, role: Any, grant: bool, can_write: bool
+) -> None:
+    person = make_person(service, role=role)
+    caller = service.caller(own_key(service, person, can_write=grant))
+    assert caller.can_write is can_write
+    assert caller.user_id == str(person.id)
+    assert caller.role == role
+
+
+async def test_a_removed_member_s_key_ends_with_the_next_look(service: RunningService) -> None:
+    person = make_person(service)
+    key = own_key(service, person)
+    await look_for_changes(service.core)
+    assert await status(service, key) == 200
+    assert service.core.keys.find(key) is not None
+    remove(service, person, ORGANIZATION)
+    await look_for_changes(service.core)
+    assert await status(service, key) == 401
+
+
+async def test_a_key_does_not_come_back_with_the_membership(service: RunningService) -> None:
+    person = make_person(service)
+    key = own_key(service, person)
+    make_person(service, organization_id="org-0002")  # the account stays
+    remove(service, person, ORGANIZATION)
+    change(service, person, "owner", ())
+    assert await status(service, key) == 401
+
+
+async def test_a_key_ends_in_the_organization_that_was_left_only(service: RunningService) -> None:
+    person = make_person(service)
+    make_person(service, organization_id="org-0002")
+    there, here = own_key(service, person, organization_id="org-0002"), own_key(service, person)
+    remove(service, person, ORGANIZATION)
+    assert await status(service, there) == 200
+    assert await status(service, here) == 401
+
+
+async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> None:
+    person = make_person(service)
+    key = own_key(service, person, locations=["loc-1", "loc-2"])
+    await look_for_changes(service.core)
+    await service.device(location_id="loc-2").enrolled()
+    await service.device(location_id="loc-3").enrolled()
+
+    async def seen() -> list[str]:
+        reply = await service.post(OVERVIEW, b"{}", api_key=key)
+        return [row["device"]["locationId"] for row in reply.json()["devices"]]
+
+    assert await seen() == ["loc-2"]
+    change(service, person, "manager", ["loc-1", "loc-3"])
+    await look_for_changes(service.core)
+    assert await seen() == []
+    change(service, person, "manager", ["loc-3"])
+    await look_for_changes(service.core)
+    assert await seen() == []
+    assert service.caller(key).locations == NOWHERE
+
+
+async def test_a_viewer_s_key_only_reads_from_the_next_look_on(service: RunningService) -> None:
+    person = make_person(service)
+    key = own_key(service, person)
+    await look_for_changes(service.core)
+    device = await service.device(key).enrolled()
+    change(service, person, "viewer", ())
+    await look_for_changes(service.core)
+    assert (await device.heartbeat()).status_code == 403
+    assert await status(service, key) == 200
+
+
+async def test_what_is_remembered_holds_five_seconds_without_a_look() -> None:
+    now_s = 100.0
+    cache = KeyCache(Settings().key_cached_s, lambda: now_s)
+    assert Settings().look_s < Settings().key_cached_s <= 5
+    owner = uuid.uuid4()
+    caller = Caller(uuid.uuid4(), ORGANIZATION, True, owner_id=owner, permissions_version=3)
+    cache.forget((), {owner: 3}, now_s)
+    cache.keep("key", caller)
+    assert cache.owners() == {owner}
+    now_s += 4.9
+    assert cache.find("key") == caller
+    now_s += 0.2
+    assert cache.find("key") is None
+    cache.forget((), {owner: 3}, now_s)
+    assert cache.find("key") == caller
+    cache.forget((), {owner: 4}, now_s)
+    assert cache.find("key") is None
+    cache.keep("key", caller)
+    cache.forget((), {}, now_s)
+    assert cache.find("key") is None
+
+
+async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
+    service: RunningService,
+) -> None:
+    asked: dict[str, list[str]] = {}
+    for name, key in (
+        ("nobody's", service.write_key),
+        ("owned", own_key(service, make_person(service))),
+    ):
+        await look_for_changes(service.core)
+        device = await service.device(key).enrolled()
+        await device.heartbeat()
+        statements = asked.setdefault(name, [])
+
+        def note(_c: Any, _u: Any, statement: str, *_: Any, to: list[str] = statements) -> None:
+            to.append(statement)
+
+        engine = service.database._engine
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            service.clock.advance(1)
+            assert (await device.heartbeat()).status_code == 200
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+    assert asked["owned"] == asked["nobody's"]
+    assert not any("users" in each or "memberships" in each for each in asked["owned"])
+
+
+async def test_a_removed_member_s_session_ends_at_once(service: RunningService) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    remove(service, person, ORGANIZATION)
+    assert (await browser.post(OVERVIEW)).status_code == 401
+
+
+async def test_a_removed_member_s_command_stream_ends_with_the_next_look(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    key = own_key(service, person)
+    caller = service.caller(key)
+    with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
+        await look_for_changes(service.core)
+        await service.core.feeds.finished()
+        assert not stream.is_ended
+        remove(service, person, ORGANIZATION)
+        await look_for_changes(service.core)
+        await service.core.feeds.finished()
+        assert stream.is_ended
+
+
+@pytest.mark.parametrize("role", ["viewer", "owner"])
+async def test_a_command_stream_ends_where_its_owner_only_reads(
+    service: RunningService, role: Any
+) -> None:
+    person = make_person(service)
+    caller = service.caller(own_key(service, person))
+    with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
+        change(service, person, role, ["loc-1"])
+        await look_for_changes(service.core)
+        await service.core.feeds.finished()
+        assert stream.is_ended is (role == "viewer")
+
+
+async def test_a_narrowed_owner_s_stream_brings_no_commands_of_elsewhere(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    key = own_key(service, person)
+    device = await service.device(key, location_id="loc-2").enrolled()
+    caller = service.caller(key)
+    await device.asked_for()
+    with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
+        change(service, person, "owner", ["loc-1"])
+        await look_for_changes(service.core)
+        await service.core.feeds.finished()
+        assert await stream.next(0) == []
+        assert not stream.is_ended
+
+
+async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    sessions = service.database.read(
+        lambda session: permissions.of_session(session, hash_token(browser.token), service.clock())
+    )
+    assert sessions is not None
+    caller, _ = sessions
+    assert caller.kind == "session"
+    feeds = service.core.console_feeds
+    with (
+        service.core.streams.open(caller),
+        feeds.open(caller.organization_id, caller.key_id, ()) as stream,
+    ):
+        service.database.write(lambda session: end_by_token(session, browser.token))
+        async with asyncio.timeout(TIMEOUT_S):
+            await look_for_changes(service.core)
+            # Well before the look at everything, which is due 5 s after the last.
+            async with asyncio.timeout(4):
+                while not stream.is_ended:
+                    await stream.next(4)
+    await feeds.finished()
+
+
+async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    caller = service.caller(own_key(service, person))
+    streams = service.core.streams
+    with streams.open(caller), streams.open(caller):
+        assert set(streams.owners()) == {person.id}
+        assert streams.changed({person.id: caller.permissions_version}) == set()
+        assert streams.changed({person.id: caller.permissions_version + 1}) == {caller.key_id}
+        assert streams.changed({person.id: caller.permissions_version + 1}) == set()
+        assert streams.changed({}) == {caller.key_id}
+        assert streams.changed({}) == set()
+    assert not streams.owners()
+    with streams.open(service.caller(service.write_key)):
+        assert not streams.owners()
+
+
+async def test_a_wish_outlives_the_session_and_not_the_membership(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    device = await service.device().enrolled()
+    other = await service.device().enrolled()
+    until = {"kind": "network", "until": "2026-11-22T12:00:00.000Z"}
+    service.clock.advance(3600)  # both are silent, so both wishes wait
+    for each in (device, other):
+        body = {"instanceIds": [str(each.instance_id)], **until}
+        assert (await browser.post("/console/api/wish", body)).status_code == 200
+    await browser.post("/api/auth/sign-out")
+    await look_for_changes(service.core)
+    await device.heartbeat()
+    await look_for_changes(service.core)
+    asked = (await device.detail())["requests"]
+    assert [each["requestedById"] for each in asked] == [str(person.id)]
+    remove(service, person, ORGANIZATION)
+    await other.heartbeat()
+    await look_for_changes(service.core)
+    assert (await other.detail())["requests"] == []
