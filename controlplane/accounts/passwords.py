@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from controlplane.http.errors import unavailable
@@ -83,12 +83,18 @@ class Passwords:
 def hasher(memory_kib: int, passes: int) -> PasswordHasher:
     """Return what hashes with these numbers, in one lane: the threads are the service's."""
     return PasswordHasher(
+        type=Type.ID,
         time_cost=passes,
         memory_cost=memory_kib,
         parallelism=1,
         hash_len=HASH_BYTES,
         salt_len=SALT_BYTES,
     )
+
+
+def hashed(password: str, memory_kib: int, passes: int) -> str:
+    """Return the hash of a password. It takes its time: not for the event loop."""
+    return hasher(memory_kib, passes).hash(_plain(password))
 
 
 def require_good(password: str) -> None:

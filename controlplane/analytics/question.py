@@ -14,7 +14,7 @@ from controlplane.figures.windows import Days, PeriodError, days_asked
 from controlplane.figures.windows import Question as PeriodAsked
 from controlplane.http.errors import invalid_field, not_found
 from controlplane.remote_control.context import RequestContext
-from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ def place(context: RequestContext, location_id: str) -> Place:
     """Return a location of the caller's organization. Raises a refusal."""
     row = context.session.scalars(
         select(Location).where(
-            Location.organization_id == context.caller.organization_id, Location.id == location_id
+            Location.organization_id == context.caller.organization_id,
+            Location.id == location_id,
+            Location.currency != NO_CURRENCY,
         )
     ).first()
     # Who may not see a location does not learn whether it exists.
@@ -74,7 +76,10 @@ def visible_places(context: RequestContext) -> list[Place]:
     """Return every location that the caller may see, by id."""
     query = (
         select(Location)
-        .where(Location.organization_id == context.caller.organization_id)
+        .where(
+            Location.organization_id == context.caller.organization_id,
+            Location.currency != NO_CURRENCY,
+        )
         .order_by(Location.id)
     )
     if context.caller.locations:

@@ -33,9 +33,7 @@ Result = TypeVar("Result")
 
 def create(options: argparse.Namespace) -> int:
     locations = [*options.location, *locations_in(options.locations_file)]
-    for location in locations:
-        if not 1 <= utf16_length(location) <= LOCATION_ID_MAX or not location.isprintable():
-            raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} printable characters")
+    require_locations(locations)
     if options.out is not None:
         return _create_files(options, locations)
     if options.count is not None or options.locations_file is not None:
@@ -117,6 +115,13 @@ def _key_named(text: str, keys: Sequence[ApiKey]) -> UUID:
         raise UsageError(f"there is no key {text!r}", "`venue-control keys list` lists them.")
     ids = ", ".join(str(key.id) for key in found)
     raise UsageError(f"{text!r} may be any of {len(found)} keys: {ids}")
+
+
+def require_locations(ids: Sequence[str]) -> None:
+    """Raise UsageError where one is no location's id."""
+    for each in ids:
+        if not 1 <= utf16_length(each) <= LOCATION_ID_MAX or not each.isprintable():
+            raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} printable characters")
 
 
 def require_database(options: argparse.Namespace) -> None:

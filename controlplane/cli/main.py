@@ -22,6 +22,7 @@ from controlplane.cli.arguments.service import (
     add_service_verbs,
     words_of_line,
 )
+from controlplane.cli.arguments.users import add_user_verbs
 from controlplane.cli.arguments.values import count, days, host_port, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
 from controlplane.cli.errors import CommandError
@@ -67,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(verbs)
     add_key_verbs(verbs)
+    add_user_verbs(verbs)
     add_facade_verbs(verbs)
     add_locations(verbs)
     _add_demo(verbs)
@@ -106,6 +108,12 @@ def _add_serve(verbs: "Subparsers") -> None:
     add_database(parser)
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=port, default=DEFAULT_PORT, help="0: any free one (default: %(default)s)")
+    add(
+        "--origin",
+        metavar="URL",
+        help="where browsers find it behind a proxy, as https://venue.example: cookies are bound to"
+        " it, and X-Forwarded-For is believed (default: what they call)",
+    )
     add(
         "--workers",
         type=count,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -96,6 +97,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     if notify is not None and not is_web_url(notify):
         raise UsageError(f"--notify-url {notify!r} is not an http or https address")
     return Settings(
+        origin=_origin(options.origin),
         online_window_s=options.online_window,
         request_ttl_s=options.request_ttl,
         challenge_ttl_s=options.challenge_ttl,
@@ -113,6 +115,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
         tracker_url=tracker,
         tracker_attempts_max=options.tracker_attempts,
     )
+
+
+def _origin(text: str | None) -> str | None:
+    """Return the origin as browsers write it (RFC 6454, 6.2)."""
+    if text is None:
+        return None
+    parts = urlsplit(text) if is_web_url(text) else None
+    if parts is None or not parts.netloc or parts.path not in {"", "/"} or "@" in parts.netloc:
+        raise UsageError(f"--origin {text!r} is no origin: https://venue.example is one")
+    default = {"http": ":80", "https": ":443"}[parts.scheme]
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default)}"
 
 
 def _secret(options: argparse.Namespace) -> bytes | None:

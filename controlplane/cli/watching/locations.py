@@ -1,4 +1,5 @@
-"""``venue-control locations``: when places are open or worked on, said directly in the database."""
+"""``venue-control locations``: what places are called, and when they are open or worked on, said
+directly in the database."""
 
 import argparse
 import sys
@@ -9,9 +10,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from controlplane.accounts.users import NAME_MAX
 from controlplane.cli.errors import CommandError, UsageError
-from controlplane.cli.keys import in_database, require_database
+from controlplane.cli.keys import in_database, require_database, require_locations
 from controlplane.clock import system_clock
+from controlplane.merchant.places import name_location, name_organization, say_zone
 from controlplane.remote_control.presence.opening_hours import read_hours, written
 from controlplane.remote_control.presence.places import (
     add_maintenance,
@@ -20,6 +23,7 @@ from controlplane.remote_control.presence.places import (
     zones,
 )
 from controlplane.remote_control.presence.standing import Maintenance
+from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.watch_tables import LocationHours, MaintenanceWindow
 
 
@@ -30,9 +34,35 @@ def set_hours(options: argparse.Namespace) -> int:
         hours = read_hours(options.zone, lines or ())
     except ValueError as error:
         raise UsageError(str(error)) from error
-    in_database(options.database, lambda session: set_location(session, at, options.zone, lines))
+
+    def work(session: Session) -> bool:
+        set_location(session, at, options.zone, lines)
+        return say_zone(session, at, options.zone)
+
+    is_counted_anew = in_database(options.database, work)
     said = "always open" if lines is None else ", ".join(written(hours))
     sys.stdout.write(f"{options.id}: {said} ({options.zone})\n")
+    if is_counted_anew:
+        sys.stderr.write("Its zone is another: the figures of its sales are counted anew.\n")
+    return 0
+
+
+def name(options: argparse.Namespace) -> int:
+    if options.of_organization == (options.id is not None):
+        raise UsageError("name a location by its id, or the organization by --of-organization")
+    called = options.name.strip()
+    if not 1 <= len(called) <= NAME_MAX or not called.isprintable():
+        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+    now, organization = system_clock(), options.organization
+    if options.id is None:
+        in_database(
+            options.database, lambda session: name_organization(session, organization, called, now)
+        )
+    else:
+        require_locations([options.id])
+        at = (organization, options.id)
+        in_database(options.database, lambda session: name_location(session, at, called, now))
+    sys.stdout.write(f"{options.id or organization}: {called}\n")
     return 0
 
 
@@ -95,7 +125,7 @@ def _moment(text: str, zone: str) -> datetime:
 
 
 def _described(session: Session, organization_id: str, now: datetime) -> list[str]:
-    lines = []
+    lines = _names(session, organization_id)
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
     for row in session.scalars(query.order_by(LocationHours.location_id)):
         hours = row.opening_hours
@@ -109,4 +139,15 @@ def _described(session: Session, organization_id: str, now: datetime) -> list[st
         why = f": {window.reason}" if window.reason else ""
         until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
         lines.append(f"{window.location_id}{whose}: maintenance {until}{why}")
+    return lines
+
+
+def _names(session: Session, organization_id: str) -> list[str]:
+    lines = []
+    organization = session.get(Organization, organization_id)
+    if organization is not None:
+        lines.append(f"{organization_id}: {organization.name} (the organization)")
+    query = select(Location).where(Location.organization_id == organization_id)
+    for row in session.scalars(query.order_by(Location.id)):
+        lines.append(f"{row.id}: {row.name}")
     return lines

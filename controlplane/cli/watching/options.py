@@ -48,7 +48,9 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_locations(verbs: "Subparsers") -> None:
-    parser = verbs.add_parser("locations", help="say when locations are open or worked on")
+    parser = verbs.add_parser(
+        "locations", help="name locations, say when they are open or worked on"
+    )
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     hours = add_verb(actions, "set", "watching.locations:set_hours", "say when a location is open")
     hours.add_argument("--zone", required=True, help="its time zone, as Europe/Riga")
@@ -60,6 +62,14 @@ def add_locations(verbs: "Subparsers") -> None:
         help='as "Mon-Fri 08:00-22:00" or "Sat 10:00-02:00"; may be repeated',
     )
     when.add_argument("--always-open", action="store_true", help="it has no hours")
+    name = add_verb(
+        actions, "name", "watching.locations:name", "name a location, or its organization",
+        'venue-control locations name loc-0001 "Harbour"',
+        'venue-control locations name --of-organization "Harbour Hospitality"',
+    )  # fmt: skip
+    name.add_argument("id", nargs="?", help="the locationId")
+    name.add_argument("name", help="what lists and reports call it")
+    name.add_argument("--of-organization", action="store_true", help="name the organization")
     quiet = add_verb(
         actions, "quiet", "watching.locations:quiet", "say that a location or device is worked on"
     )
@@ -74,6 +84,7 @@ def add_locations(verbs: "Subparsers") -> None:
     for action in (
         hours,
         quiet,
+        name,
         add_verb(actions, "list", "watching.locations:list_all", "list them"),
     ):
         action.add_argument(

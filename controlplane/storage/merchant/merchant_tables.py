@@ -5,7 +5,7 @@ is what the wire knows. As elsewhere there are no foreign keys: who writes check
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import JSON, UniqueConstraint
@@ -13,6 +13,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.merchant.columns import RowPosition
 from controlplane.storage.tables import Base
+
+NO_CURRENCY: Final = "XXX"
+"""ISO 4217's own code for it: such a location has a name and devices, and no figures."""
 
 
 class Organization(Base):
@@ -28,7 +31,7 @@ class Organization(Base):
 class Location(Base):
     """A venue. ``zone`` is an IANA name; None or a name that is none means that days are counted
     in UTC, which figures say. A zone is changed by `controlplane.merchant.zones` only: the rollups
-    hold local hours. ``currency`` is an ISO 4217 code."""
+    hold local hours. ``currency`` is an ISO 4217 code, `NO_CURRENCY` where nothing is sold."""
 
     __tablename__ = "locations"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="locations_by_id"),)

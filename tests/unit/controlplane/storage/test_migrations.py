@@ -166,7 +166,7 @@ def test_a_layout_that_was_never_released_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript("CREATE TABLE schema_version (version INTEGER);")
-        connection.execute("INSERT INTO schema_version VALUES (7)")
+        connection.execute("INSERT INTO schema_version VALUES (99)")
     connection.close()
-    with pytest.raises(DatabaseVersionError, match="layout 0007"):
+    with pytest.raises(DatabaseVersionError, match="layout 0099"):
         Database(str(file))

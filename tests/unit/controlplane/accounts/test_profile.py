@@ -1,0 +1,189 @@
+"""What a signed-in person does with their own account, and what nobody does with another's."""
+
+import uuid
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from controlplane.accounts import profile
+from controlplane.background import look_for_changes
+from controlplane.storage.tables import ApiKey
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
+from tests.unit.controlplane.running_service import RunningService
+
+PATHS = tuple(each.path for each in profile.profile_operations())
+PROFILE = profile.PREFIX
+NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
+
+
+async def signed_in(
+    service: RunningService, email: str = "ada@example.com", **member: Any
+) -> Browser:
+    make_person(service, email, **member)
+    browser = Browser(service)
+    assert (await browser.sign_in(email)).status_code == 200
+    return browser
+
+
+async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
+    reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | changes)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_no_key_may_look_at_a_profile_or_make_keys(
+    service: RunningService, path: str
+) -> None:
+    refused = await service.post(path, b"{}")
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "session_needed"
+    assert (await Browser(service).post(path)).status_code == 401
+
+
+@pytest.mark.parametrize("path", PATHS[1:])
+async def test_another_site_changes_nothing_in_a_profile(
+    service: RunningService, path: str
+) -> None:
+    browser = await signed_in(service)
+    for origin in ("https://evil.example", None):
+        assert (await browser.post(path, {}, origin=origin)).status_code == 403
+
+
+async def test_a_profile_tells_who_is_signed_in_and_where(service: RunningService) -> None:
+    browser = await signed_in(service)
+    other = Browser(service)
+    await other.sign_in(user_agent="Firefox")
+    found = (await other.post(PROFILE)).json()
+    assert found["user"]["email"] == "ada@example.com"
+    assert found["organizationId"] == "org-0001"
+    assert {each["userAgent"]: each["isThis"] for each in found["sessions"]}["Firefox"] is True
+    assert [each["isThis"] for each in found["sessions"]].count(False) == 1
+    ended = next(each["id"] for each in found["sessions"] if not each["isThis"])
+    reply = await other.post(f"{PROFILE}/end-session", {"sessionId": ended})
+    assert reply.json() == {"ended": True}
+    assert (await browser.post(OVERVIEW)).status_code == 401
+    assert (await other.post(OVERVIEW)).status_code == 200
+
+
+async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
+    browser = await signed_in(service)
+    made = await made_key(browser)
+    assert made["secret"].startswith("vck_")
+    assert made["key"]["hint"] == made["secret"][-4:]
+    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    shown = (await browser.post(PROFILE)).text
+    assert made["secret"] not in shown
+    assert made["key"]["id"] in shown
+    row = service.database.read(
+        lambda session: session.get_one(ApiKey, uuid.UUID(made["key"]["id"]))
+    )
+    assert made["secret"] not in {str(each) for each in vars(row).values()}
+
+
+async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
+    browser = await signed_in(service)
+    made = await made_key(browser)
+    await look_for_changes(service.core)
+    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    for _ in range(2):
+        reply = await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
+        assert reply.json() == {"revoked": True}
+    await look_for_changes(service.core)
+    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 401
+    assert (await browser.post(PROFILE)).json()["keys"] == []
+
+
+async def test_nobody_ends_another_s_session_or_key(service: RunningService) -> None:
+    ada, eve = await signed_in(service), await signed_in(service, "eve@example.com")
+    made = await made_key(ada)
+    session_id = (await ada.post(PROFILE)).json()["sessions"][0]["id"]
+    for path, body in (
+        ("revoke-key", {"keyId": made["key"]["id"]}),
+        ("end-session", {"sessionId": session_id}),
+    ):
+        # The same as for what there is not.
+        refused = await eve.post(f"{PROFILE}/{path}", body)
+        unknown = await eve.post(f"{PROFILE}/{path}", dict.fromkeys(body, str(uuid.uuid4())))
+        assert refused.status_code == unknown.status_code == 404
+        assert refused.json()["detail"] == unknown.json()["detail"]
+    assert (await ada.post(OVERVIEW)).status_code == 200
+    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    keys = service.database.read(
+        lambda session: session.scalars(select(ApiKey).where(ApiKey.owner_id.is_(None))).all()
+    )
+    reply = await eve.post(f"{PROFILE}/revoke-key", {"keyId": str(keys[0].id)})
+    assert reply.status_code == 404
+
+
+async def test_a_viewer_makes_keys_that_read_and_ends_sessions(service: RunningService) -> None:
+    browser = await signed_in(service, role="viewer")
+    refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY)
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "read_only_key"
+    made = await made_key(browser, canWrite=False)
+    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    this = (await browser.post(PROFILE)).json()["sessions"][0]["id"]
+    assert (await browser.post(f"{PROFILE}/end-session", {"sessionId": this})).status_code == 200
+    assert (await browser.post(PROFILE)).status_code == 401
+
+
+async def test_a_key_is_good_at_its_maker_s_locations_only(service: RunningService) -> None:
+    browser = await signed_in(service, locations=["loc-1", "loc-2"])
+    for locations, status in ((["loc-1"], 200), (["loc-3"], 403), (["loc-1", "loc-3"], 403)):
+        body = NEW_KEY | {"locations": locations}
+        assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == status
+    bounded = await made_key(browser)
+    assert service.caller(bounded["secret"]).locations == {"loc-1", "loc-2"}
+
+
+async def test_a_person_has_so_many_keys_and_no_more(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profile, "KEYS_MAX", 2)
+    browser = await signed_in(service)
+    await made_key(browser)
+    await made_key(browser)
+    assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        NEW_KEY | {"owner": "x"},
+        NEW_KEY | {"name": ""},
+        NEW_KEY | {"name": "a\u0000b"},
+        NEW_KEY | {"name": "x" * 129},
+        NEW_KEY | {"canWrite": "yes"},
+        NEW_KEY | {"locations": [""]},
+        NEW_KEY | {"locations": ["loc"] * 501},
+    ],
+)
+async def test_a_key_that_is_described_wrongly_is_refused(
+    service: RunningService, body: dict[str, Any]
+) -> None:
+    browser = await signed_in(service)
+    assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == 400
+
+
+async def test_a_session_is_of_one_organization_at_a_time(service: RunningService) -> None:
+    person = make_person(service)
+    service.clock.advance(1)
+    make_person(service, organization_id="org-0002", role="viewer")
+    browser = Browser(service)
+    reply = (await browser.sign_in()).json()
+    assert reply["organizationId"] == "org-0001"
+    assert [each["id"] for each in reply["organizations"]] == ["org-0001", "org-0002"]
+    choose = f"{PROFILE}/choose-organization"
+    assert (await browser.post(choose, {"organizationId": "org-0003"})).status_code == 404
+    chosen = await browser.post(choose, {"organizationId": "org-0002"})
+    assert chosen.json() == {"organizationId": "org-0002"}
+    assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
+    # What was left ends nothing here, and this ends with the membership it is of.
+    remove(service, person, "org-0001")
+    assert (await browser.post(OVERVIEW)).status_code == 200
+    remove(service, person, "org-0002")
+    assert (await browser.post(OVERVIEW)).status_code == 401

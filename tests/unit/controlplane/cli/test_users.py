@@ -1,0 +1,207 @@
+"""`venue-control users`, and names of places."""
+
+import getpass
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from controlplane.accounts.passwords import hasher
+from controlplane.accounts.users import find_user, memberships
+from controlplane.cli import users as module_of_users
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.serve import settings_of
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+
+PASSWORD = "correct horse battery"
+ADD = ["users", "add", "Ada@example.com", "--name", "Ada", "--role", "owner"]
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    file = str(tmp_path / "service.db")
+    Database(file).close()
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
+    quick = Settings(argon2_memory_kib=8, argon2_passes=1)
+    monkeypatch.setattr(module_of_users, "Settings", lambda: quick)
+    return file
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> list[str]:
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\nwhat follows is nothing\n")
+    return ["--password-file", str(file)]
+
+
+def stored(
+    file: str, email: str = "ada@example.com"
+) -> tuple[str, list[tuple[str, str, list[str]]]]:
+    """Return the hash of the password, and what they are where."""
+    database = Database(file)
+    try:
+        with database.read(lambda session: session) as session:
+            user = find_user(session, email)
+            assert user is not None
+            found = memberships(session, user.id)
+            return user.password_hash, [
+                (each.organization_id, each.role, each.locations) for each in found
+            ]
+    finally:
+        database.close()
+
+
+def test_people_are_added_listed_changed_and_removed(
+    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ADD, *secret]) == 0
+    assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
+                 *secret]) == 0  # fmt: skip
+    password_hash, found = stored(database)
+    assert hasher(8, 1).verify(password_hash, PASSWORD)
+    assert found == [("org-0001", "owner", [])]
+    capsys.readouterr()
+    assert main(["users", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "Ada@example.com" in listed
+    assert "loc-1" in listed
+    assert PASSWORD not in listed
+    assert "argon2" not in listed
+    assert main(["users", "role", "bob@example.com", "manager"]) == 0
+    assert stored(database, "bob@example.com")[1] == [("org-0001", "manager", ["loc-1"])]
+    assert main(["users", "role", "bob@example.com", "manager", "--every-location"]) == 0
+    assert stored(database, "bob@example.com")[1] == [("org-0001", "manager", [])]
+    assert main(["users", "remove", "BOB@example.com"]) == 0
+    assert main(["users", "remove", "bob@example.com"]) == 1
+    assert "nobody with the address" in capsys.readouterr().err
+
+
+def test_who_is_known_elsewhere_keeps_their_password(
+    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([*ADD, *secret])
+    before = stored(database)[0]
+    assert main([*ADD, "--organization", "org-2"]) == 0
+    assert "password is as it was" in capsys.readouterr().err
+    assert stored(database) == (before, [("org-0001", "owner", []), ("org-2", "owner", [])])
+    assert main([*ADD, *secret]) == 2
+    assert "a member of org-0001 already" in capsys.readouterr().err
+
+
+def test_a_new_password_is_another(database: str, secret: list[str], tmp_path: Path) -> None:
+    main([*ADD, *secret])
+    other = tmp_path / "other"
+    other.write_text("another horse battery")
+    assert main(["users", "password", "ada@example.com", "--password-file", str(other)]) == 0
+    assert hasher(8, 1).verify(stored(database)[0], "another horse battery")
+
+
+def test_a_password_is_read_from_standard_input(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(PASSWORD + "\n"))
+    assert main([*ADD, "--password-file", "-"]) == 0
+    assert hasher(8, 1).verify(stored(database)[0], PASSWORD)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("something else", 2)])
+def test_a_password_is_asked_for_twice(
+    database: str, monkeypatch: pytest.MonkeyPatch, again: str, code: int
+) -> None:
+    answers = [again, PASSWORD]
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(getpass, "getpass", lambda _prompt: answers.pop())
+    assert main(ADD) == code
+    assert not answers
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["add", "ada", "--role", "owner"], "no e-mail address"),
+        (["add", "ada@example.com", "--role", "owner"], "no terminal to ask"),
+        (["add", "a@b", "--role", "owner", "--password-file", "/nonexistent/x"], "cannot read"),
+        (["add", "a@b", "--role", "owner", "--location", ""], "a location id has"),
+        (["add", "a@b", "--role", "owner", "--name", "x" * 129], "a name has at most"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    words: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert main(["users", *words]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.splitlines()) <= 2
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("password", ["", "short", "x" * 257])
+def test_a_password_has_a_sensible_length(
+    password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "password"
+    file.write_text(password)
+    assert main([*ADD, "--password-file", str(file)]) == 2
+    assert "12 to 256 characters" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("database")
+def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
+    """What looks like one is the start of ``--password-file``."""
+    assert main([*ADD, "--password", PASSWORD]) == 2
+    assert "cannot read a password from" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("database")
+def test_places_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["locations", "name", "loc-1", "Harbour"]) == 0
+    assert main(["locations", "name", "--of-organization", "Harbour Ltd"]) == 0
+    assert main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"]) == 0
+    capsys.readouterr()
+    assert main(["locations", "list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "org-0001: Harbour Ltd (the organization)",
+        "loc-1: Harbour",
+        "loc-1: always open (Europe/Riga)",
+    ]
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    "words", [["Harbour"], ["loc-1", "x", "--of-organization"], ["loc-1", " "], ["", "Harbour"]]
+)
+def test_a_name_that_is_none_is_refused(words: list[str]) -> None:
+    assert main(["locations", "name", *words]) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "origin"),
+    [
+        ("https://Venue.example", "https://venue.example"),
+        ("https://venue.example:443/", "https://venue.example"),
+        ("http://venue.example:8080", "http://venue.example:8080"),
+    ],
+)
+def test_an_origin_is_as_browsers_write_it(told: str, origin: str) -> None:
+    options = build_parser().parse_args(["serve", "--origin", told])
+    assert settings_of(options).origin == origin
+
+
+@pytest.mark.parametrize(
+    "told", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
+)
+def test_what_is_no_origin_is_refused(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--origin", told, "--port", "0"]) == 2
+    assert "is no origin" in capsys.readouterr().err
