@@ -1,7 +1,7 @@
 // Plain SVG, drawn for the width it is shown at, so that letters have their size on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-const LETTER = 6.8;  // the widest usual digit at 12 px
+const LETTER = 7.4;  // more than a usual letter takes at 12 px
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
@@ -32,18 +32,24 @@ export function ticks(least, most, count = 4) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) * power);
   const found = [];
-  for (let at = Math.floor(least / step); at * step < most + step && found.length < 20; at += 1) found.push(at * step);
+  for (let at = Math.floor(least / step); found.length < 20; at += 1) {
+    found.push(at * step);
+    if (at * step >= most) break;
+  }
   return found;
 }
 
 // A bar each row; `previous` is a line across it. `label` is shown where there is room for it.
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
-  const marks = ticks(Math.min(0, ...values), Math.max(1, ...values));
+  const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
+  // What was given back is little: below zero as much room as it needs.
+  const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
+  const marks = all.filter((mark) => mark >= least);
   const names = marks.map(axis);
   const left = Math.ceil(Math.max(...names.map(wide))) + 8;
   const [top, bottom] = [10, height - 22];
-  const y = (value) => bottom - ((value - marks[0]) / (marks.at(-1) - marks[0])) * (bottom - top);
+  const y = (value) => bottom - ((value - least) / (marks.at(-1) - least)) * (bottom - top);
   const step = (width - left - 2) / rows.length;
   const every = [1, 2, 3, 4, 6, 12].find((each) => each * step >= Math.max(...rows.map(({ label }) => wide(label))) + 6) || 12;
   const bar = Math.max(2, step * 0.68);
@@ -81,7 +87,7 @@ export function shares({ title, width, rows }) {
 // Rows of cells, the fuller the more; `levels` of them are told apart.
 export function heat({ title, width, rows, columns, levels = 5 }) {
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
-  const left = Math.ceil(Math.max(...rows.map(({ label }) => wide(label)))) + 8;
+  const left = Math.ceil(Math.max(...rows.map(({ label }) => wide(label)))) + 14;
   const [across, tall] = [(width - left) / columns.length, 22];
   const every = [1, 2, 3, 4, 6].find((each) => each * across >= wide("00") + 8) || 12;
   return drawing(title, width, rows.length * tall + 20, "heat",

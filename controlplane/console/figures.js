@@ -92,7 +92,7 @@ function card({ venue, pulse }, at) {
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, now) {
-  const part = !complete ? "Today is not complete." : comparisonComplete ? "" : "Yesterday is not complete.";
+  const part = !complete ? "Not everything of today is known." : comparisonComplete ? "" : "Not everything of yesterday is known.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
     element("span", { class: "sub" }, `yesterday until ${now} ${money(yesterdayCents, currency)}`),

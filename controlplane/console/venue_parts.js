@@ -10,6 +10,8 @@ const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several wa
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const BEFORE = { today: "yesterday", yesterday: "the day before", last7: "7 days before", thisMonth: "as many days before" };
+// Below the name of a currency, where there are several.
+const title = ({ isOnly }, said) => element(isOnly ? "h2" : "h3", {}, said);
 const head = (said) => element("th", { scope: "col" }, said);
 
 function table(id, heads, rows, open) {
@@ -23,12 +25,12 @@ function table(id, heads, rows, open) {
 
 // ---------------------------------------------------------------------------- totals
 
-export function totals({ current, previous, now, period, of, at, venue }) {
+export function totals({ current, previous, currency, now, period, of, at, venue }) {
   const [these, those] = [current.figures, previous?.figures];
   const isToday = period === "today";
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
   // Today is not over: beside a whole day an arrow would say nothing. The net until now is compared.
-  const tile = (id, name, value, one, other, said, isRate = false) => element("li", { id: `total-${id}` },
+  const tile = (id, name, value, one, other, said, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),
     element("span", { class: "sub" }, other === null || other === undefined ? "before: not known" : `${BEFORE[period]}${isToday ? ", all day" : ""} ${said(other)}`));
@@ -36,7 +38,7 @@ export function totals({ current, previous, now, period, of, at, venue }) {
   const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
     isToday && now
-      ? element("li", { id: "total-net" },
+      ? element("li", { id: `net-${currency}` },
           element("span", { class: "what" }, "Net"), element("strong", {}, of(these.netCents)), change(now.todayCents, now.yesterdayCents),
           element("span", { class: "sub" }, `yesterday until ${clock(venue.timeZone, at)} ${of(now.yesterdayCents)}`))
       : amount("net", "Net", "netCents"),
@@ -61,7 +63,8 @@ function byHour(buckets = []) {
   return found;
 }
 
-export function hoursChart({ current, previous, currency, period, of, rooms, open, venue }) {
+export function hoursChart(told) {
+  const { current, previous, currency, period, of, rooms, open, venue } = told;
   const [these, those] = [byHour(current.buckets), byHour(previous?.buckets)];
   const moved = these.map(({ hour, moved: is }) => is || those[hour].moved);
   const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
@@ -74,7 +77,7 @@ export function hoursChart({ current, previous, currency, period, of, rooms, ope
   const best = [...shown].sort((one, other) => other.net - one.net)[0];
   const said = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
   return element("section", {},
-    element("h2", {}, "Hours"),
+    title(told, "Hours"),
     element("p", { class: "sub chart-key" }, element("i", { class: "value" }), "net of each hour", element("i", { class: "before" }), BEFORE[period],
       element("span", {}, `hours of ${venue.timeZone}`)),
     bars({ title: said, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
@@ -88,11 +91,12 @@ const typeName = (type) => TYPES[type] || type.replaceAll(/[-_]/g, " ").replace(
 const methodName = ({ paymentType, paymentMethodName }) =>
   paymentMethodName && paymentMethodName !== typeName(paymentType) ? `${paymentMethodName} (${typeName(paymentType).toLowerCase()})` : typeName(paymentType);
 
-export function methods({ current, currency, of, rooms, open }) {
+export function methods(told) {
+  const { current, currency, of, rooms, open } = told;
   const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   if (!rows.length) return null;
   return element("section", {},
-    element("h2", {}, "Methods of payment"),
+    title(told, "Methods of payment"),
     shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
     table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Given back"],
       current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
@@ -101,13 +105,14 @@ export function methods({ current, currency, of, rooms, open }) {
 const itemName = ({ name }) => name || "Not known what was sold";
 const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
 
-export function items({ items: all, currency, of, rooms, open }) {
+export function items(told) {
+  const { items: all, currency, of, rooms, open } = told;
   const found = all.find((each) => each.currency === currency);
   if (!found?.items.length) return null;
   const more = found.items.length - ROWS_MAX + found.omittedCount;
   const rows = found.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   return element("section", {},
-    element("h2", {}, "Best items"),
+    title(told, "Best items"),
     shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows }),
     table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
       found.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open),

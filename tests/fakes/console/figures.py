@@ -10,7 +10,7 @@ from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database
 from tests.fakes.console.page import Page
 
-DAYS: Final = 40
+DAYS: Final = 14
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
     "[...document.querySelectorAll('.venues > li')].map((each) => "
@@ -21,7 +21,7 @@ TOTALS: Final = (
     "[each.id, each.innerText]))"
 )
 HOURS: Final = (
-    "[...document.querySelectorAll('[id^=hours-] tbody tr')].map((each) => "
+    "[...document.querySelector('[id^=hours-]').querySelectorAll('tbody tr')].map((each) => "
     "[...each.children].map((cell) => cell.textContent))"
 )
 TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) => {
@@ -45,7 +45,7 @@ SMALLEST: Final = (
 def merchant(file: str) -> None:
     """Make one up whose trade goes on until now."""
     now = system_clock()
-    plan = Plan(days=DAYS, sales_per_day=60, until=now.date())
+    plan = Plan(days=DAYS, sales_per_day=20, until=now.date())
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()
@@ -68,16 +68,17 @@ async def figures(
     await page.tab_to(".venues a.name")
     await page.press("Enter")
     told["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
-    await page.look("figures-today")
     await _yesterday(page, told, http, key)
-    await page.go("#/figures/loc-0001?period=last7")
+    await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _settled(page, "last7")
+    told["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
     told["touching"] = await page.run(TOUCHING)
     told["letters"] = await page.run(SMALLEST)
     told["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
     )
+    await page.run("document.querySelectorAll('#activity, [id^=hours-]').forEach((each) => { each.open = true; })")
     await page.look("figures-week")
     await page.go("#/figures/nowhere")
     told["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
@@ -116,8 +117,6 @@ async def _yesterday(
         headers={"Authorization": f"Bearer {key}"},
     )
     told["facade"] = reply.json()
-    await page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    await page.look("figures-yesterday-tables")
 
 
 async def _settled(page: Page, period: str) -> None:
