@@ -42,10 +42,10 @@ SMALLEST: Final = (
 )
 
 
-def merchant(file: str) -> None:
+def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
     """Make one up whose trade goes on until now."""
     now = system_clock()
-    plan = Plan(days=DAYS, sales_per_day=20, until=now.date())
+    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date())
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()
