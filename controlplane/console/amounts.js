@@ -44,11 +44,12 @@ export const percent = (value) => (value === null || value === undefined ? "–"
 export function change(now, before) {
   if (!before || now === null) return null;
   const by = ((now - before) / Math.abs(before)) * 100;
-  const [arrow, word] = Math.abs(by) < 0.05 ? ["=", "as before"] : by > 0 ? ["▲", "up"] : ["▼", "down"];
-  const size = arrow === "=" ? "" : percent(Math.abs(by));
+  if (Math.abs(by) < 0.05) return element("span", { class: "change-by" }, "as before");
+  const [arrow, word] = by > 0 ? ["▲", "up"] : ["▼", "down"];
+  const size = percent(Math.abs(by));
   return element("span", { class: "change-by" },
-    element("span", { "aria-hidden": "true" }, `${arrow} ${size}`.trim()),
-    element("span", { class: "unseen" }, `${word} ${size}`.trim()));
+    element("span", { "aria-hidden": "true" }, `${arrow} ${size}`),
+    element("span", { class: "unseen" }, `${word} ${size}`));
 }
 
 export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;
@@ -70,14 +71,14 @@ export function notes(coverage, of) {
   const found = [];
   const say = (count, text) => { if (count) found.push(text); };
   const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
-  const without = "so VAT is not shown.";
-  say(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax, ${without}`);
-  say(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax, ${without}`);
+  say(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
+  say(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
   const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
-  say(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles, ${without}`);
+  say(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles.`);
   say(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and in no figure.`);
   const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
   say(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not taken off.`);
   say(blind, `Of ${plural(blind, "refund")} only the amount is known: counted as goods.`);
+  if (!coverage.vatComplete) found.push("So VAT is not known.");
   return found;
 }

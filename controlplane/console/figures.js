@@ -88,13 +88,21 @@ function card({ venue, pulse }, at) {
     element("div", {},
       element("a", { class: "name", href: `#/figures/${encodeURIComponent(venue.locationId)}` }, venue.name),
       element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no time zone is set" : venue.timeZone}`)),
-    element("ul", { class: "nets" }, ...pulse.currencies.map((each) => net(each, now))));
+    pulse.currencies.length
+      ? element("ul", { class: "nets" }, ...taken(pulse.currencies).map((each) => net(each, now)))
+      : element("p", { class: "empty" }, "No sales today or yesterday."));
+}
+
+// A currency of which there was nothing says nothing, beside others.
+function taken(currencies) {
+  const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
+  return some.length ? some : currencies.slice(0, 1);
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, now) {
   const part = !complete ? "Not everything of today is known." : comparisonComplete ? "" : "Not everything of yesterday is known.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
-    element("span", { class: "sub" }, `yesterday until ${now} ${money(yesterdayCents, currency)}`),
+    element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday until ${now}`),
     part ? element("span", { class: "sub" }, part) : null);
 }

@@ -7,6 +7,7 @@ import { activity, hoursChart, items, methods, totals } from "./venue_parts.js";
 
 export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7", "Last 7 days"], ["thisMonth", "This month"]];
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
+const DAY_MS = 86400000;
 const GAP = 32;
 const HALF_MIN = 384;
 const watcher = new ResizeObserver(() => again());
@@ -57,11 +58,15 @@ function draw(data, sheet) {
   replace(sheet,
     element("p", { class: "sub" }, element("a", { href: "#/figures" }, "← All locations")),
     element("h1", {}, venue.name),
-    element("p", { class: "lede" }, `${days} · hours of ${venue.timeZone}${venue.fellBackToUtc ? ", because this location has no time zone" : ""}, where it is ${clock(venue.timeZone, at)}`),
+    element("p", { class: "lede" }, `${days} · hours of ${venue.timeZone}${venue.fellBackToUtc ? ", because this location has no time zone" : ""}, now ${clock(venue.timeZone, at)}`),
     chooser(venue, period),
+    currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
     ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
     activity(data.pulse, venue, { open, room }));
 }
+
+// As many as are compared with, right before.
+const daysOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
 const chooser = ({ locationId }, chosen) => element("nav", { class: "periods", "aria-label": "Period" },
   ...PERIODS.map(([name, text]) => element("a", {
@@ -76,7 +81,7 @@ function currencyPart(current, data) {
   const said = notes(current.figures.coverage, of);
   const { saleCount, refundCount } = current.figures;
   const isEmpty = !saleCount && !refundCount;
-  const told = { ...data, currency, current, previous, now: pulse, of };
+  const told = { ...data, currency, current, previous, now: pulse, of, days: daysOf(data.summary.current) };
   return element("section", { class: "currency" },
     data.isOnly ? null : element("h2", {}, currencyName(currency)),
     isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(told),

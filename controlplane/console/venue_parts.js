@@ -1,6 +1,6 @@
 // The parts of a location's page, each with the same numbers as a table.
 
-import { change, clock, hours, percent, short } from "./amounts.js";
+import { change, clock, hourText, hours, percent, short } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
 import { element, plural } from "./elements.js";
 
@@ -9,7 +9,7 @@ const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satur
 const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several ways", other: "Other" };
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
-const BEFORE = { today: "yesterday", yesterday: "the day before", last7: "7 days before", thisMonth: "as many days before" };
+const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
 // Below the name of a currency, where there are several.
 const title = ({ isOnly }, said) => element(isOnly ? "h2" : "h3", {}, said);
 const head = (said) => element("th", { scope: "col" }, said);
@@ -25,22 +25,27 @@ function table(id, heads, rows, open) {
 
 // ---------------------------------------------------------------------------- totals
 
-export function totals({ current, previous, currency, now, period, of, at, venue }) {
+// Where both have no room in one line, the words go to the next together.
+const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
+
+export function totals(told) {
+  const { current, previous, currency, now, period, days, of, at, venue } = told;
   const [these, those] = [current.figures, previous?.figures];
   const isToday = period === "today";
+  const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(told)}`;
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
   // Today is not over: beside a whole day an arrow would say nothing. The net until now is compared.
   const tile = (id, name, value, one, other, said, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),
-    element("span", { class: "sub" }, other === null || other === undefined ? "before: not known" : `${BEFORE[period]}${isToday ? ", all day" : ""} ${said(other)}`));
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(said(other), then))));
   const count = (value) => value.toLocaleString();
   const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
     isToday && now
       ? element("li", { id: `net-${currency}` },
           element("span", { class: "what" }, "Net"), element("strong", {}, of(these.netCents)), change(now.todayCents, now.yesterdayCents),
-          element("span", { class: "sub" }, `yesterday until ${clock(venue.timeZone, at)} ${of(now.yesterdayCents)}`))
+          element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday until ${clock(venue.timeZone, at)}`)))
       : amount("net", "Net", "netCents"),
     amount("gross", "Gross", "grossCents"),
     amount("discount", "Discounts", "discountCents"),
@@ -64,7 +69,8 @@ function byHour(buckets = []) {
 }
 
 export function hoursChart(told) {
-  const { current, previous, currency, period, of, rooms, open, venue } = told;
+  const { current, previous, currency, days, of, rooms, open, venue } = told;
+  const then = before(told);
   const [these, those] = [byHour(current.buckets), byHour(previous?.buckets)];
   const moved = these.map(({ hour, moved: is }) => is || those[hour].moved);
   const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
@@ -72,16 +78,18 @@ export function hoursChart(told) {
   const shown = these.slice(first, last + 1);
   const rows = shown.map(({ hour, net, sales }) => ({
     label: String(hour).padStart(2, "0"), value: net, previous: those[hour].net,
-    told: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${BEFORE[period]} ${of(those[hour].net)}`,
+    told: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${then} ${of(those[hour].net)}`,
   }));
   const best = [...shown].sort((one, other) => other.net - one.net)[0];
   const said = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
   return element("section", {},
     title(told, "Hours"),
-    element("p", { class: "sub chart-key" }, element("i", { class: "value" }), "net of each hour", element("i", { class: "before" }), BEFORE[period],
+    element("p", { class: "sub chart-key" },
+      element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
+      element("span", {}, element("i", { class: "before" }), then),
       element("span", {}, `hours of ${venue.timeZone}`)),
     bars({ title: said, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
-    table(`hours-${currency}`, ["Hour", "Net", `Net ${BEFORE[period]}`, "Sales"],
+    table(`hours-${currency}`, ["Hour", "Net", `Net ${then}`, "Sales"],
       shown.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
 }
 
@@ -139,8 +147,9 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
         told: (column) => `${name} ${hours(columns[column])}: ${plural(of(index + 1, columns[column]), "order")}`,
       })),
     }),
-    element("p", { class: "sub chart-key" }, "none", ...[0, 1, 2, 3, 4, 5].map((level) => element("i", { class: `level-${level}` })), "most",
+    element("p", { class: "sub chart-key" },
+      element("span", {}, "none", ...[0, 1, 2, 3, 4, 5].map((level) => element("i", { class: `level-${level}` })), "most"),
       element("span", {}, `hours of ${venue.timeZone}`)),
     table("activity", ["Hour", ...WEEKDAYS.map((name) => name.slice(0, 3))],
-      columns.map((hour) => [hours(hour), ...WEEKDAYS.map((_, index) => of(index + 1, hour).toLocaleString())]), open));
+      columns.map((hour) => [hourText(hour), ...WEEKDAYS.map((_, index) => of(index + 1, hour).toLocaleString())]), open));
 }

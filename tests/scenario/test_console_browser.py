@@ -238,6 +238,14 @@ def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
     assert counted["letters"] >= 11.5
+    # What is unseen makes the page no longer than the window: the view scrolls, the bar stays.
+    assert counted["scrolls"] is False
+
+
+def test_what_is_wrong_with_figures_is_said_and_gets_over(counted: dict[str, Any]) -> None:
+    assert counted["away"] == "The service does not answer."
+    assert counted["still there"] is True
+    assert counted["back"] == "Live"
     assert counted["nowhere"] == "There is no such location."
     assert counted["wrong"] == []
 

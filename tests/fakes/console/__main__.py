@@ -2,8 +2,8 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what the
-browser showed at each step, and under ``seen`` what `Page.look` found.
+``ACT`` is play, keyboard, figures or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what
+the browser showed at each step, and under ``seen`` what `Page.look` found.
 """
 
 import argparse
@@ -62,7 +62,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
             if act == "keyboard":
                 return await keyboard(page, http, url, key)
             if act == "figures":
-                return await figures(page, http, url, key, outsider)
+                return await figures(page, http, url, reader, outsider)
             return await play(page, http, url, key, reader, database=database)
 
 

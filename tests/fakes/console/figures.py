@@ -11,6 +11,8 @@ from controlplane.storage.database import Database
 from tests.fakes.console.page import Page
 
 DAYS: Final = 14
+LOW: Final = 400
+"""Pixels of a window in which most of a location's page is out of sight."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
     "[...document.querySelectorAll('.venues > li')].map((each) => "
@@ -78,8 +80,13 @@ async def figures(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
     )
-    await page.run("document.querySelectorAll('#activity, [id^=hours-]').forEach((each) => { each.open = true; })")
+    await page.run(
+        "document.querySelectorAll('#activity, [id^=hours-]')"
+        ".forEach((each) => { each.open = true; })"
+    )
     await page.look("figures-week")
+    told["scrolls"] = await _scrolls(page)
+    await _away(page, told)
     await page.go("#/figures/nowhere")
     told["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
     told["wrong"] = await page.run("window.wrong")
@@ -98,9 +105,7 @@ async def _without_a_merchant(page: Page, told: dict[str, Any], outsider: str) -
     await page.click("#sign-out")
 
 
-async def _yesterday(
-    page: Page, told: dict[str, Any], http: httpx2.AsyncClient, key: str
-) -> None:
+async def _yesterday(page: Page, told: dict[str, Any], http: httpx2.AsyncClient, key: str) -> None:
     place = (await page.run("location.hash")).rpartition("/")[2]
     await page.tab_to("a[href$='period=yesterday']")
     await page.press("Enter")
@@ -119,10 +124,37 @@ async def _yesterday(
     told["facade"] = reply.json()
 
 
+async def _scrolls(page: Page) -> bool:
+    """Whether the page itself is longer than a low window."""
+    await page.tell(
+        "Emulation.setDeviceMetricsOverride",
+        width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
+    )  # fmt: skip
+    return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
+
+
+async def _away(page: Page, told: dict[str, Any]) -> None:
+    """The service goes away while a period is chosen, and comes back."""
+    await _connected(page, is_connected=False)
+    await page.go((await page.run("location.hash")).replace("last7", "today"))
+    told["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    told["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
+    await _connected(page, is_connected=True)
+    await page.go((await page.run("location.hash")).replace("today", "thisMonth"))
+    await _settled(page, "thisMonth")
+    told["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
+
+
+async def _connected(page: Page, *, is_connected: bool) -> None:
+    await page.tell("Network.enable")
+    await page.tell(
+        "Network.emulateNetworkConditions",
+        offline=not is_connected, latency=0, downloadThroughput=-1, uploadThroughput=-1,
+    )  # fmt: skip
+
+
 async def _settled(page: Page, period: str) -> None:
     await page.until(
         f"document.querySelector('.periods a[aria-current]')?.href.endsWith('{period}') && "
         "document.querySelector('.totals')"
     )
-
-

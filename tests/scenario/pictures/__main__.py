@@ -163,6 +163,10 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
     with figures_console(home / "figures.db", tab):
         for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
             tab.look(width, 1000, theme)
+            # Documents show it down to the items; the rest is the week, and further currencies.
+            last = ".pair" if folder == shots.to else "#venue"
+            bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
+            tab.look(width, int(tab.value(bottom)), theme)
             time.sleep(0.5)  # that it has painted as well no event tells
             tab.shoot(file_of(folder, "console-figures", theme, "png"))
 
