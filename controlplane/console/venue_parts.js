@@ -119,12 +119,13 @@ export function items(told) {
   if (!found?.items.length) return null;
   const more = found.items.length - ROWS_MAX + found.omittedCount;
   const rows = found.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+  const numbers = table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
+    found.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open);
+  if (more > 0) numbers.append(element("p", { class: "sub" }, `${plural(more, "item")} more`));
   return element("section", {},
     title(told, "Best items"),
     shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows }),
-    table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
-      found.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open),
-    more > 0 ? element("p", { class: "sub" }, `${plural(more, "item")} more`) : null);
+    numbers);
 }
 
 // ---------------------------------------------------------------------------- the week
