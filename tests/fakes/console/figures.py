@@ -140,8 +140,8 @@ async def _away(page: Page, told: dict[str, Any]) -> None:
     told["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
     told["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await _connected(page, is_connected=True)
-    await page.go((await page.run("location.hash")).replace("today", "thisMonth"))
-    await _settled(page, "thisMonth")
+    await page.go((await page.run("location.hash")).replace("today", "yesterday"))
+    await _settled(page, "yesterday")
     told["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
 
 
