@@ -19,7 +19,6 @@ from tests.prerequisites import axe, browser
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.exclusive,
     pytest.mark.needs("browser", "axe"),
     pytest.mark.parametrize("width", VIEWPORTS),
 ]
