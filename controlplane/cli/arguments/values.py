@@ -10,6 +10,7 @@ from agent.wire.addresses import split_host_port
 
 DAYS_MAX: Final = 36_500
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_MOMENTS: Final = "must be as 7d, 2026-11-20 or 2026-11-20T09:30, from 1971 to 2999"
 YEARS: Final = range(1971, 3000)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
 
@@ -76,16 +77,19 @@ def moment(text: str) -> Moment:
             )
         then = datetime.fromisoformat(text)
     except ValueError:
-        then = None
-    if then is None or then.year not in YEARS:
-        raise argparse.ArgumentTypeError("must be as 7d, 2026-11-20 or 2026-11-20T09:30")
+        raise argparse.ArgumentTypeError(_MOMENTS) from None
+    if then.year not in YEARS:
+        raise argparse.ArgumentTypeError(_MOMENTS)
     then = then if then.tzinfo else then.astimezone()
     return Moment(then, then)
 
 
 def full_date(text: str) -> date:
-    found = date.fromisoformat(text) if _DATE.fullmatch(text) else None
-    if found is None or found.year not in YEARS:
+    try:
+        found = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
+    except ValueError:
+        found = date.min
+    if found.year not in YEARS:
         raise argparse.ArgumentTypeError("must be a date such as 2026-11-20, from 1971 to 2999")
     return found
 
