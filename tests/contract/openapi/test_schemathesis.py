@@ -9,15 +9,21 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from controlplane.openapi.areas import OPERATIONS
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.storage.database import Database
 from tests.paths import ROOT
 from tests.unit.controlplane.test_process import start, stop
 
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 600 if EXAMPLES == "12" else 3600
 pytestmark = [
     pytest.mark.slow,
@@ -26,6 +32,9 @@ pytestmark = [
 
 
 def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
+    with closing(Database(str(tmp_path / "service.db"))) as database:
+        plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
+        database.write(lambda session: load(session, plan, NOW))
     service = start(str(tmp_path / "service.db"), "--rate", "0")
     seen_file = tmp_path / "seen.json"
     try:
