@@ -8,7 +8,15 @@ from rich.text import Text
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.figures.coverage import notes_of
 from controlplane.cli.screen.money import amount_in_words
-from controlplane.cli.tables import console, print_lines, print_rows, text_of
+from controlplane.cli.tables import (
+    Row,
+    console,
+    is_piped,
+    print_lines,
+    print_rows,
+    text_of,
+    width_of,
+)
 from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
 
 UNKNOWN: Final = "not known"
@@ -20,7 +28,7 @@ MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("refunds", lambda each: each.refund_cents),
     ("net", lambda each: each.net_cents),
     ("VAT", lambda each: each.vat_cents),
-    ("VAT as far as known", lambda each: each.known_vat_cents),
+    ("known VAT", lambda each: each.known_vat_cents),
     ("net without VAT", lambda each: each.net_without_vat_cents),
     ("municipality fee", lambda each: each.municipality_fee_cents),
     ("fees given back", lambda each: each.refunded_fee_cents),
@@ -29,8 +37,8 @@ MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
     ("average sale", lambda each: each.average_sale_cents),
 )
 COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
-    ("number of sales", lambda each: each.sale_count),
-    ("number of refunds", lambda each: each.refund_count),
+    ("count of sales", lambda each: each.sale_count),
+    ("count of refunds", lambda each: each.refund_count),
 )
 
 
@@ -54,7 +62,7 @@ def print_heading(summary: FinancialSummary) -> None:
     places = [each.location_id for each in windows]
     where = places[0] if len(places) == 1 else f"{len(places)} locations"
     said = f"{where}, {_days(windows)}; before it {_days(summary.previous.windows)}"
-    console().print(text_of(said), soft_wrap=True)
+    console().print(text_of(said), soft_wrap=is_piped())
 
 
 def _print_currency(
@@ -66,17 +74,20 @@ def _print_currency(
     rows = [_money_row(name, value, currency, figures, others) for name, value in MONEY]
     rows += [_count_row(name, value, figures, others) for name, value in COUNTS]
     if figures is not None and others is not None and figures.vat_cents is not None:
-        rows = [row for row in rows if row[0] != "VAT as far as known" or others.vat_cents is None]
-    widths = [max(len(row[at]) for row in rows) for at in (1, 2, 3)]
-    shown = [
-        (row[0], *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)))
-        for row in rows
-    ]
-    print_rows((currency, "now", "before", "change"), shown, "")
+        rows = [row for row in rows if row[0] != "known VAT" or others.vat_cents is None]
+    _print_beside(currency, rows)
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
         print_lines(notes_of(figures.coverage, currency))
+
+
+def _print_beside(currency: str, rows: Sequence[Row]) -> None:
+    """Leave the change out where there is no room: it is what can be seen from the others."""
+    headings: Sequence[str] = (currency, "now", "before", "change")
+    if not is_piped() and width_of(headings, rows) > console().width:
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    print_rows(headings, rows, "")
 
 
 def _money_row(
@@ -114,16 +125,14 @@ def _change(now: float | None, before: float | None) -> str:
 
 
 def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> None:
-    nets = [amount_in_words(each.figures.net_cents, currency) for each in locations]
-    width = max(map(len, nets))
     rows = [
         (
             text_of(each.location_id),
-            net.rjust(width),
+            amount_in_words(each.figures.net_cents, currency),
             "" if each.share_percent is None else f"{each.share_percent:.1f} %",
             str(each.figures.sale_count),
         )
-        for each, net in zip(locations, nets, strict=True)
+        for each in locations
     ]
     console().print()
     print_rows(("location", "net", "share", "sales"), rows, "")

@@ -70,12 +70,13 @@ def fees(options: argparse.Namespace) -> int:
 def good(options: argparse.Namespace) -> int:
     with retail_client_of(options) as client:
         found = _good_of(client, options.id)
+        category = "" if options.json else _category_of(client, found)
     if options.json:
         sys.stdout.write(encode_indented(found) + "\n")
         return 0
     from controlplane.cli.retail.listings import print_good  # rich only where shown
 
-    print_good(found)
+    print_good(found, category)
     return 0
 
 
@@ -94,6 +95,14 @@ def _good_of(client: RetailClient, text: str) -> Good:
         )
     ids = ", ".join(str(each.id) for each in found[:5])
     raise CommandError(f"{text!r} may be any of {len(found)} goods: {ids}")
+
+
+def _category_of(client: RetailClient, good: Good) -> str:
+    """Return its category's name; its id where the list has none such, "" where there is none."""
+    if good.category_id is None:
+        return ""
+    names = (each.name for each in client.categories() if each.id == good.category_id)
+    return next(names, str(good.category_id))
 
 
 def _is_written(

@@ -35,16 +35,15 @@ def print_retail_keys(keys: Sequence["RetailKey"]) -> None:
 
 
 def print_sales(sales: Sequence[Sale], *, is_cut: bool) -> None:
-    totals = _right([_money(sale.totals.total) for sale in sales])
     rows = [
         (
             text_of(sale.number),
             f"{sale.initiated_at.astimezone():%Y-%m-%d %H:%M}",
             text_of(sale.point_of_sale_id),
             NONE if sale.positions is None else str(len(sale.positions)),
-            total,
+            _money(sale.totals.total),
         )
-        for sale, total in zip(sales, totals, strict=True)
+        for sale in sales
     ]
     print_rows(("number", "when", "till", "lines", "total"), rows, "No sale was completed then.")
     if sales:
@@ -53,26 +52,26 @@ def print_sales(sales: Sequence[Sale], *, is_cut: bool) -> None:
 
 def print_goods(goods: Sequence[Good]) -> None:
     ids = ids_of(good.id for good in goods)
-    prices = _right([_prices(good) for good in goods])
     rows = [
         (
             ids[good.id],
             text_of(good.name),
             good.status,
-            price,
+            _prices(good),
             text_of(good.uom.symbol),
             text_of(good.vat.fee_item_name),
         )
-        for good, price in zip(goods, prices, strict=True)
+        for good in goods
     ]
     print_rows(("good", "name", "status", "price", "unit", "tax"), rows, "There are no goods.")
 
 
-def print_good(good: Good) -> None:
+def print_good(good: Good, category: str) -> None:
+    """``category``: its name, or "" where it has none."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
-    for name, value in _facts(good):
+    for name, value in _facts(good, category):
         grid.add_row(name, text_of(value))
     console().print(grid)
     console().print()
@@ -128,17 +127,15 @@ def _grant(key: "RetailKey") -> Text:
     return Text("write" if key.can_write else "read")
 
 
-def _facts(good: Good) -> Iterable[tuple[str, str]]:
+def _facts(good: Good, category: str) -> Iterable[tuple[str, str]]:
     yield "name", good.name
     yield "good", str(good.id)
     yield "status", good.status
     if good.description:
         yield "description", good.description
-    yield "category", NONE if good.category_id is None else str(good.category_id)
+    yield "category", category or NONE
     yield "unit", f"{good.uom.name} ({good.uom.symbol})"
-    percentage = good.vat.fee_item_percentage
-    rate = "" if percentage is None else f", {percentage:g} %"
-    yield "tax", f"{good.vat.fee_item_name}{rate}"
+    yield "tax", good.vat.fee_item_name
     if good.external_data is not None:
         yield "external id", good.external_data.id
 
@@ -167,11 +164,6 @@ def _price(variation: Variation) -> str:
 
 def _money(money: Money) -> str:
     return money_in_words(money.value, money.currency_code)
-
-
-def _right(texts: Sequence[str]) -> list[str]:
-    width = max(map(len, texts), default=0)
-    return [text.rjust(width) for text in texts]
 
 
 def _sum(sales: Sequence[Sale]) -> str:

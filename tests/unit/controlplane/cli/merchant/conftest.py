@@ -41,9 +41,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     database: Path = tmp_path_factory.mktemp("shop") / "service.db"
     made = run("sandbox", "load", *PLAN, "--database", str(database))
     assert made.returncode == 0, made.stderr
-    words = [line.removeprefix("export ").split("=", 1) for line in made.stdout.splitlines()]
+    keys = {}
+    for line in made.stdout.splitlines():
+        name, _, key = line.removeprefix("export ").partition("=")
+        keys[name] = key
     with service_process(database, "--rate", "0") as service:
-        yield Shop(service, {name: value for name, value in words})
+        yield Shop(service, keys)
 
 
 @pytest.fixture

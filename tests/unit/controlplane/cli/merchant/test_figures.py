@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
 
@@ -14,6 +15,7 @@ from controlplane.cli.screen.money import amount_in_words
 from controlplane.client.connection import connect
 from controlplane.client.operations import OperationsClient
 from controlplane.figures.records import Coverage
+from controlplane.figures.windows import day_of
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
 pytestmark = [
@@ -34,9 +36,6 @@ def client(shop: Shop) -> Iterator[OperationsClient]:
 
 
 def day(text: str) -> int:
-    from controlplane.figures.windows import day_of
-    from datetime import date
-
     return day_of(date.fromisoformat(text))
 
 
@@ -59,6 +58,16 @@ def test_what_is_shown_is_what_was_sold(shop: Shop, capsys: pytest.CaptureFixtur
         )
         assert row(out, name)[:2] == [amount_in_words(each, "AED") for each in (now, before)]
     assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before it 2026-11-01 to 2026-11-10")
+
+
+def test_where_there_is_no_room_the_change_is_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width, headings in (("50", ["now", "before", "change"]), ("40", ["now", "before"])):
+        monkeypatch.setenv("COLUMNS", width)
+        out = told(capsys, "--location", "loc-0001", *DAYS)
+        assert row(out, "AED") == headings
+        assert max(len(line.rstrip()) for line in out.splitlines()) <= int(width)
 
 
 def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,8 @@ def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str])
     assert good["name"] in shown
     assert told(capsys, "catalog", "good", good["id"][:13]) == shown
     assert json.loads(told(capsys, "catalog", "good", good["id"], "--json")) == good
+    categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
+    assert categories[good["category_id"]] in shown
     price = good["variations"][0]["default_price"]["value"]
     assert money_in_words(price, "AED") in shown
 
@@ -160,7 +162,10 @@ def test_a_key_in_a_file_goes_before_the_environment(
     file.write_text(shop.keys["VENUE_CONTROL_RETAIL_KEY"] + "\n")
     monkeypatch.setenv("VENUE_CONTROL_RETAIL_KEY", "venue_test_wrong")
     assert main(["catalog", "uoms"]) == 1
-    assert "401" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines() == [
+        "venue-control: the service answered 401",
+        "The API key is unknown or revoked: see `venue-control retail keys list`.",
+    ]
     assert main(["catalog", "uoms", "--retail-key-file", str(file)]) == 0
 
 
