@@ -32,7 +32,12 @@ STATUS_STYLES = {
     "disabled": "dim",
 }
 TABLES_FROM = 72
-FREE_TEXT = frozenset({"location", "locations", "name", "device", "headline"})
+FREE_TEXT = frozenset(
+    {
+        "location", "locations", "name", "device", "headline",
+        "organization", "till", "tax", "within", "codes",
+    }
+)  # fmt: skip
 NUMBERS = frozenset(
     {
         "lines", "total", "price", "decimals", "percentage", "net", "share", "sales",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from agent.wire.codec import to_plain, validate
+from agent.wire.validation import ValidationError
 from controlplane.analytics.messages import FiguresQuery, FinancialSummary
 from controlplane.cli.connection import client_of
 from controlplane.cli.errors import UsageError
@@ -44,12 +45,15 @@ def _period(options: argparse.Namespace) -> Period:
         raise UsageError("which days? --period, or --from and --to")
     if options.first is None or options.last is None:
         raise UsageError("--from and --to go together")
+    if options.last < options.first:
+        raise UsageError("--to must not be before --from")
     return "custom"
 
 
 def _body(
     options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
 ) -> FiguresQuery:
+    """Raises UsageError where the contract has no such question."""
     days = {"from": options.first, "to": options.last}
     given = {
         "locationId": location_id,
@@ -57,7 +61,10 @@ def _body(
         "locationMode": "all" if is_all else "single",
         **{name: day.isoformat() for name, day in days.items() if day is not None},
     }
-    return validate(given, FiguresQuery)
+    try:
+        return validate(given, FiguresQuery)
+    except ValidationError as error:
+        raise UsageError(f"this cannot be asked: {error}") from error
 
 
 def _of_all(

@@ -12,6 +12,7 @@ from agent.wire.codec import encode_indented, to_plain
 from controlplane.cli.errors import CommandError
 from controlplane.cli.retail.connection import retail_client_of
 from controlplane.cli.screen.terminal import write_exactly
+from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
 from controlplane.retail.models import Category, Good
 
@@ -20,6 +21,7 @@ GOOD_COLUMNS = (
     "variation", "variationStatus", "price", "currency", "codes",
 )  # fmt: skip
 """A row for each variation. Prices are in minor units, as on the wire."""
+LISTED = "`venue-control catalog goods` lists them."
 
 
 def goods(options: argparse.Namespace) -> int:
@@ -84,15 +86,15 @@ def _good_of(client: RetailClient, text: str) -> Good:
     """Return the good meant by its id or the first characters of it. Raises CommandError."""
     try:
         return client.good(UUID(text))
+    except NotFoundError as error:
+        raise CommandError(f"there is no good {text}", LISTED) from error
     except ValueError:
         start = text.casefold()
     found = [each for each in client.goods() if start and str(each.id).startswith(start)]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CommandError(
-            f"no good's id begins with {text!r}", "`venue-control catalog goods` lists them."
-        )
+        raise CommandError(f"no good's id begins with {text!r}", LISTED)
     ids = ", ".join(str(each.id) for each in found[:5])
     raise CommandError(f"{text!r} may be any of {len(found)} goods: {ids}")
 

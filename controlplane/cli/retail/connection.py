@@ -7,7 +7,7 @@ from controlplane.client.retail import RetailClient, connect
 from controlplane.client.waiting import Patience
 
 
-def retail_client_of(options: argparse.Namespace) -> RetailClient:
+def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
     """Return the client; what the service makes it wait for is shown. Raises UsageError."""
-    patience = Patience(on_wait=Progress().waits)
+    patience = Patience(on_wait=(progress or Progress()).waits)
     return connect(options.base_url, options.retail_key_file, patience=patience)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
@@ -12,7 +13,9 @@ from controlplane.cli.arguments.retail import SALES_SHOWN
 from controlplane.cli.arguments.values import Moment
 from controlplane.cli.errors import UsageError
 from controlplane.cli.retail.connection import retail_client_of
+from controlplane.cli.screen.progress import Progress
 from controlplane.cli.screen.terminal import write_exactly
+from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import Money, Sale
 
 CSV_COLUMNS = (
@@ -26,10 +29,11 @@ def list_all(options: argparse.Namespace) -> int:
     first, last = _bounds(options.since, options.until)
     is_whole = options.json or options.csv or first is not None
     limit = options.limit or (None if is_whole else SALES_SHOWN)
-    with retail_client_of(options) as client:
+    with Progress() as progress, retail_client_of(options, progress) as client:
         found = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # One more than is shown tells whether there are others.
-        sales = list(islice(found, None if limit is None else limit + 1))
+        asked = islice(found, None if limit is None else limit + 1)
+        sales = list(_counted(asked, progress))
     is_cut = limit is not None and len(sales) > limit
     sales = sales[:limit]
     if options.json:
@@ -41,6 +45,14 @@ def list_all(options: argparse.Namespace) -> int:
 
         print_sales(sales, is_cut=is_cut)
     return 0
+
+
+def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
+    """Show how many there are so far: a page has 20 (contract: Limits), a year thousands."""
+    for number, sale in enumerate(sales, 1):
+        if number % PAGE_SIZE == 0:
+            progress.show(f"{number} sales fetched")
+        yield sale
 
 
 def _bounds(since: Moment | None, until: Moment | None) -> tuple[datetime | None, datetime | None]:

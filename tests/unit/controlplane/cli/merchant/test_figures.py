@@ -98,6 +98,11 @@ def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFix
         (["--location", "loc-0001", "--from", "2026-11-01"], "go together"),
         (["--location", "loc-0001", "--period", "today", *DAYS], "which days?"),
         (["--location", "loc-0001", "--location", "loc-0002", "--all"], "--all is every"),
+        (["--location", ""], "this cannot be asked: locationId"),
+        (
+            ["--location", "loc-0001", "--from", "2026-11-20", "--to", "2026-11-19"],
+            "--to must not be before --from",
+        ),
     ],
 )
 def test_a_wrong_call_is_said_in_two_lines(

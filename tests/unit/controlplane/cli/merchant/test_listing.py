@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.screen.money import money_in_words
+from controlplane.cli.screen.progress import Progress
 from tests.unit.controlplane.cli.merchant.conftest import Shop
 
 pytestmark = [
@@ -59,6 +60,15 @@ def test_sales_for_a_person_are_the_newest_with_their_sum(
     assert shop.ask(COMPLETED) > 3
 
 
+def test_who_waits_sees_how_many_there_are_so_far(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Progress, "show", lambda _, text: shown.append(text))
+    assert len(records(capsys, "sales", "--limit", "45")) == 45
+    assert shown == ["20 sales fetched", "40 sales fetched"]
+
+
 def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
     days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
     found = [
@@ -90,6 +100,23 @@ def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str])
     assert categories[good["category_id"]] in shown
     price = good["variations"][0]["default_price"]["value"]
     assert money_in_words(price, "AED") in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("00000000-0000-4000-8000-000000000000", "there is no good 00000000-"),
+        ("zz", "no good's id begins with 'zz'"),
+        ("", "no good's id begins with ''"),
+    ],
+)
+def test_a_good_that_is_none_is_said_with_the_way_to_all(
+    text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "good", text]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert said in first
+    assert second == "`venue-control catalog goods` lists them."
 
 
 @pytest.mark.parametrize("width", [50, 80])

@@ -46,6 +46,20 @@ def test_a_key_is_made_listed_and_ended(capsys: pytest.CaptureFixture[str]) -> N
     assert "`venue-control retail keys list` lists them" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("database")
+def test_a_long_organization_folds_and_leaves_the_id_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["retail", "keys", "create", "--organization", "o" * 200]) == 0
+    key = capsys.readouterr().out.strip()
+    assert main(["retail", "keys", "list"]) == 0
+    _, row, *folded = capsys.readouterr().out.splitlines()
+    assert row.split()[1:3] == [f"…{key[-4:]}", "read"]
+    assert len(row.split()[0]) == 8
+    assert folded
+
+
 @pytest.mark.parametrize(
     "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
 )
