@@ -167,6 +167,9 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
     instance_id = uuid.uuid4()
     with httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://service/") as http:
         client = OperationsClient(http)
+        whole = FiguresQuery(location_id="loc-1")
+        narrowed = NarrowedQuery(location_id="loc-1")
+        location = LocationQuery(location_id="loc-1")
         calls = {
             "devices": client.devices,
             "device": lambda: client.device(DeviceDetailRequest(instance_id=instance_id)),
@@ -175,20 +178,16 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             ),
             "report": lambda: client.report(ReportDetailRequest(report_id=instance_id)),
             "revoke": lambda: client.revoke(RevokeRequest(instance_id=instance_id)),
-            "financial_summary": lambda: client.financial_summary(
-                FiguresQuery(location_id="loc-1")
-            ),
-            "dashboard": lambda: client.dashboard(FiguresQuery(location_id="loc-1")),
-            "venue_financial_pulse": lambda: client.venue_financial_pulse(
-                LocationQuery(location_id="loc-1")
-            ),
-            "chart": lambda: client.chart(FiguresQuery(location_id="loc-1")),
-            "sales": lambda: client.sales(NarrowedQuery(location_id="loc-1")),
-            "items": lambda: client.items(NarrowedQuery(location_id="loc-1")),
-            "reconciliation": lambda: client.reconciliation(NarrowedQuery(location_id="loc-1")),
-            "trend": lambda: client.trend(NarrowedQuery(location_id="loc-1")),
-            "venues": lambda: client.venues(NarrowedQuery(location_id="loc-1")),
-            "venue_pulse": lambda: client.venue_pulse(LocationQuery(location_id="loc-1")),
+            "financial_summary": lambda: client.financial_summary(whole),
+            "dashboard": lambda: client.dashboard(whole),
+            "venue_financial_pulse": lambda: client.venue_financial_pulse(location),
+            "chart": lambda: client.chart(whole),
+            "sales": lambda: client.sales(narrowed),
+            "items": lambda: client.items(narrowed),
+            "reconciliation": lambda: client.reconciliation(narrowed),
+            "trend": lambda: client.trend(narrowed),
+            "venues": lambda: client.venues(narrowed),
+            "venue_pulse": lambda: client.venue_pulse(location),
         }
         for call in calls.values():
             with pytest.raises(CommandError, match="404"):
