@@ -125,7 +125,7 @@ async def look_for_changes(core: Core) -> None:
     """
     now, settings = core.clock(), core.settings
     looked_at_s, since = core.keys.now_s(), now - CHANGES_LOOKED_AT
-    owners = core.keys.owners() | set(core.streams.owners())
+    owners = core.keys.owners().union(core.streams.owners())
 
     def work(session: Session) -> Found:
         return Found(

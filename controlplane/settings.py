@@ -19,7 +19,8 @@ class Settings:
     is what one organization may leave waiting.
 
     ``origin`` is the address at which browsers find the service, ``https://venue.example``, where a
-    proxy stands in front of it; None: what they say. The argon2 numbers are those of new hashes of
+    proxy stands in front of it; None: what they say. ``trusted_proxies`` are the addresses from
+    which X-Forwarded-For is believed. The argon2 numbers are those of new hashes of
     passwords, memory in KiB.
 
     What has no ``organization`` in its name is one API key's, but for ``streams_max``, which is all
@@ -63,6 +64,7 @@ class Settings:
     notify_secret: bytes | None = None
     wishes_max: int = 5000
     origin: str | None = None
+    trusted_proxies: frozenset[str] = frozenset()
     argon2_memory_kib: int = 19 * 1024
     argon2_passes: int = 2
 

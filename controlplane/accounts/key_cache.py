@@ -29,6 +29,7 @@ class KeyCache:
         # By hash: the keys themselves are kept nowhere. In the order in which they came: to note
         # each use would cost every call, and what is forgotten too early costs one question.
         self._found: OrderedDict[str, Caller] = OrderedDict()
+        self._owners: set[UUID] = set()
         self._holds_until_s = -math.inf
         self._noted: dict[UUID, datetime] = {}
         self._uses: dict[UUID, datetime] = {}
@@ -38,6 +39,8 @@ class KeyCache:
 
     def keep(self, key: str, caller: Caller) -> None:
         self._found[hash_key(key)] = caller
+        if caller.owner_id is not None:
+            self._owners.add(caller.owner_id)
         while len(self._found) > KEYS_MAX:
             self._found.popitem(last=False)
 
@@ -45,25 +48,21 @@ class KeyCache:
         """When a look begins, for `forget`."""
         return self._monotonic()
 
-    def owners(self) -> set[UUID]:
+    def owners(self) -> frozenset[UUID]:
         """Return the users as whom keys act that are kept."""
-        return {caller.owner_id for caller in self._found.values() if caller.owner_id is not None}
+        return frozenset(self._owners)
 
     def forget(
         self, revoked: Container[UUID], versions: Mapping[UUID, int], looked_at_s: float
     ) -> None:
         """Keep all but these, which were all that were revoked at that moment, and those whose
         owner's permissions were another version then."""
-        for key in [
-            key
-            for key, caller in self._found.items()
-            if caller.key_id in revoked
-            or (
-                caller.owner_id is not None
-                and versions.get(caller.owner_id) != caller.permissions_version
-            )
-        ]:
-            del self._found[key]
+        gone = [key for key, caller in self._found.items() if caller.key_id in revoked]
+        if self._owners:
+            gone += [key for key, caller in self._found.items() if _is_stale(caller, versions)]
+            self._owners &= versions.keys()
+        for key in gone:
+            self._found.pop(key, None)
         self._holds_until_s = looked_at_s + self._cached_s
 
     def note_use(self, key_id: UUID, now: datetime) -> None:
@@ -77,3 +76,8 @@ class KeyCache:
         if len(self._noted) > KEYS_MAX:
             self._noted.clear()
         return uses
+
+
+def _is_stale(caller: Caller, versions: Mapping[UUID, int]) -> bool:
+    owner = caller.owner_id
+    return owner is not None and versions.get(owner) != caller.permissions_version

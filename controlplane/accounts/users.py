@@ -140,6 +140,12 @@ def members(session: Session, organization_id: str) -> list[Member]:
     return [Member(*row) for row in session.execute(query).all()]
 
 
+def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return the e-mail addresses of those of these users that there are."""
+    query = select(User.id, User.email).where(User.id.in_(list(ids)))
+    return {row.id: row.email for row in session.execute(query)}
+
+
 def note_change(session: Session, user_id: UUID) -> None:
     """Count up, in the database: two changes at once are two."""
     session.execute(

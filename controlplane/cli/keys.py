@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
+from controlplane.accounts.users import addresses
 from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
@@ -52,10 +53,15 @@ def create(options: argparse.Namespace) -> int:
 
 def list_all(options: argparse.Namespace) -> int:
     require_database(options)
-    keys = in_database(options.database, key_store.list_keys)
+
+    def read(session: Session) -> tuple[Sequence[ApiKey], Mapping[UUID, str]]:
+        keys = key_store.list_keys(session)
+        return keys, addresses(session, {key.owner_id for key in keys if key.owner_id})
+
+    keys, owners = in_database(options.database, read)
     from controlplane.cli.screen.listings import print_keys  # rich only where shown
 
-    print_keys(keys)
+    print_keys(keys, owners)
     return 0
 
 

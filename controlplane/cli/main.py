@@ -116,7 +116,14 @@ def _add_serve(verbs: "Subparsers") -> None:
         "--origin",
         metavar="URL",
         help="where browsers find it behind a proxy, as https://venue.example: cookies are bound to"
-        " it, and X-Forwarded-For is believed (default: what they call)",
+        " it (default: what they call)",
+    )
+    add(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a proxy's address: from it X-Forwarded-For is believed; may be repeated",
     )
     add(
         "--workers",

@@ -1,11 +1,12 @@
 """``venue-control serve``: run the service until it is told to stop."""
 
 import argparse
+import ipaddress
 import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -98,6 +99,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         raise UsageError(f"--notify-url {notify!r} is not an http or https address")
     return Settings(
         origin=_origin(options.origin),
+        trusted_proxies=_proxies(options.trusted_proxy),
         online_window_s=options.online_window,
         request_ttl_s=options.request_ttl,
         challenge_ttl_s=options.challenge_ttl,
@@ -126,6 +128,13 @@ def _origin(text: str | None) -> str | None:
         raise UsageError(f"--origin {text!r} is no origin: https://venue.example is one")
     default = {"http": ":80", "https": ":443"}[parts.scheme]
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default)}"
+
+
+def _proxies(told: Sequence[str]) -> frozenset[str]:
+    try:
+        return frozenset(str(ipaddress.ip_address(each)) for each in told)
+    except ValueError as error:
+        raise UsageError(f"--trusted-proxy needs an address: {error}") from error
 
 
 def _secret(options: argparse.Namespace) -> bytes | None:

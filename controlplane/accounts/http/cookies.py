@@ -19,6 +19,7 @@ from controlplane.http.errors import Refusal, unauthenticated
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"
 """Browsers take such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
+ADDRESS_MAX: Final = 64
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -73,15 +74,15 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
 
 
 def address_of(core: Core, request: Request) -> str:
-    """Return whose address it is: behind a proxy the one that the proxy saw.
+    """Return whose address it is: behind a proxy that was named the one that the proxy saw.
 
     Of ``X-Forwarded-For`` only the last is the proxy's own; a caller may write the others.
     """
-    if core.settings.origin is not None:
+    peer = request.client.host if request.client else ""
+    if peer in core.settings.trusted_proxies:
         seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
-        if seen:
-            return seen[:64]
-    return request.client.host if request.client else ""
+        return seen[:ADDRESS_MAX] or peer
+    return peer
 
 
 def _is_own(core: Core, request: Request, origin: str) -> bool:

@@ -1,9 +1,10 @@
 """Keys, devices, requests and reports as lists on a terminal, and what is known of one device."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from rich.table import Table
 from rich.text import Text
@@ -27,7 +28,8 @@ VERSIONS_SHOWN = 4
 _STATE_STYLES: dict[State, str] = {"online": "green", "offline": "yellow", "revoked": "red"}
 
 
-def print_keys(keys: Sequence["ApiKey"]) -> None:
+def print_keys(keys: Sequence["ApiKey"], owners: Mapping[UUID, str]) -> None:
+    """``owners`` are the addresses of the people as whom keys act; most keys are nobody's."""
     now = datetime.now(UTC)
     ids = ids_of(key.id for key in keys)
     rows = [
@@ -38,11 +40,13 @@ def print_keys(keys: Sequence["ApiKey"]) -> None:
             text_of(", ".join(key.locations) or "all"),
             text_of(key.name or "–"),
             age(key.last_used_at, now),
+            *((text_of(_owner_of(key, owners)),) if owners else ()),
         )
         for key in keys
     ]
     empty = "There are no keys. Make one: venue-control keys create --write"
-    print_rows(("id", "key", "grant", "locations", "name", "used"), rows, empty)
+    headings = ("id", "key", "grant", "locations", "name", "used")
+    print_rows((*headings, "owner") if owners else headings, rows, empty)
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
@@ -154,6 +158,10 @@ def _facts(device: Device) -> Iterable[tuple[str, str | Text]]:
     yield "enrolled", f"{device.created_at:%Y-%m-%d %H:%M:%S} UTC"
     if device.revoked_at is not None:
         yield "revoked", f"{device.revoked_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _owner_of(key: "ApiKey", owners: Mapping[UUID, str]) -> str:
+    return "–" if key.owner_id is None else owners.get(key.owner_id, "gone")
 
 
 def _state_of_key(key: "ApiKey") -> Text:

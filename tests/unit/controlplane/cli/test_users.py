@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session
 
+from controlplane.accounts import key_store
 from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
 from controlplane.cli import users as module_of_users
@@ -76,6 +78,28 @@ def test_people_are_added_listed_changed_and_removed(
     assert main(["users", "remove", "BOB@example.com"]) == 0
     assert main(["users", "remove", "bob@example.com"]) == 1
     assert "nobody with the address" in capsys.readouterr().err
+
+
+def test_a_list_of_keys_says_whose_they_are(
+    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["keys", "create", "--name", "till"])
+    main([*ADD, *secret])
+    capsys.readouterr()
+    main(["keys", "list"])
+    assert "owner" not in capsys.readouterr().out
+    opened = Database(database)
+
+    def give(session: Session) -> None:
+        user = find_user(session, "ada@example.com")
+        (key,) = key_store.list_keys(session)
+        assert user is not None
+        key.owner_id = user.id
+
+    opened.write(give)
+    opened.close()
+    main(["keys", "list"])
+    assert "Ada@example.com" in capsys.readouterr().out
 
 
 def test_who_is_known_elsewhere_keeps_their_password(

@@ -1,0 +1,82 @@
+"""Two services on one PostgreSQL: what one is told of a person holds at the other."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import select
+
+from controlplane.accounts import users
+from controlplane.accounts.throttle import FAILURES_MAX
+from controlplane.background import look_for_changes
+from controlplane.storage.account_tables import User
+from controlplane.storage.database import Database
+from tests.postgresql import postgresql
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_person, remove
+from tests.unit.controlplane.running_service import RunningService, beside
+
+pytestmark = pytest.mark.needs("postgresql")
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with postgresql() as url:
+        opened = Database(url)
+        yield opened
+        opened.close()
+
+
+async def test_tries_at_once_are_counted_over_all_services(service: RunningService) -> None:
+    make_person(service)
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        tries = [
+            Browser(each).sign_in(password="not this one, no")
+            for each in (service, other) * FAILURES_MAX
+        ]
+        statuses = [each.status_code for each in await asyncio.gather(*tries)]
+    assert statuses.count(401) == FAILURES_MAX
+    assert statuses.count(429) == FAILURES_MAX
+
+
+async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningService) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    body = {"name": "till", "canWrite": True, "locations": []}
+    made = (await browser.post("/console/api/profile/create-key", body)).json()
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        await look_for_changes(other.core)
+        assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 200
+        remove(service, person, "org-0001")
+        await look_for_changes(other.core)
+        assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 401
+        there = Browser(other)
+        there.token = browser.token
+        assert (await there.post(OVERVIEW)).status_code == 401
+
+
+async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
+    person = make_person(service)
+    await asyncio.gather(
+        *(
+            service.core.write(lambda session: users.note_change(session, person.id))
+            for _ in range(8)
+        )
+    )
+    query = select(User.permissions_version).where(User.id == person.id)
+    assert service.database.read(lambda session: session.scalars(query).one()) == 9
+
+
+async def test_one_address_is_one_account(service: RunningService) -> None:
+    """However its letters are written, and though two say it at once."""
+
+    def add(email: str) -> None:
+        service.database.write(
+            lambda session: users.add_user(
+                session, email=email, name="", password_hash="", now=service.clock()
+            )
+        )
+
+    add("Ada@Example.com")
+    with pytest.raises(Exception, match="busy"):
+        add("ada@example.COM")
