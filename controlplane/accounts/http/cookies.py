@@ -78,7 +78,8 @@ def address_of(core: Core, request: Request) -> str:
 
     Of ``X-Forwarded-For`` only the last is the proxy's own; a caller may write the others.
     """
-    peer = request.client.host if request.client else ""
+    # A socket for both families writes IPv4 as ::ffff:192.0.2.1.
+    peer = (request.client.host if request.client else "").removeprefix("::ffff:")
     if peer in core.settings.trusted_proxies:
         seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
         return seen[:ADDRESS_MAX] or peer

@@ -149,5 +149,5 @@ def _names(session: Session, organization_id: str) -> list[str]:
         lines.append(f"{organization_id}: {organization.name} (the organization)")
     query = select(Location).where(Location.organization_id == organization_id)
     for row in session.scalars(query.order_by(Location.id)):
-        lines.append(f"{row.id}: {row.name}")
+        lines.append(f"{row.id}: {row.name}" + (f" ({row.zone})" if row.zone else ""))
     return lines

@@ -197,7 +197,7 @@ def test_places_are_named_and_listed(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["locations", "list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "org-0001: Harbour Ltd (the organization)",
-        "loc-1: Harbour",
+        "loc-1: Harbour (Europe/Riga)",
         "loc-1: always open (Europe/Riga)",
     ]
 
