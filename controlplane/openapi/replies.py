@@ -39,7 +39,9 @@ _HEADERS: Final[dict[int, Json]] = {
 }
 
 
-def refusal(status: int, codes: Sequence[str], said: str = "", narrower: Json | None = None) -> Json:
+def refusal(
+    status: int, codes: Sequence[str], said: str = "", narrower: Json | None = None
+) -> Json:
     """Return the description of a problem with one of ``codes``, or without a code.
 
     ``narrower`` are further schemas of its fields.

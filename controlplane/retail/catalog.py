@@ -29,6 +29,7 @@ VAT = "vat"
 
 
 def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
+    """Return one good with its variations."""
     query = select(Good).where(
         Good.id == asked.good_id, Good.organization_id == context.organization_id
     )
@@ -39,11 +40,13 @@ def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
 
 
 def goods(context: RetailContext, asked: wire.PageQuery) -> wire.GoodPage:
+    """Return a page of goods, in the order in which they came."""
     rows, cursor = page_of(context, Good, asked.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
 def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPage:
+    """Return a page of categories, in the order in which they came."""
     rows, cursor = page_of(context, Category, asked.cursor)
     items = (
         wire.Category(
@@ -58,11 +61,13 @@ def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPa
 
 
 def uoms(context: RetailContext, asked: wire.PageQuery) -> wire.UomPage:
+    """Return a page of units of measure, by name."""
     rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
     return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
 
 
 def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
+    """Return a page of fees, by name: VAT and others."""
     rows, cursor = page_by_name(context, FeeItem, asked.cursor)
     items = (
         wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
@@ -72,6 +77,7 @@ def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
 
 
 def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
+    """Create a good with its variations. Ids of external data are unique in the company."""
     _require_valid(context, given)
     row = Good(
         id=uuid.uuid4(),
