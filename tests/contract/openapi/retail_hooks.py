@@ -1,8 +1,8 @@
-"""What schemathesis is told of the retail API: ids that exist, refusals that no schema can foresee.
+"""What schemathesis is told of the retail API: ids that exist, refusals that no schema foresees.
 
-Loaded by schemathesis' own process. Of generated calls that fit the document three in four are given
-ids, cursors and secrets of what exists. Which operations were answered how is written to the file
-named by ``SCHEMATHESIS_SEEN``.
+Loaded by schemathesis' own process. Of generated calls that fit the document three in four are
+given ids, cursors and secrets of what exists. Which operations were answered how is written to the
+file named by ``SCHEMATHESIS_SEEN``.
 """
 
 import atexit

@@ -31,6 +31,13 @@ async def shop(service: RunningService) -> Retailer:
     return await retailer(service)
 
 
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def body(**changes: Any) -> dict[str, Any]:
     given = {
         "name": "Flat white",
@@ -39,6 +46,19 @@ def body(**changes: Any) -> dict[str, Any]:
         "variations": [{}],
     } | changes
     return {name: value for name, value in given.items() if value is not ...}
+
+
+UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
+"""Controls and halves of surrogate pairs."""
+UNKEPT: tuple[dict[str, Any], ...] = (
+    {"a": "\x00"},
+    {"a": [1, {"b": "\ud800"}]},
+    {"a": {"b\x00": 1}},
+    {"\ud800": 1},
+    {"a": nested(32)},
+    {"a": [1e999]},
+)
+"""What beside its id external data must not hold."""
 
 
 async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
@@ -106,12 +126,22 @@ def codes(count: int) -> list[dict[str, str]]:
         {"description": "x" * 1024},
         {"external_data": {"id": "abcd"}},
         {"external_data": {"id": "x" * 128}},
+        {
+            "external_data": {
+                "id": "good-1",
+                "deep": nested(31),
+                "wide": 10**40,
+                "other": [None, "é"],
+            }
+        },
+        {"description": "two\r\n\tlines"},
         {"category_id": None},
         {"variations": [{"name": f"{number}"} for number in range(150)]},
         {"variations": [{"name": "x" * 128}, {"name": "y"}]},
         {"variations": [{"codes": codes(20)}]},
         {"variations": [{"codes": [{"type": "sku", "value": "x" * 128}]}]},
         {"variations": [{"default_price": {"value": 2**63 - 1, "currency_code": "AED"}}]},
+        {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
     ],
 )
 async def test_what_is_just_inside_the_limits_is_taken(
@@ -167,6 +197,16 @@ async def test_what_is_just_inside_the_limits_is_taken(
         ({"variations": [{"default_price": {"value": 1, "currency_code": "EUR"}}]},
          "variations[0].default_price.currency_code"),
         ({"colour": "red"}, "colour"),
+        *(({"name": f"tea{wrong}"}, "name") for wrong in UNSTORABLE),
+        ({"description": "one\x00two"}, "description"),
+        ({"description": "one\ud800"}, "description"),
+        *(({"external_data": {"id": f"tea-{wrong}"}}, "external_data.id") for wrong in UNSTORABLE),
+        *(({"external_data": {"id": "good-1", **extra}}, "external_data") for extra in UNKEPT),
+        ({"variations": [{"name": "a"}, {"name": "b\n"}]}, "variations[1].name"),
+        ({"variations": [{"external_data": {"id": "good-1", "a": "\ud800"}}]},
+         "variations[0].external_data"),
+        ({"variations": [{"codes": [{"type": "sku", "value": "abc\x00"}]}]},
+         "variations[0].codes[0].value"),
     ],
 )  # fmt: skip
 async def test_what_is_just_outside_the_limits_is_named(
