@@ -1,12 +1,11 @@
 """What the scan finds, handed on as it is found to those who ask hosts what they are."""
 
+import socket
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from collectors.shared.addresses import PRINT_PORTS
-
-_IPP = PRINT_PORTS[0]
+from collectors.shared.addresses import IPP_PORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +14,8 @@ class OpenPort:
 
     ``queues`` are the resource paths announced for it (``rp`` in TXT), such as ``ipp/print``,
     ``own_queues`` those that this machine prints to. ``contacted_s`` is when the scan was
-    connected to it (monotonic).
+    connected to it (monotonic); ``connection`` is that connection where it is still open, for the
+    first question. It belongs to whoever takes the port.
     """
 
     address: str
@@ -23,6 +23,11 @@ class OpenPort:
     queues: tuple[str, ...] = ()
     own_queues: tuple[str, ...] = ()
     contacted_s: float = 0.0
+    connection: socket.socket | None = None
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class Sightings:
     _ports: list[OpenPort] = field(default_factory=list)
     _waiting: list[OpenPort] = field(default_factory=list)
     _queues: Mapping[tuple[str, int], Queues] | None = None
+    _is_asking: bool = False
     _is_complete: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -55,14 +61,26 @@ class Sightings:
             if address not in self.own:
                 self._hosts[address] = None
 
-    def port(self, address: str, port: int, contacted_s: float) -> None:
-        """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic)."""
+    def port(
+        self,
+        address: str,
+        port: int,
+        contacted_s: float,
+        connection: socket.socket | None = None,
+    ) -> None:
+        """Tell of an open port, to which a connection was made at ``contacted_s`` (monotonic).
+
+        ``connection`` is that connection, given away: it is closed where nobody asks at once."""
+        found = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
-            if (address, port) in self._seen or (port == _IPP and address in self.own):
+            if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
+                found.close()
                 return
             self._seen.add((address, port))
-            waits = port == _IPP and self._queues is None
-            found = OpenPort(address, port, contacted_s=contacted_s)
+            waits = port == IPP_PORT and self._queues is None
+            if waits or not self._is_asking:
+                found.close()
+                found = replace(found, connection=None)
             (self._waiting if waits else self._ports).append(found)
 
     def tell_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
@@ -71,6 +89,25 @@ class Sightings:
             self._queues = queues
             self._ports += self._waiting
             self._waiting.clear()
+
+    def begin_asking(self) -> None:
+        """Somebody takes the ports from now on, and closes the connections that come with them."""
+        with self._lock:
+            self._is_asking = True
+
+    def end_asking(self) -> None:
+        """Nobody asks any more; a port that was not taken may still be, without a connection."""
+        with self._lock:
+            self._is_asking = False
+            for each in self._ports:
+                each.close()
+            self._ports = [replace(each, connection=None) for each in self._ports]
+
+    @property
+    def asks_ipp_at_once(self) -> bool:
+        """Whether an IPP port is asked as soon as it is told: over the connection to it."""
+        with self._lock:
+            return self._is_asking and self._queues is not None
 
     def complete(self) -> None:
         """Nothing more will be found."""

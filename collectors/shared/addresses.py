@@ -25,8 +25,9 @@ SCANNABLE_RANGES = (
 
 _UNIQUE_LOCAL = IPv6Network("fc00::/7")  # RFC 4193
 
+IPP_PORT = 631
 RAW_PRINT_PORTS = range(9100, 9117)
-PRINT_PORTS = (631, 9100, 515, *RAW_PRINT_PORTS[1:])
+PRINT_PORTS = (IPP_PORT, 9100, 515, *RAW_PRINT_PORTS[1:])
 """Ports for printing, the most telling first."""
 
 _PORT_MAX = 65535

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.buckets import DayRow, HourRow
 from controlplane.figures.financial import MethodKey, Movements, Place
 from controlplane.figures.items import Article
-from controlplane.figures.sums import DaySums, ItemSums, UnitSums, plus
+from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
 from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
@@ -26,6 +26,7 @@ from controlplane.storage.merchant.rollup_tables import (
 )
 
 IDS_AT_ONCE: Final = 500
+TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Types = Collection[str] | None
 """Types of payment that are asked for; None for all."""
 
@@ -85,11 +86,11 @@ class Reader:
 
     def trading(self, asked: Iterable[Stretch]) -> list[DayRow]:
         """Return the days of all locations together, in order."""
-        found: defaultdict[tuple[int, str], DaySums] = defaultdict(DaySums)
+        found: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
         for stretch in asked:
-            key = ("day", "currency")
-            for day, currency, *sums in self._sum(DayRollup, key, stretch):
-                found[day, currency] = plus(found[day, currency], DaySums(*sums))
+            for day, currency, *sums in self._sum(DayRollup, ("day", "currency"), stretch, TRADED):
+                part = HourSums(**dict(zip(TRADED, sums, strict=True)))
+                found[day, currency] = plus(found[day, currency], part)
         return [(*key, *sums) for key, sums in sorted(found.items())]
 
     def items(self, asked: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
@@ -132,13 +133,25 @@ class Reader:
         if (last + 1) * SPAN_DAYS <= days.last:
             yield ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
 
-    def _sum(self, rollup: Any, key: Sequence[str], stretch: Stretch) -> Sequence[Sequence[Any]]:
+    def _sum(
+        self,
+        rollup: Any,
+        key: Sequence[str],
+        stretch: Stretch,
+        names: Collection[str] | None = None,
+    ) -> Sequence[Sequence[Any]]:
+        """Sum up the columns of these names, or all of them."""
         # Plain columns: the ORM would look at each of tens of thousands of rows once more.
         columns = rollup.__table__.c
         keys = [columns[name] for name in key]
+        sums = [
+            column
+            for column in columns
+            if not column.primary_key and (names is None or column.name in names)
+        ]
         when = columns.span if "span" in columns else columns.day
         query = (
-            select(*keys, *(_total(column) for column in columns if not column.primary_key))
+            select(*keys, *(_total(column) for column in sums))
             .where(
                 columns.location.in_(stretch.locations),
                 when.between(stretch.days.first, stretch.days.last),

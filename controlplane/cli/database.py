@@ -86,7 +86,7 @@ def copy(options: argparse.Namespace) -> int:
     except NotEmptyError as error:
         raise UsageError(
             f"nothing was copied: {error}",
-            "The target must be a database of its own, without rows.",
+            "The target must be a database of its own, without keys and devices.",
         ) from error
     except (
         SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError,

@@ -11,12 +11,12 @@ from typing import Any
 from controlplane.figures.financial import Place
 from controlplane.figures.local_time import HOURS, date_of
 from controlplane.figures.records import Bucket, TradingDay
-from controlplane.figures.sums import DaySums
+from controlplane.figures.sums import HourSums
 
 HourRow = Sequence[Any]
 """A location's position, its local hour, the currency, and `HourSums`, in one row."""
 DayRow = Sequence[Any]
-"""A local day, the currency, and `DaySums`, in one row."""
+"""A local day, the currency, and `HourSums` of its sales, in one row."""
 
 
 def buckets(places: Iterable[Place], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:
@@ -50,12 +50,12 @@ def trading(rows: Iterable[DayRow]) -> dict[str, list[TradingDay]]:
     """Return the days of each currency, in the order of ``rows``; none without a sale."""
     found: defaultdict[str, list[TradingDay]] = defaultdict(list)
     for day, currency, *columns in rows:
-        sums = DaySums(*columns)
+        sums = HourSums(*columns)
         if sums.sale_count:
             found[currency].append(
                 TradingDay(
                     local_date=date_of(day).isoformat(),
-                    trading_revenue_cents=sums.sale - sums.undone,
+                    trading_revenue_cents=sums.gross - sums.discount - sums.undone,
                     sale_count=sums.sale_count,
                 )
             )

@@ -28,7 +28,7 @@ SUMMED = {
 }
 """Of several processes these are added up; of all else the least is told."""
 
-STATES: Final = {
+STATES: Final[Mapping[int, str]] = {
     Priority.CLOSED: "closed",
     Priority.MAINTENANCE: "maintenance",
     Priority.REVOKED: "revoked",

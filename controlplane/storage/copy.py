@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select, text
+from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
-from controlplane.storage.tables import Schema
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.merchant.retail_tables import RetailKey
+from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
 """Reports are up to 2 MiB each; most are of some 20 KiB."""
@@ -17,7 +19,7 @@ _NOT_COPIED = frozenset({Schema.__tablename__})
 
 
 class NotEmptyError(Exception):
-    """The target has rows already."""
+    """The target has keys, devices or a merchant already."""
 
 
 def tables() -> tuple[Table, ...]:
@@ -35,7 +37,7 @@ def copy_rows(
 
     def write(into: Session) -> dict[str, int]:
         connection = into.connection()
-        _require_empty(connection)
+        _empty(connection)
         return source.read(lambda session: _copy_all(session.connection(), connection, told))
 
     return target.write(write)
@@ -62,10 +64,14 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
         yield [dict(row) for row in part]
 
 
-def _require_empty(target: Connection) -> None:
-    for table in tables():
+def _empty(target: Connection) -> None:
+    """Delete what a service writes down by itself; whatever people or devices made needs a key, and
+    what was sold a merchant."""
+    for table in (each.__table__ for each in (ApiKey, RetailKey, Device, Organization)):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
-            raise NotEmptyError(f"{table.name} has {count} rows already")
+            raise NotEmptyError(f"{table.description} has {count} rows already")
+    for table in reversed(tables()):
+        target.execute(delete(table))
 
 
 def _count_on(target: Connection, table: Table) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from collectors.contract import NetworkFacts, NetworkJob
 from tests.lab.namespaces import entering_as_anybody
 from tests.lab.tap.collect import ChildRun, LabResult, collect_in_lan
 from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
+from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.plan import (
     VENUE_PORTS,
     LanHost,
@@ -169,6 +171,27 @@ def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> No
     assert seen == {plan.agent_address, plan.gateway}
     assert set(result.counters.syns_by_port) == {80, 443}
     assert result.counters.payload_bytes.total() == 0
+
+
+def test_a_printer_found_after_all_announcements_is_asked_over_its_one_connection(
+    tmp_path: Path,
+) -> None:
+    bar = LanHost(
+        "10.77.0.50", "02:1a:00:00:00:50", (80, 631, 9100), ipp=(lab_printer(str(UUID(int=50))),)
+    )
+    plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
+    plan = replace(plan, hosts=(*plan.hosts, bar))
+    printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}
+    # The scan does not try this port: it is contacted once everything else is known.
+    job = {**JOB, "ports": (80,), "printers": (printer,)}
+    result = collect_in_lan(plan, job, tmp_path)
+    (run,) = result.runs
+    assert result.counters.syns_by_port[631] == 1
+    check_harmless(result)
+    (told,) = run.facts["printers"]
+    assert (told["status"], told["matched_endpoint"]) == ("reachable", "10.77.0.50:631")
+    models = {(e["address"], e["port"]): e["model"] for e in run.facts["endpoints"]}
+    assert models["10.77.0.50", 631] == "Lab Printer 1"
 
 
 def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:

@@ -156,6 +156,22 @@ def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: P
     assert newest(tmp_path) == "2.34"
 
 
+def test_the_services_package_leaves_out_nothing_that_the_service_imports() -> None:
+    spec = (PACKAGING / "program.spec").read_text()
+    kinds = re.findall(r"never_here = \[(.*?)\]", spec, re.DOTALL)
+    left_out = set(re.findall(r'"([\w.]+)"', kinds[1]))
+    assert {"collectors", "zeroconf"} <= left_out
+    imported = {
+        name
+        for file in (ROOT / "controlplane").rglob("*.py")
+        if "demo" not in file.parts  # it is not in the package
+        for name in re.findall(r"^\s*(?:import|from) ([\w.]+)", file.read_text(), re.MULTILINE)
+    }
+    assert "psutil" in imported
+    parents = {name.rsplit(".", n)[0] for name in imported for n in range(name.count(".") + 1)}
+    assert parents & left_out == set()
+
+
 def test_the_windows_package_holds_what_is_imported_by_name() -> None:
     named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
     sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")

@@ -16,10 +16,13 @@ AGAIN_S = 0.35
 
 
 @asynccontextmanager
-async def connect(address: str, port: int, *, is_tls: bool) -> AsyncIterator[Connection]:
-    """Open a connection and drop it at the end without waiting for the host. Raises OSError."""
+async def connect(
+    address: str, port: int, *, is_tls: bool, connection: socket.socket | None = None
+) -> AsyncIterator[Connection]:
+    """Open a connection, or use one that is open, and drop it at the end without waiting for the
+    host. Raises OSError."""
     context = _tls_without_verification() if is_tls else None
-    opened = await _connected(address, port)
+    opened = connection or await _connected(address, port)
     try:
         reader, writer = await asyncio.open_connection(
             sock=opened, ssl=context, server_hostname=address if context else None

@@ -52,6 +52,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
+            open_port = replace(open_port, connection=None)  # a connection is for one question
             if reply.status == _UPGRADE_REQUIRED and not is_tls:
                 is_tls = True
                 reply = await _ask(open_port, queue, is_tls=True)
@@ -99,7 +100,8 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
         printer_uri=f"{scheme}://{host}/{queue}",
     )
     request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
-    async with connect(open_port.address, open_port.port, is_tls=is_tls) as (reader, writer):
+    address, port, connection = open_port.address, open_port.port, open_port.connection
+    async with connect(address, port, is_tls=is_tls, connection=connection) as (reader, writer):
         return await exchange(reader, writer, request, BODY_MAX_BYTES)
 
 

@@ -9,7 +9,9 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from collectors.contract import Failure, Interface, Run
@@ -38,7 +40,8 @@ QUESTIONS_AT_ONCE = 64
 PORTS_AT_ONCE = 2
 """Of one host."""
 PRINTER_PAUSE_S = 1.0
-"""Between two connections to one print port: a second one at once may itself be the collision."""
+"""Between two connections to one print port: a second one at once may itself be the collision.
+Where the scan's connection is handed on there is no second one."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
 """The scan has just woken the host, so that silence is not sleep."""
 
@@ -108,12 +111,11 @@ class _Asker:
         names = asyncio.create_task(
             asyncio.to_thread(ask_names, interfaces, sightings, self._deadline_s, self._run)
         )
-        while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            is_complete = sightings.is_complete  # before the last of them are taken
-            self._begin(sightings.take_ports())
-            if is_complete and not self._pending:
-                break
-            await asyncio.sleep(_POLL_S)
+        sightings.begin_asking()
+        try:
+            await self._ask_what_is_found(sightings)
+        finally:
+            sightings.end_asking()
         self._accept((*sightings.take_ports(), *sightings.take_waiting()))
         self.unasked = self._accepted.total() - self._done
         for task in self._pending:
@@ -121,11 +123,23 @@ class _Asker:
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
 
+    async def _ask_what_is_found(self, sightings: Sightings) -> None:
+        while not self._run.cancelled and time.monotonic() < self._deadline_s:
+            is_complete = sightings.is_complete  # before the last of them are taken
+            self._begin(sightings.take_ports())
+            if is_complete and not self._pending:
+                break
+            await asyncio.sleep(_POLL_S)
+
     def _begin(self, found: Iterable[OpenPort]) -> None:
         for each in self._accept(found):
             task = asyncio.create_task(self._ask_port(each, self._hosts[each.address]))
             self._pending.add(task)
-            task.add_done_callback(self._pending.discard)
+            task.add_done_callback(partial(self._end, each))
+
+    def _end(self, open_port: OpenPort, task: asyncio.Task[None]) -> None:
+        self._pending.discard(task)
+        open_port.close()  # where it was not asked
 
     def _accept(self, found: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to ask, and count them and those beyond the bound."""
@@ -135,6 +149,7 @@ class _Asker:
             question = ALLOWED[each.port]
             if self._accepted[question] >= PORTS_MAX:
                 self.too_many += 1
+                each.close()
                 continue
             self._accepted[question] += 1
             accepted.append(each)
@@ -143,10 +158,12 @@ class _Asker:
     async def _ask_port(self, open_port: OpenPort, host: _Host) -> None:
         """Ask one port. A host that let one question run into its time is asked no further page."""
         question = ALLOWED[open_port.port]
+        is_connected = open_port.connection is not None
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
-        if open_port.port in PRINT_PORTS and pause_s > 0:
+        if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
-        async with host.ports_at_once, self._at_once:
+        # A printer is not kept waiting behind its own pages while it holds a slot for us.
+        async with nullcontext() if is_connected else host.ports_at_once, self._at_once:
             if question == "ipp" or not host.is_silent:
                 try:
                     async with asyncio.timeout(QUESTION_TIME_S[question]):

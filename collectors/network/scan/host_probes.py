@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
@@ -55,20 +55,28 @@ class HostProbes:
 
     ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
     that may be nobody's (proxy ARP, routed). Where ``tries`` is 1 no port is looked at again.
+    With ``ipp_last`` IPP is first tried after all tries of the other print ports: it is asked over
+    the scan's connection.
     """
 
     def __init__(
-        self, ports: Sequence[int], *, abandon_when_silent: bool = False, tries: int = TRIES
+        self,
+        ports: Sequence[int],
+        *,
+        abandon_when_silent: bool = False,
+        tries: int = TRIES,
+        ipp_last: bool = False,
     ) -> None:
         self.abandon_when_silent = abandon_when_silent
         self.open: list[int] = []
         self.refused: list[int] = []
         self.silent: list[int] = []
         self._tries: dict[int, int] = {}
+        self._ipp_last = ipp_last
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
-        # IPP first: it may be asked what it is, and only some time after this.
+        # IPP first: it may be asked what it is, and by another connection only some time after.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
@@ -84,6 +92,11 @@ class HostProbes:
         return not (self._ordinary or self._printing or self._flying)
 
     @property
+    def is_done_with_print_ports(self) -> bool:
+        """Whether no print port is tried or to be tried."""
+        return not (self._printing or self._prints())
+
+    @property
     def sockets(self) -> int:
         return sum(probe.sockets for probe in self._flying.values())
 
@@ -91,13 +104,16 @@ class HostProbes:
     def next_due(self) -> float | None:
         moments = [probe.due for probe in self._flying.values()]
         if not self._prints():
-            moments += (self._next_print_s[p] for p in self._printing if p in self._next_print_s)
+            printing = self._next_printing()
+            moments += (self._next_print_s[p] for p in printing if p in self._next_print_s)
         return min(moments, default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
         """Return up to ``room`` connections to start now; they count as started."""
         steps: list[Step] = []
-        ready = next((p for p in self._printing if self._next_print_s.get(p, now) <= now), None)
+        ready = next(
+            (p for p in self._next_printing() if self._next_print_s.get(p, now) <= now), None
+        )
         if ready and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
             self._printing.remove(ready)
             steps.append(self._start(ready, now))
@@ -164,7 +180,7 @@ class HostProbes:
     def _worth_a_last_look(self) -> tuple[int, ...]:
         """Print ports of a host with IPP are not: it may just be asked for its attributes, and a
         printer is given one connection at a time."""
-        left_out = PRINT_PORTS if PRINT_PORTS[0] in self.open else ()
+        left_out = PRINT_PORTS if IPP_PORT in self.open else ()
         return tuple(p for p in self.silent if p not in left_out) if self.has_answered else ()
 
     def _look_s(self) -> float:
@@ -183,6 +199,12 @@ class HostProbes:
             return WAIT_S
         wait_s = self._slowest_answer_s * _ANSWER_FACTOR + _ANSWER_SLACK_S
         return min(WAIT_S, max(WAIT_MIN_S, wait_s))
+
+    def _next_printing(self) -> Sequence[int]:
+        """The print ports of which the next is tried."""
+        others = [port for port in self._printing if port != IPP_PORT]
+        waits = self._ipp_last and IPP_PORT not in self._tries
+        return others if waits and others else self._printing
 
     def _prints(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)
@@ -230,7 +252,7 @@ class HostProbes:
 
         Where the host answers, a silent print port is rather a packet that was lost: there those
         that may begin until ``latest_s`` are waited for."""
-        if self._flying or self._ordinary or not all(map(self._tries.get, self._printing)):
+        if self._flying or self._ordinary or not all(map(self._tries.get, self._next_printing())):
             return False
         latest_s = latest_s if self.has_answered else -math.inf
         return self._leave_second_tries(latest_s)

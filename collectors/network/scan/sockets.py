@@ -67,8 +67,12 @@ class ScanNetwork(Protocol):
         """Start a connection; False when there is no socket for it just now."""
         ...
 
+    def take(self, address: str, port: int) -> socket.socket | None:
+        """Give away a connection that was found open, before it is dropped; None for none."""
+        ...
+
     def drop(self, address: str, port: int) -> None:
-        """Close all connections to a port."""
+        """Close all connections to a port, those found open, too."""
         ...
 
     def wait(self, timeout_s: float) -> Happened: ...
@@ -84,6 +88,7 @@ class SocketNetwork:
         self._selector = selectors.DefaultSelector()
         self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
         self._priming = [_datagram_socket() for _ in range(_PRIMING_SOCKETS)]
+        self._opened: dict[tuple[str, int], socket.socket] = {}
         self._ended: list[ConnectResult] = []
         self._waker, self._waked = socket.socketpair()
         self._waked.setblocking(False)
@@ -113,7 +118,7 @@ class SocketNetwork:
 
     def connect(self, address: str, port: int) -> bool:
         try:
-            opened = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            opened = _stream_socket(address)
         except OSError:
             return False
         self.connections += 1
@@ -131,7 +136,12 @@ class SocketNetwork:
         opened.close()
         return True
 
+    def take(self, address: str, port: int) -> socket.socket | None:
+        return self._opened.pop((address, port), None)
+
     def drop(self, address: str, port: int) -> None:
+        if opened := self.take(address, port):
+            opened.close()
         for held in self._sockets.pop((address, port), ()):
             self._selector.unregister(held)
             held.close()
@@ -154,7 +164,7 @@ class SocketNetwork:
             self._waker.send(b"!")
 
     def close(self) -> None:
-        for address, port in list(self._sockets):
+        for address, port in (*self._sockets, *self._opened):
             self.drop(address, port)
         for held in (*self._priming, self._waker, self._waked):
             held.close()
@@ -177,7 +187,10 @@ class SocketNetwork:
         number = held.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         contact = _contact(held, address, port, number)
         self._selector.unregister(held)
-        held.close()
+        if contact.outcome == "open" and (address, port) not in self._opened:
+            self._opened[address, port] = held
+        else:
+            held.close()
         siblings = self._sockets.get((address, port), [])
         if held in siblings:
             siblings.remove(held)
@@ -208,6 +221,12 @@ def _latency_ms(held: socket.socket) -> float | None:
     except OSError:
         return None
     return parse_rtt_ms(info)
+
+
+def _stream_socket(address: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 
 def _datagram_socket() -> socket.socket:

@@ -18,7 +18,7 @@ from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.network.sightings import Sightings
-from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after all else print ports that did not answer are waited for, to be tried again: a host
@@ -54,7 +54,8 @@ class Sweep:
     """Runs once. ``ports`` are those of every target that names none of its own.
 
     Hosts and open ports are told to ``sightings`` as they are found, print ports once all of
-    their host are done with.
+    their host are done with. Where IPP is asked at once, it comes last of them, and its connection
+    goes along with it.
     """
 
     def __init__(
@@ -207,7 +208,8 @@ class Sweep:
             return
         self._settled_s = min(now, self._settled_s)
         for host in tuple(self._active):
-            if host.probes.leave_second_tries_at_print_ports(self._settled_s + PRINT_PORTS_WAIT_S):
+            latest_s = self._settled_s + PRINT_PORTS_WAIT_S
+            if host.probes.leave_second_tries_at_print_ports(latest_s) and host.probes.is_done:
                 self._finish(host, now)
 
     def _look_last(self, now: float) -> None:
@@ -244,7 +246,12 @@ class Sweep:
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
         is_doubtful = target.way == "routed"
-        probes = HostProbes(ports, abandon_when_silent=is_doubtful, tries=self._tries)
+        probes = HostProbes(
+            ports,
+            abandon_when_silent=is_doubtful,
+            tries=self._tries,
+            ipp_last=self._sightings.asks_ipp_at_once,
+        )
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
         self._active.append(host)
@@ -256,9 +263,9 @@ class Sweep:
             host = self._hosts.get(contact.address)
             if host is None or not host.probes.answered(contact.port, contact.outcome, now):
                 continue
-            self._network.drop(contact.address, contact.port)
             if contact.outcome == "open":
                 self._take_open(host, contact.port, now)
+            self._network.drop(contact.address, contact.port)
             if contact.outcome != "unreachable":
                 host.confirmed = True
                 self._sightings.host(contact.address)
@@ -266,10 +273,17 @@ class Sweep:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
 
     def _take_open(self, host: SweptHost, port: int, now: float) -> None:
-        if port in PRINT_PORTS:
-            host.printing[port] = now
+        address = host.target.address
+        if port not in PRINT_PORTS:
+            self._sightings.port(address, port, now)
+        elif port == IPP_PORT and self._may_be_asked(host):
+            self._sightings.port(address, port, now, self._network.take(address, port))
         else:
-            self._sightings.port(host.target.address, port, now)
+            host.printing[port] = now
+
+    def _may_be_asked(self, host: SweptHost) -> bool:
+        """Whether IPP is asked at once, and no other print port of the host is to be tried."""
+        return self._sightings.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:
         return SweepResult(

@@ -26,4 +26,4 @@ def strip_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
     except CommandError:
         return ()
     first, last = presence.days[0].date, presence.days[-1].date
-    return (f"{first}  {presence.line}  {last}", f"{'':10}  {LEGEND}")
+    return (f"{first[5:]}  {presence.line}  {last[5:]}", f"{'':5}  {LEGEND}")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
@@ -20,12 +21,14 @@ from controlplane.openapi.areas import OPERATIONS
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients
 from controlplane.retail.registry import OPERATIONS as RETAIL
-from controlplane.sandbox.plan import ORGANIZATION
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from tests.paths import ROOT
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 600 if EXAMPLES == "12" else 3600
 pytestmark = [
     pytest.mark.slow,
@@ -34,6 +37,9 @@ pytestmark = [
 
 
 def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
+    with closing(Database(str(tmp_path / "service.db"))) as database:
+        plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
+        database.write(lambda session: load(session, plan, NOW))
     service = start(str(tmp_path / "service.db"), "--rate", "0")
     try:
         environment = {"SCHEMATHESIS_KEY": service.api_key}

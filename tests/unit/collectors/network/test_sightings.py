@@ -1,5 +1,7 @@
 """What the scan finds is handed on once, IPP ports with their queues."""
 
+import socket
+
 from collectors.network.sightings import OpenPort, Queues, Sightings
 
 
@@ -37,3 +39,31 @@ def test_this_machine_is_not_asked_for_its_name_nor_its_spooler_for_queues() -> 
         ("10.0.0.9", 80),
         ("10.0.0.9", 631),
     ]
+
+
+def test_a_connection_goes_to_who_asks_and_is_closed_where_nobody_does() -> None:
+    sightings = Sightings(own=frozenset({"10.0.0.20"}))
+    early, taken, twice, own, left, late = (socket.socket() for _ in range(6))
+    sightings.tell_queues({})
+    sightings.port("10.0.0.1", 631, 1.0, early)
+    assert not sightings.asks_ipp_at_once
+    sightings.begin_asking()
+    assert sightings.asks_ipp_at_once
+    sightings.port("10.0.0.2", 631, 1.0, taken)
+    sightings.port("10.0.0.2", 631, 2.0, twice)
+    sightings.port("10.0.0.20", 631, 1.0, own)
+    assert [each.connection for each in sightings.take_ports()] == [None, taken]
+    sightings.port("10.0.0.3", 631, 1.0, left)
+    sightings.end_asking()
+    assert not sightings.asks_ipp_at_once
+    sightings.port("10.0.0.4", 631, 1.0, late)
+    assert [each.connection for each in sightings.take_ports()] == [None, None]
+    with taken:
+        assert taken.fileno() != -1
+        assert {each.fileno() for each in (early, twice, own, left, late)} == {-1}
+
+
+def test_ipp_is_not_asked_at_once_before_its_queues_are_known() -> None:
+    sightings = Sightings()
+    sightings.begin_asking()
+    assert not sightings.asks_ipp_at_once

@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -384,3 +385,14 @@ def test_a_host_s_own_word_for_its_name_counts_more_than_others():
     heard.add("127.0.0.9", naming("till"))
     heard.add("127.0.0.9", naming("later"))
     assert heard.name(reverse) == "till.local"
+
+
+async def test_the_first_question_goes_over_the_connection_of_the_scan():
+    async with device(http(message(status=0x0406)), http(PRINTER)) as (port, asked):
+        opened = socket.socket()
+        opened.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(opened, (port.address, port.port))
+        elsewhere = replace(port, connection=opened)
+        (found,) = await told(ask_ipp(elsewhere))
+        own_port = opened.fileno()
+    assert (found.uuid, len(asked), own_port) == (UUID, 2, -1)

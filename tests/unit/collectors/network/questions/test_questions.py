@@ -1,4 +1,5 @@
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -232,3 +233,65 @@ def test_printers_whose_queues_nobody_told_of_count_as_unasked():
     sightings.port("10.0.0.9", 631, 0.0)
     found = enrich(sightings, time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
     assert found.limitations == ("1 ports were not asked what they are: the time was up",)
+
+
+def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Nor does it wait for its own pages, which may keep silent: it holds a slot for us."""
+    monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
+    began, is_asked = threading.Semaphore(0), threading.Event()
+    asked: list[tuple[int, socket.socket | None]] = []
+
+    async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+        asked.append((port.port, port.connection))
+        began.release()
+        if question == "ipp":
+            is_asked.set()
+        await asyncio.to_thread(is_asked.wait, 10)
+        return ()
+
+    sightings = Sightings()
+    sightings.tell_queues({})
+    asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=ask))
+    for port in (80, 8080):
+        sightings.port("10.0.0.9", port, 0.0)
+        assert began.acquire(timeout=10)
+    with socket.socket() as connection:
+        sightings.port("10.0.0.9", 631, time.monotonic() + 1000, connection)
+        assert is_asked.wait(5)
+        sightings.complete()
+        assert asking.wait(soon(), lambda: False)
+        asking.result()
+        assert asked == [(80, None), (8080, None), (631, connection)]
+        assert connection.fileno() == -1
+
+
+def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(questions, "PORTS_MAX", 2)
+    began = threading.Semaphore(0)
+
+    async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+        began.release()
+        await asyncio.Event().wait()
+        return ()
+
+    run, sightings = FakeRun(), Sightings()
+    sightings.tell_queues({})
+    asking = Background(lambda: enrich(sightings, soon(), run, ask=silent))
+    sightings.port("10.0.0.9", 80, 0.0)
+    assert began.acquire(timeout=10)
+    connections = [socket.socket() for _ in range(3)]
+    for number, connection in enumerate(connections):
+        sightings.port(f"10.0.0.{number}", 631, 0.0, connection)
+    assert began.acquire(timeout=10)
+    run.cancelled = True
+    assert asking.wait(soon(), lambda: False)
+    said = asking.result().limitations
+    assert said == (
+        "1 ports were not asked what they are: too many",
+        "3 ports were not asked what they are: the time was up",
+    )
+    assert [each.fileno() for each in connections] == [-1, -1, -1]

@@ -1,11 +1,14 @@
 """A LAN with a clock of its own, behind the interface through which the sweep sees the network."""
 
 import heapq
+import socket
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, Happened
+from collectors.shared.addresses import PRINT_PORTS
 
 _TURN_S = 1e-5  # what a turn of the loop takes at least, as on a real clock
 
@@ -35,10 +38,13 @@ class SimulatedLan:
         self.most_unresolved = 0
         self.most_sockets: dict[str, int] = {}
         self.last_connect: dict[tuple[str, int], float] = {}
+        self.connects: Counter[tuple[str, int]] = Counter()
+        self.most_printing: dict[str, int] = {}
         self._known = known
         self._now = 100.0
         self._events: list[tuple[float, int, LinkNeighbour | ConnectResult]] = []
         self._count = 0
+        self.given_away: list[tuple[str, int]] = []
         self._unresolved: set[str] = set()
         self._open: dict[tuple[str, int], int] = {}
 
@@ -64,8 +70,12 @@ class SimulatedLan:
         key = (address, port)
         self._open[key] = self._open.get(key, 0) + 1
         self.last_connect[key] = self._now
+        self.connects[key] += 1
         held = sum(n for (other, _), n in self._open.items() if other == address)
         self.most_sockets[address] = max(held, self.most_sockets.get(address, 0))
+        keys = (*self._open, *self.given_away)
+        printing = sum(1 for other, each in keys if other == address and each in PRINT_PORTS)
+        self.most_printing[address] = max(printing, self.most_printing.get(address, 0))
         host = self.hosts.get(address)
         if host is None or host.mute or port in host.filtered:
             return True
@@ -76,6 +86,10 @@ class SimulatedLan:
             outcome = ConnectResult(address, port, "open" if is_open else "refused", latency_ms)
             self._at(host.round_trip_s, outcome)
         return True
+
+    def take(self, address: str, port: int) -> socket.socket | None:
+        self.given_away.append((address, port))
+        return socket.socket()
 
     def drop(self, address: str, port: int) -> None:
         self._open.pop((address, port), None)

@@ -51,6 +51,33 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
 
 
+def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
+    probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
+    assert [s.port for s in probes.connects(0.0, 1)] == [9100]
+    probes.answered(9100, "open", 0.1)
+    assert [s.port for s in probes.connects(0.1, 1)] == [515]
+    assert probes.timeouts(0.1 + WAIT_S) == [Step(515, "drop")]
+    assert [s.port for s in probes.connects(0.5, 9)] == [80]  # 515 is still to be tried again
+    probes.answered(80, "refused", 0.6)
+    assert probes.next_due == 0.1 + PRINT_GAP_S
+    assert probes.leave_second_tries_at_print_ports(0.7)
+    assert not probes.is_done
+    assert [s.port for s in probes.connects(0.7, 9)] == [631]
+    assert not probes.is_done_with_print_ports
+    probes.answered(631, "open", 0.8)
+    assert probes.is_done_with_print_ports
+    assert (probes.open, probes.silent) == ([9100, 631], [515])
+
+
+def test_ipp_waits_for_second_tries_at_other_print_ports_only_before_its_first() -> None:
+    probes = HostProbes((631, 9100), ipp_last=True)
+    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    assert started == [9100, 9100, 631, 631]
+    probes = HostProbes((631, 9100, 9101))
+    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    assert started == [631, 9100, 9101, 631, 9100, 9101]
+
+
 def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
     probes = HostProbes((9100,))
     assert [s.port for s in probes.connects(0.0, 100)] == [9100]
@@ -211,12 +238,13 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_look() -> None:
     ports=st.lists(st.sampled_from((*PORTS, *range(2000, 2020))), unique=True, max_size=25),
     seed=st.integers(0, 2**16),
     abandon=st.booleans(),
+    ipp_last=st.booleans(),
 )
 def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
-    ports: list[int], seed: int, abandon: bool
+    ports: list[int], seed: int, abandon: bool, ipp_last: bool
 ) -> None:
     rng = random.Random(seed)
-    probes = HostProbes(ports, abandon_when_silent=abandon)
+    probes = HostProbes(ports, abandon_when_silent=abandon, ipp_last=ipp_last)
     sockets: dict[int, int] = {}
     now = 0.0
     for _ in range(2000):

@@ -118,6 +118,35 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
+def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
+    listener: Listener,
+) -> None:
+    with SocketNetwork(watch_neighbours=False) as network:
+        for _ in range(2):
+            network.connect("127.0.0.1", listener.port)
+        ended = 0
+        while ended < 2:
+            ended += len(network.wait(5.0).contacts)
+        taken = network.take("127.0.0.1", listener.port)
+        assert network.take("127.0.0.1", listener.port) is None
+        network.drop("127.0.0.1", listener.port)
+    assert taken is not None
+    with taken:
+        taken.sendall(b"still open")
+        for _ in range(2):
+            assert listener.ended.acquire(timeout=5)
+    assert sorted(listener.endings, key=str) == [b"still open", Listener.ENDED_BY_RESET]
+
+
+def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
+    with SocketNetwork(watch_neighbours=False) as network:
+        network.connect("127.0.0.1", listener.port)
+        while not network.wait(5.0).contacts:
+            pass
+    assert listener.ended.acquire(timeout=5)
+    assert listener.endings == [Listener.ENDED_BY_RESET]
+
+
 def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> None:
     run = QuietRun()
     run.cancel()

@@ -1,6 +1,7 @@
 """The sweep over a simulated LAN: what it finds, in which time, within which bounds."""
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -54,9 +55,21 @@ class Recorded(Sightings):
         self.lan = lan
         self.at: dict[tuple[str, int], tuple[float, float]] = {}
 
-    def port(self, address: str, port: int, contacted_s: float) -> None:
-        super().port(address, port, contacted_s)
+    def port(
+        self,
+        address: str,
+        port: int,
+        contacted_s: float,
+        connection: socket.socket | None = None,
+    ) -> None:
+        super().port(address, port, contacted_s, connection)
         self.at.setdefault((address, port), (self.lan.now(), contacted_s))
+
+
+def close(connections: Iterable[socket.socket | None]) -> None:
+    for each in connections:
+        if each is not None:
+            each.close()
 
 
 def mac(number: int) -> str:
@@ -151,6 +164,68 @@ def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
     findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100))
     assert [host.open_ports for host in found(findings, 10).hosts] == [(80, 631, 9100)]
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+
+
+@pytest.mark.parametrize("filtered", [frozenset[int](), frozenset({9101})])
+def test_a_printer_that_is_found_late_is_asked_over_the_connection_of_the_scan(
+    filtered: frozenset[int],
+) -> None:
+    printer = SimulatedHost(
+        mac(1), frozenset({80, 631, 9100}), filtered=filtered, lost_arp=2, round_trip_s=0.1
+    )
+    lan = SimulatedLan({"10.0.0.1": printer})
+    began, sightings = lan.now(), Recorded(lan)
+    sightings.begin_asking()
+    sightings.tell_queues({})
+    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), sightings=sightings)
+    (host,) = found(findings, 10).hosts
+    assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
+    said_s, then_s = sightings.at["10.0.0.1", 631]
+    assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    connections = {each.port: each.connection for each in sightings.take_ports()}
+    assert [port for port, each in connections.items() if each is not None] == [631]
+    assert lan.given_away == [("10.0.0.1", 631)]
+    assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (1, 1)
+    close(connections.values())
+
+
+def test_a_printer_that_lost_a_packet_is_asked_over_the_second_connection() -> None:
+    """Its queues were not known when it was found, but they are by now."""
+    printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
+    lan = SimulatedLan({"10.0.0.1": printer})
+    began, sightings = lan.now(), Recorded(lan)
+    sightings.begin_asking()
+
+    def tell(_done: int, _all: int) -> None:
+        if lan.now() > began + 1.9:
+            sightings.tell_queues({})
+
+    Sweep(lan, subnet(10), (80, 631), sightings=sightings).run(
+        deadline_s=began + 60, is_cancelled=lambda: False, tell=tell
+    )
+    said_s, then_s = sightings.at["10.0.0.1", 631]
+    assert said_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
+    connections = {each.port: each.connection for each in sightings.take_ports()}
+    assert lan.given_away == [("10.0.0.1", 631)]
+    close(connections.values())
+
+
+@pytest.mark.parametrize(("is_asking", "is_known"), [(False, True), (True, False)])
+def test_no_connection_is_kept_for_who_does_not_ask_at_once(
+    is_asking: bool, is_known: bool
+) -> None:
+    lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
+    sightings = Sightings()
+    if is_asking:
+        sightings.begin_asking()
+    if is_known:
+        sightings.tell_queues({})
+    sweep(lan, subnet(10), ports=(631, 9100), sightings=sightings)
+    assert lan.given_away == []
+    (asked,) = (*sightings.take_ports(), *sightings.take_waiting())
+    assert asked.connection is None
 
 
 def test_a_lost_syn_is_tried_again() -> None:
