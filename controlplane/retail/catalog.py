@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, select
 
 from controlplane.http.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.http.problems import existing_external_id
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
@@ -141,9 +140,6 @@ def _mistakes_in_variations(
             yield f"{where}.name", ("is required where a good has several variations",)
         if len(variations) == 1 and variation.name is not None:
             yield f"{where}.name", ("must be left out where a good has one variation",)
-        for number, code in enumerate(variation.codes):
-            if said := mistake_in(code.type, code.value):
-                yield f"{where}.codes.{number}.value", (said,)
 
 
 def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:

@@ -7,11 +7,20 @@ document says "not shown", the shape is this service's own reading.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.retail import limits
+from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.texts import LINES, mistake_in_free_data
 from controlplane.storable_text import STORABLE
 
@@ -97,6 +106,13 @@ class Code(Given):
 
 class GivenCode(Code):
     value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX), *STORABLE]
+
+    @field_validator("value")
+    @classmethod
+    def _require_a_code_of_its_type(cls, value: str, info: ValidationInfo) -> str:
+        if mistake := mistake_in(info.data.get("type", ""), value):
+            raise PydanticCustomError("barcode", "{mistake}", {"mistake": mistake})
+        return value
 
 
 class Uom(Shown):

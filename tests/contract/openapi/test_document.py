@@ -179,7 +179,7 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             with pytest.raises(CommandError, match="404"):
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
-    assert public == set(calls)
+    assert public == {*calls, "ask_own"}  # which is for what no contract has
     operators = {
         each.path for each in OPERATIONS if each.body.__module__ == operator_operations.__name__
     }

@@ -19,6 +19,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.tables import Schema
 from tests.contract.openapi import conformance
+from tests.fakes import figures_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -107,10 +108,11 @@ async def beside(
 
 
 async def _conforms(response: httpx2.Response) -> None:
-    """Hold every reply that a test gets to the OpenAPI document."""
+    """Hold every reply that a test gets to the OpenAPI document, and figures to the contract."""
     if response.headers.get("content-type", "").partition(";")[0].endswith("json"):
         await response.aread()
     conformance.check(response)
+    figures_schema.require_fitting(response)
 
 
 def _empty(session: Session) -> None:

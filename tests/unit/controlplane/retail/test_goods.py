@@ -230,15 +230,15 @@ async def test_a_number_that_is_too_large_to_keep_is_refused(shop: Retailer) -> 
 
 
 async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
-    reply = await shop.create(
-        {"name": "", "vat": {}, "variations": [{"codes": [{"type": "x", "value": ""}]}]}
-    )
+    codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "4006381333932"}]
+    reply = await shop.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
         "name",
         "uom_id",
         "vat.fee_item_id",
         "variations[0].codes[0].type",
         "variations[0].codes[0].value",
+        "variations[0].codes[1].value",
     }
 
 
