@@ -5,13 +5,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import update
 
 from agent.wire import codec
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import limits, routes
+from controlplane.retail import models as wire
 from controlplane.retail.barcodes import check_digit, mistake_in
-from controlplane.retail.models import Good, GoodPage
-from controlplane.storage.merchant.catalog_tables import Category
+from controlplane.storage.merchant.catalog_tables import Category, Good, GoodVariation
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
@@ -98,7 +99,22 @@ async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
     assert "default_price" not in large
     shown = await shop.get(routes.GOOD.format(good_id=made["id"]))
     assert (shown.status_code, shown.json()) == (200, made)
-    codec.decode(shown.content, Good)
+    codec.decode(shown.content, wire.Good)
+
+
+@pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
+async def test_a_good_is_shown_as_it_is_kept(shop: Retailer, status: str) -> None:
+    """No operation sets a good's status or an image: what was imported has them."""
+    made = (await shop.create(body())).json()
+    image = "https://cdn.example.com/" + "x" * (2048 - 24)
+
+    def change(session: Any) -> None:
+        session.execute(update(Good).values(status=status))
+        session.execute(update(GoodVariation).values(image_url=image))
+
+    shop.service.database.write(change)
+    shown = (await shop.get(routes.GOOD.format(good_id=made["id"]))).json()
+    assert (shown["status"], shown["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_the_only_variation_has_no_name(shop: Retailer) -> None:
@@ -325,7 +341,7 @@ async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
     cursor: dict[str, str] = {}
     for expected in (20, 20, 1):
         reply = await shop.get(routes.GOODS, **cursor)
-        page = codec.decode(reply.content, GoodPage)
+        page = codec.decode(reply.content, wire.GoodPage)
         assert len(page.items) == expected
         seen += [str(each.id) for each in page.items]
         cursor = {"cursor": page.cursor or ""}
