@@ -55,7 +55,7 @@ FIGURES: Final = (
         "Figures: fields of the body",
         (
             row(
-                "`locationId`: a character at least, required",
+                "`locationId`: a character at least, required (ours: no control characters)",
                 OPERATIONS + "test_a_mistake_is_named",
             ),
             row(

@@ -172,6 +172,7 @@ async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> 
         (foreign, None),
         (shown, other),
         ("no-uuid", None),
+        ("%00", None),
     ):
         reply = await shop.get(routes.SALE.format(sale_id=sale_id), access)
         assert (reply.status_code, reply.content) == (404, b"")
@@ -294,6 +295,7 @@ async def test_a_cursor_is_good_where_it_came_from_for_a_day(shop: Retailer) -> 
         ({"cursor": cursor[:-8]}, None),
         ({"cursor": ""}, None),
         ({"cursor": "ä"}, None),
+        ({"cursor": "\x00"}, None),
         ({"cursor": "A" * 129}, None),
     ):
         reply = await shop.get(routes.SALES, access, status="completed", **given)
