@@ -83,10 +83,15 @@ RETAIL: Final = (
                 OUTSIDE,
                 GOODS + "test_the_only_variation_has_no_name",
             ),
-            row("a variation's `description` and `external_data`", CREATED, OUTSIDE),
+            row("a variation's `description` and `external_data`", CREATED, INSIDE, OUTSIDE),
             row("a variation's `status`: active or inactive, active unless said", CREATED, OUTSIDE),
             row("`default_price`: int64 from 0, `currency_code` `AED`", INSIDE, OUTSIDE),
-            row("`codes`: 20 at most; six types; values of 4 to 128 characters", INSIDE, OUTSIDE),
+            row(
+                "`codes`: 20 at most; six types; values of 4 to 128 characters",
+                EXAMPLE,
+                INSIDE,
+                OUTSIDE,
+            ),
             row(
                 "an `external_data.id` is unique in a company across categories, goods, variations",
                 GOODS + "test_an_external_id_is_used_once_in_a_company",

@@ -12,6 +12,7 @@ from controlplane.retail import routes
 from controlplane.retail.cursors import Cursors, Place
 from controlplane.retail.limits import CURSOR_MAX
 from controlplane.retail.models import Sale, SalePage
+from controlplane.retail.registry import OPERATIONS
 from controlplane.storage.merchant import sales_tables as rows
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from tests.unit.controlplane.retail.retailer import (
@@ -342,8 +343,10 @@ async def test_terminals_and_people_are_listed(shop: Retailer) -> None:
 
 
 async def test_nothing_is_told_without_a_token(shop: Retailer) -> None:
-    for path in (routes.SALES, routes.GOODS, routes.UOMS, routes.EMPLOYEES):
-        reply = await shop.service.http.get(path)
-        assert (reply.status_code, reply.content) == (401, b"")
+    for each in OPERATIONS:
+        path = each.path.format(good_id=VAT, sale_id=VAT)
+        for headers in ({}, {"authorization": "Bearer a.b.c"}, {"authorization": "Basic YTpi"}):
+            reply = await shop.service.http.request(each.method, path, headers=headers)
+            assert (reply.status_code, reply.content) == (401, b"")
     reply = await shop.get(routes.BASE + "/nothing")
     assert (reply.status_code, reply.content) == (404, b"")
