@@ -81,7 +81,10 @@ class Enrollment:
             return False
         log.info("the service was told of version %s", __version__)
         if record.binding_id != known.binding_id:
-            log.warning("it has bound this device anew: binding %s", record.binding_id)
+            log.warning(
+                "the service has bound this device anew: binding %s", record.binding_id,
+                extra={"binding_id": record.binding_id},
+            )  # fmt: skip
         self._show_binding()
         return True
 

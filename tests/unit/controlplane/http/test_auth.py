@@ -17,14 +17,18 @@ from agent.wire import routes
 from agent.wire.codec import decode
 from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts import key_store
+from controlplane.analytics.registry import ANALYTICS, REPORTS
 from controlplane.core import Core
 from controlplane.http.app import build_app
 from controlplane.openapi.areas import OPERATIONS
+from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
 PATHS = tuple(each.path for each in OPERATIONS)
+REMOTE = tuple(each.path for each in REMOTE_CONTROL.operations)
+FIGURES = tuple(each.path for area in (ANALYTICS, REPORTS) for each in area.operations)
 WRITING = tuple(each.path for each in OPERATIONS if each.writes)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
@@ -40,12 +44,18 @@ def problem_of(response: httpx2.Response) -> Problem:
     return decode(response.content, Problem)
 
 
-def test_all_twelve_operations_are_served() -> None:
-    names = {path.removeprefix(routes.PREFIX) for path in PATHS}
-    assert len(PATHS) == 12
+def test_all_operations_of_the_contract_are_served() -> None:
+    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES))
+    names = {path.removeprefix(routes.PREFIX) for path in REMOTE}
+    assert len(REMOTE) == 12
     assert set(map(str.lower, names)) == {
         "challenge", "enroll", "current", "heartbeat", "acknowledge", "submitresult",
         "oncommands", "createrequest", "listdevices", "devicedetail", "reportdetail", "revoke",
+    }  # fmt: skip
+    assert {path.removeprefix("/api/public/v1/") for path in FIGURES} == {
+        "reports/financialSummary", "analytics/dashboard", "analytics/venueFinancialPulse",
+        "analytics/chart", "analytics/items", "analytics/reconciliation", "analytics/sales",
+        "analytics/trend", "analytics/venuePulse", "analytics/venues",
     }  # fmt: skip
 
 
@@ -55,6 +65,7 @@ def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> No
         routes.LIST_DEVICES,
         routes.DEVICE_DETAIL,
         routes.REPORT_DETAIL,
+        *FIGURES,
     }
 
 

@@ -88,6 +88,7 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     stop(process)
 
 
+@pytest.mark.needs("postgresql")
 def test_workers_add_up_what_they_count(shared: Process, tmp_path: Path) -> None:
     url = metrics_url(shared)
     current(shared, 40)
@@ -106,6 +107,7 @@ def resident_bytes(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.needs("postgresql")
 def test_what_a_dead_worker_counted_stays_and_its_streams_do_not(
     shared: Process, tmp_path: Path
 ) -> None:
