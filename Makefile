@@ -170,6 +170,10 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console.console_list
 
+.PHONY: service-doc
+service-doc: $(STAMP) ## write docs/service.md anew, from what a running service says
+	@$(BIN)/python -m tests.contract.service
+
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
 	@$(BIN)/python -m tests.bench.figures $(ARGS)
