@@ -67,7 +67,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint bench-latency soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
@@ -130,9 +130,6 @@ test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with T
 
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
-
-bare-root: $(STAMP)
-	@$(BIN)/python -m tests.packaging.prove_bare --prepare
 
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
