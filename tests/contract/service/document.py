@@ -29,7 +29,8 @@ writes it anew. Where the contract is silent: [controlplane.md](controlplane.md)
 | `/api/v1/…` | the retail API | an access token | `/api/v1/openapi.json` |
 
 A key or token is sent as `Authorization: Bearer …`, a session as a cookie
-([accounts.md](accounts.md)), a body as `Content-Type: application/json`; the examples leave them out. Of a list they show the first element, and `"…"` for more. Ids stand for
+([accounts.md](accounts.md)), a body as `Content-Type: application/json`; the examples leave them
+out. Of a list they show the first element, and `"…"` for more. Ids stand for
 those that a run draws, and `…` for what is secret or random. The merchant is the sandbox's
 ([figures.md](figures.md#a-merchant-to-try-it-with)), and it is 2026-11-20, 12:00 UTC. API keys are
 made by `venue-control keys create`, those of the retail API by `venue-control retail keys create`.
