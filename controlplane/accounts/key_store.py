@@ -75,7 +75,16 @@ def create_key(
 def recognise(session: Session, key: str) -> Caller | None:
     """Return whose key this is, or None if it is unknown or revoked."""
     query = select(ApiKey).where(ApiKey.secret_hash == hash_key(key), ApiKey.revoked_at.is_(None))
-    row = session.scalars(query).first()
+    return _caller(session.scalars(query).first())
+
+
+def still_valid(session: Session, caller: Caller) -> Caller | None:
+    """Return what ``caller`` may do now, or None if the key was revoked since it was recognised."""
+    query = select(ApiKey).where(ApiKey.id == caller.key_id, ApiKey.revoked_at.is_(None))
+    return _caller(session.scalars(query).first())
+
+
+def _caller(row: ApiKey | None) -> Caller | None:
     if row is None:
         return None
     return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))

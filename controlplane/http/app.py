@@ -15,6 +15,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from controlplane.agent_protocol.endpoint import agent_protocol_routes
+from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.agent_protocol.refusals import refusal_reply
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -54,6 +57,7 @@ def build_app(core: Core) -> Starlette:
         *console_routes(core),
         *console_api_routes(core),
         *retail_routes(core),
+        *agent_protocol_routes(core),
         Route("/healthz", _healthz),
         Route("/readyz", ReadyEndpoint(core)),
     ]
@@ -131,6 +135,8 @@ def _problem(refusal: Refusal, path: str, trace_id: str) -> Response:
     """Refuse in the words of the interface that was called."""
     if is_retail(path):
         return retail_problem(refusal, path, trace_id)
+    if path == AGENT_PROTOCOL:
+        return refusal_reply(refusal)
     body = problem_body(refusal, path=path, trace_id=trace_id)
     return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
 
