@@ -1,8 +1,8 @@
 """The JSON-RPC envelope, as strictly as the contract has it (contract: JSON-RPC envelope).
 
-A request has ``jsonrpc``, ``id``, ``method`` and maybe ``params``, and no other key; a notification
-is the same without ``id``. What is neither is answered with an error, whose ``id`` is left out where
-the request's cannot be told.
+A request has ``jsonrpc``, ``id``, ``method`` and maybe ``params``, and no other key; a
+notification is the same without ``id``. What is neither is answered with an error, whose ``id`` is
+left out where the request's cannot be told.
 """
 
 import json
@@ -122,7 +122,9 @@ def _check_meta(params: Json) -> None:
     if RELATED_TASK in meta:
         task = meta[RELATED_TASK]
         if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
-            raise RpcError(INVALID_PARAMS, f"params._meta.{RELATED_TASK} must be {{taskId: string}}")
+            raise RpcError(
+                INVALID_PARAMS, f"params._meta.{RELATED_TASK} must be {{taskId: string}}"
+            )
 
 
 def _require_shallow(params: Json) -> None:

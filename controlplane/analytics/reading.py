@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
@@ -27,6 +27,9 @@ from controlplane.storage.merchant.rollup_tables import (
 
 IDS_AT_ONCE: Final = 500
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
+Part = TypeVar("Part", DaySums, ItemSums)
+Told = tuple[str, Mapping[str, Any], Part]
+"""A currency, the values of columns, and sums."""
 Types = Collection[str] | None
 """Types of payment that are asked for; None for all."""
 
@@ -104,6 +107,25 @@ class Reader:
                     known = found[currency].get(snapshot, ItemSums())
                     found[currency][snapshot] = plus(known, ItemSums(*sums))
         return dict(found)
+
+    def days(self, asked: Iterable[Stretch], columns: Sequence[str]) -> Iterator[Told[DaySums]]:
+        """Give sums by currency and these columns of the rollup of days."""
+        return self._told(DayRollup, DaySums, asked, columns)
+
+    def item_days(
+        self, asked: Iterable[Stretch], columns: Sequence[str]
+    ) -> Iterator[Told[ItemSums]]:
+        """Give sums by currency, snapshot and these columns of the rollup of articles' days."""
+        return self._told(ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+
+    def _told(
+        self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
+    ) -> Iterator[Told[Part]]:
+        key = ("currency", *columns)
+        for stretch in asked:
+            for currency, *row in self._sum(rollup, key, stretch):
+                values = dict(zip(columns, row, strict=False))
+                yield currency, values, of(*row[len(columns) :])
 
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
         found, ids = {}, sorted(snapshots)

@@ -95,11 +95,9 @@ def business_context(
 
 
 def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:
-    first, last = context.session.execute(
-        select(func.min(DayRollup.day), func.max(DayRollup.day)).where(
-            DayRollup.location.in_(positions)
-        )
-    ).one()
+    days = DayRollup.__table__.c.day
+    query = select(func.min(days), func.max(days)).where(DayRollup.location.in_(positions))
+    first, last = context.session.execute(query).one()
     if first is None:
         return None
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())

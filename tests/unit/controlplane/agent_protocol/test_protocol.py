@@ -89,7 +89,9 @@ async def test_only_post_is_served(agent: Agent, method: str) -> None:
         assert reply.json() == {"error": "only POST is served here"}
 
 
-@pytest.mark.parametrize("authorization", [None, "Bearer", "Bearer x", "Basic eDp5", "Bearer vck_" + "a" * 43])
+@pytest.mark.parametrize(
+    "authorization", [None, "Bearer", "Bearer x", "Basic eDp5", "Bearer vck_" + "a" * 43]
+)
 async def test_without_a_credential_the_metadata_is_named(
     agent: Agent, authorization: str | None
 ) -> None:
