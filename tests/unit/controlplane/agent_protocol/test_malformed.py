@@ -93,7 +93,8 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
     (call({"name": "query_sales", "arguments": []}), PARAMS, True),
     (call({"name": "query_sales", "arguments": "x"}), PARAMS, True),
     (call({"name": "nonsense"}), PARAMS, True),
-    (call({"name": "query_sales", "arguments": {"a": json.loads("[" * 40 + "]" * 40)}}), PARAMS, True),
+    (call({"name": "query_sales", "arguments": json.loads('{"a":' + "[" * 40 + "]" * 40 + "}")}),
+     PARAMS, True),
 ]  # fmt: skip
 
 
