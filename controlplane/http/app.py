@@ -83,6 +83,7 @@ def build_app(core: Core) -> Starlette:
 def _names(routes: Iterable[Route]) -> dict[str, str]:
     """Return what metrics and logs call each path."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
+    names[AGENT_PROTOCOL] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
         plain = "console.page" if is_page else route.path.strip("/").replace("/", ".")
