@@ -119,6 +119,8 @@ _SERVICE_EXAMPLES = (
      "sudo venue-control keys create --write --name operators"),
     ("How the service is, and what it said last.",
      "venue-control service status; journalctl -u venue-control -n 50"),
+    ("A key of the retail API, for a program that reads sales.",
+     "sudo venue-control retail keys create --live --name accounting"),
     ("Copy the database while the service runs.", "sudo venue-control backup /root/venue.db"),
     ("From SQLite to PostgreSQL, while the service stands.",
      ("sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"
@@ -127,8 +129,9 @@ _SERVICE_EXAMPLES = (
 
 _SERVICE_ENVIRONMENT = (
     ("VENUE_CONTROL_DATABASE", "the database, where --database names none"),
-    ("VENUE_CONTROL_URL", "the service that devices, request and report ask"),
+    ("VENUE_CONTROL_URL", "the service that devices, request, report, figures and sales ask"),
     ("VENUE_CONTROL_API_KEY", "the API key they ask with"),
+    ("VENUE_CONTROL_RETAIL_KEY", "the retail API key that sales and catalog ask with"),
     ("NO_COLOR", "if set, nothing is coloured"),
 )
 

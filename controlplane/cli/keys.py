@@ -26,6 +26,7 @@ from controlplane.storage.database import (
     DatabaseVersionError,
     sqlite_file,
 )
+from controlplane.storage.merchant.retail_tables import RetailKey
 from controlplane.storage.tables import ApiKey
 
 Result = TypeVar("Result")
@@ -63,7 +64,7 @@ def list_all(options: argparse.Namespace) -> int:
 def revoke(options: argparse.Namespace) -> int:
     require_database(options)
     keys = in_database(options.database, key_store.list_keys)
-    key_id = _key_named(options.id, keys)
+    key_id = key_named(options.id, keys)
     if not in_database(
         options.database, lambda session: key_store.revoke_key(session, key_id, system_clock())
     ):
@@ -106,15 +107,20 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
     )
 
 
-def _key_named(text: str, keys: Sequence[ApiKey]) -> UUID:
-    """Return the key meant by its id or the start of it, its name or its last four characters."""
+def key_named(
+    text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], listed_by: str = "keys list"
+) -> UUID:
+    """Return the key meant by its id or the start of it, its name or its last four characters.
+
+    Raises UsageError unless it is exactly one.
+    """
     word = text.removeprefix("…")
     found = [key for key in keys if word and str(key.id).startswith(word.casefold())]
     found = found or [key for key in keys if word and word in (key.hint, key.name)]
     if len(found) == 1:
         return found[0].id
     if not found:
-        raise UsageError(f"there is no key {text!r}", "`venue-control keys list` lists them.")
+        raise UsageError(f"there is no key {text!r}", f"`venue-control {listed_by}` lists them.")
     ids = ", ".join(str(key.id) for key in found)
     raise UsageError(f"{text!r} may be any of {len(found)} keys: {ids}")
 

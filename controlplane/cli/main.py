@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, cast
 from agent import __version__
 from agent.presentation.command_line import SuggestingParser
 from controlplane.cli.arguments.facade import add_facade_verbs
+from controlplane.cli.arguments.figures import add_figures_verb
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
+from controlplane.cli.arguments.retail import add_retail_verbs
 from controlplane.cli.arguments.sandbox import add_sandbox_verbs
 from controlplane.cli.arguments.service import (
     add_database_verbs,
@@ -72,6 +74,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(verbs)
     add_service_verbs(verbs)
     add_database_verbs(verbs)
+    add_figures_verb(verbs)
+    add_retail_verbs(verbs)
     add_sandbox_verbs(verbs)
     return parser
 

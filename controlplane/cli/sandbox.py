@@ -1,10 +1,12 @@
 """``venue-control sandbox``: a merchant to try the service with, made up in its database."""
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,8 +20,10 @@ from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database
 from controlplane.cli.serve import database_error
+from controlplane.client.connection import API_KEY, RETAIL_KEY
 from controlplane.clock import system_clock
 from controlplane.merchant.rebuild import rebuild
+from controlplane.retail.credentials import clients
 from controlplane.sandbox.contents import clear
 from controlplane.sandbox.loading import Loaded, OccupiedError
 from controlplane.sandbox.loading import load as load_plan
@@ -56,25 +60,49 @@ def load(options: argparse.Namespace) -> int:
     midnight = datetime.combine(end + timedelta(days=1), datetime.min.time(), UTC)
     until = now if options.until is None else midnight
 
-    def work(session: Session) -> tuple[Loaded, str]:
+    def work(session: Session) -> tuple[Loaded, _Keys]:
         _make_room(session, plan.organization_id, replace=options.replace)
         loaded = load_plan(session, plan, until, _progress(sys.stderr))
-        _, key = key_store.create_key(
-            session, name=KEY_NAME, can_write=False, locations=(), now=now,
-            organization_id=plan.organization_id,
-        )  # fmt: skip
-        return loaded, key
+        return loaded, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
-    loaded, key = _plainly(lambda: in_database(options.database, work))
+    loaded, keys = _plainly(lambda: in_database(options.database, work))
     took_s = time.monotonic() - began_s
     sys.stderr.write(
         f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations, "
         f"loc-0001 and on, in {took_s:.0f} s.\n"
-        "This key may only read. It is shown only now: keep it.\n"
+        "These keys may only read. They are shown only now: keep them.\n"
     )
-    sys.stdout.write(f"{key}\n")
+    sys.stdout.write(
+        f"export {API_KEY.variable}={keys.api_key}\nexport {RETAIL_KEY.variable}={keys.retail}\n"
+    )
+    sys.stdout.flush()
+    named = f" --database {shlex.quote(options.database)}" if options.database else ""
+    sys.stderr.write(
+        f"Next: venue-control serve{named}\n"
+        "Then, with these lines set: venue-control sales\n"
+        "                            venue-control figures --location loc-0001 --all\n"
+    )
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    api_key: str
+    retail: str
+
+
+def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
+    """Make a key of each API, which may read and are shown to whoever loads."""
+    _, api_key = key_store.create_key(
+        session, name=KEY_NAME, can_write=False, locations=(), now=now,
+        organization_id=organization_id,
+    )  # fmt: skip
+    _, retail = clients.create_key(
+        session, name=KEY_NAME, can_write=False, environment="test", now=now,
+        organization_id=organization_id,
+    )  # fmt: skip
+    return _Keys(api_key, retail)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Tables: fit for 80 columns, lists below 72, and whole lines where nobody looks at them.
+"""Tables: fit for 80 columns, lists where they do not fit below 72, whole lines in a pipe.
 
 At a terminal ids are as short as tells them apart; any verb takes them so. What goes into a pipe or
 a file is not folded and has its ids whole. ``COLUMNS`` says how wide a terminal is meant.
@@ -32,7 +32,19 @@ STATUS_STYLES = {
     "disabled": "dim",
 }
 TABLES_FROM = 72
-FREE_TEXT = frozenset({"location", "locations", "name", "device", "headline"})
+FREE_TEXT = frozenset(
+    {
+        "location", "locations", "name", "device", "headline",
+        "organization", "till", "tax", "within", "codes",
+    }
+)  # fmt: skip
+NUMBERS = frozenset(
+    {
+        "lines", "total", "price", "decimals", "percentage", "net", "share", "sales",
+        "now", "before", "change",
+    }
+)  # fmt: skip
+"""Headings of columns that are read from the right."""
 SHORT_ID = 8
 
 Row = Sequence[str | Text]
@@ -58,7 +70,7 @@ def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
 def print_lines(lines: Sequence[str]) -> None:
     """Print them below an empty one; nothing where there are none."""
     for line in ("", *lines) if lines else ():
-        console().print(Text(line), soft_wrap=True)
+        console().print(Text(line), soft_wrap=is_piped())
 
 
 def print_note(line: str) -> None:
@@ -91,7 +103,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Row], empty: str, title: 
         to.print(Text(empty, "dim"))
     elif is_piped():
         _write_lines(headings, rows, title)
-    elif to.width >= TABLES_FROM:
+    elif to.width >= TABLES_FROM or width_of(headings, rows) <= to.width:
         to.print(_table(headings, rows, title))
     else:
         if title:
@@ -100,6 +112,11 @@ def print_rows(headings: Sequence[str], rows: Sequence[Row], empty: str, title: 
             to.print(first)
             words = [Text(each) if isinstance(each, str) else each for each in others]
             to.print(Padding(Text(" · ").join(word for word in words if word), (0, 0, 0, 2)))
+
+
+def width_of(headings: Sequence[str], rows: Sequence[Row]) -> int:
+    """Return how wide the table is where nothing is folded."""
+    return sum(_widths(headings, rows)) + 2 * (len(headings) - 1)
 
 
 def print_rows_with_sentences(
@@ -125,15 +142,25 @@ def print_rows_with_sentences(
 
 
 def _write_lines(headings: Sequence[str], rows: Sequence[Row], title: str) -> None:
-    cells = [list(headings), *([str(cell) for cell in row] for row in rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    widths = _widths(headings, rows)
     if title:
         sys.stdout.write(f"{title}\n")
-    for row in cells:
+    for row in (headings, *rows):
         padded = (
-            cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)
+            _padded(str(cell), width, to_the_right=heading in NUMBERS)
+            for cell, width, heading in zip(row, widths, headings, strict=True)
         )
         sys.stdout.write("  ".join(padded).rstrip() + "\n")
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    columns = zip(headings, *rows, strict=True)
+    return [max(cell_len(str(cell)) for cell in column) for column in columns]
+
+
+def _padded(cell: str, width: int, *, to_the_right: bool) -> str:
+    padding = " " * (width - cell_len(cell))
+    return padding + cell if to_the_right else cell + padding
 
 
 def _table(headings: Sequence[str], rows: Sequence[Row], title: str) -> Table:
@@ -142,7 +169,12 @@ def _table(headings: Sequence[str], rows: Sequence[Row], title: str) -> Table:
     )
     for heading in headings:
         # What people named may be long and is folded; ids are there to be copied whole.
-        table.add_column(heading, no_wrap=heading not in FREE_TEXT, overflow="fold")
+        table.add_column(
+            heading,
+            no_wrap=heading not in FREE_TEXT,
+            overflow="fold",
+            justify="right" if heading in NUMBERS else "left",
+        )
     for row in rows:
         table.add_row(*row)
     return table

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,10 +14,22 @@ from controlplane.client.operations import PAGE_SIZE, OperationsClient
 from controlplane.client.waiting import Patience
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
-KEY_VARIABLE = "VENUE_CONTROL_API_KEY"
 DEFAULT_URL = "http://127.0.0.1:8470"
 TIMEOUT_S = 20
 KEY_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where a key is looked for: the file that ``option`` names, else ``variable``."""
+
+    what: str
+    variable: str
+    option: str
+
+
+API_KEY = KeySource("API key", "VENUE_CONTROL_API_KEY", "--api-key-file")
+RETAIL_KEY = KeySource("retail API key", "VENUE_CONTROL_RETAIL_KEY", "--retail-key-file")
 
 
 @contextmanager
@@ -27,7 +40,7 @@ def connect(
     patience: Patience | None = None,
 ) -> Iterator[OperationsClient]:
     """Open a client by what the command line and the environment say."""
-    url = _checked_url(base_url or environment.get(URL_VARIABLE) or DEFAULT_URL)
+    url = address(base_url, environment)
     key = read_key(api_key_file, environment)
     headers = {
         "Authorization": f"Bearer {key}",
@@ -42,26 +55,32 @@ def connect(
         yield OperationsClient(http, patience)
 
 
-def read_key(path: str | None, environment: Mapping[str, str]) -> str:
-    """Return the API key from the file, or else from the environment."""
+def address(base_url: str | None, environment: Mapping[str, str]) -> str:
+    """Return where the service is, ending in ``/``. Raises UsageError where a key may not go."""
+    return _checked_url(base_url or environment.get(URL_VARIABLE) or DEFAULT_URL)
+
+
+def read_key(path: str | None, environment: Mapping[str, str], source: KeySource = API_KEY) -> str:
+    """Return the key from the file, or else from the environment. Raises UsageError."""
     if path is None:
-        key = environment.get(KEY_VARIABLE, "").strip()
-        source = f"${KEY_VARIABLE}"
+        key = environment.get(source.variable, "").strip()
+        place = f"${source.variable}"
     else:
         try:
             with Path(path).open(encoding="utf-8") as file:
                 key = file.read(KEY_MAX).strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
-            raise UsageError(f"cannot read the API key from {path}: {reason}") from error
-        source = path
+            raise UsageError(f"cannot read the {source.what} from {path}: {reason}") from error
+        place = path
     if not key:
         raise UsageError(
-            f"there is no API key in {source}",
-            f"Give it by --api-key-file FILE or ${KEY_VARIABLE}.",
+            f"there is no {source.what} in {place}",
+            f"Give it by {source.option} FILE or ${source.variable}.",
         )
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(f"what is in {source} is not an API key")
+        article = "an" if source.what[0] in "AEIOU" else "a"
+        raise UsageError(f"what is in {place} is not {article} {source.what}")
     return key
 
 

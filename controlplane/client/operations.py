@@ -22,6 +22,8 @@ from agent.wire.operator_operations import (
     RevokeRequest,
 )
 from agent.wire.validation import ValidationError
+from controlplane.analytics import messages as figures
+from controlplane.analytics import routes as figures_at
 from controlplane.cli.errors import CommandError
 from controlplane.client.refusals import UnreachableError, refusal
 from controlplane.client.waiting import Patience
@@ -71,6 +73,47 @@ class OperationsClient:
 
     def revoke(self, body: RevokeRequest) -> RevokeReply:
         return self._call(routes.REVOKE, body, RevokeReply)
+
+    # ------------------------------------------------------------------ figures
+
+    def financial_summary(self, body: figures.FiguresQuery) -> figures.FinancialSummary:
+        return self._call(figures_at.FINANCIAL_SUMMARY, body, figures.FinancialSummary)
+
+    def dashboard(self, body: figures.FiguresQuery) -> figures.Dashboard:
+        return self._call(figures_at.DASHBOARD, body, figures.Dashboard)
+
+    def venue_financial_pulse(self, body: figures.LocationQuery) -> figures.FinancialPulse:
+        return self._call(figures_at.VENUE_FINANCIAL_PULSE, body, figures.FinancialPulse)
+
+    def chart(self, body: figures.FiguresQuery) -> figures.Chart:
+        """Deprecated: it is the ``buckets`` of `dashboard`."""
+        return self._call(figures_at.CHART, body, figures.Chart)
+
+    def sales(self, body: figures.NarrowedQuery) -> figures.Sales:
+        """Deprecated: it is the ``financial`` of `dashboard`."""
+        return self._call(figures_at.SALES, body, figures.Sales)
+
+    def items(self, body: figures.NarrowedQuery) -> figures.Items:
+        """Deprecated: it is the ``financialItems`` of `dashboard`."""
+        return self._call(figures_at.ITEMS, body, figures.Items)
+
+    def reconciliation(self, body: figures.NarrowedQuery) -> figures.Reconciliation:
+        """Deprecated: it is the ``methods`` of `dashboard`."""
+        return self._call(figures_at.RECONCILIATION, body, figures.Reconciliation)
+
+    def trend(self, body: figures.NarrowedQuery) -> figures.Trend:
+        """Deprecated: it is the ``financialTrading`` of `dashboard`."""
+        return self._call(figures_at.TREND, body, figures.Trend)
+
+    def venues(self, body: figures.NarrowedQuery) -> figures.Venues:
+        """Deprecated: it is the ``locations`` of `dashboard`."""
+        return self._call(figures_at.VENUES, body, figures.Venues)
+
+    def venue_pulse(self, body: figures.LocationQuery) -> figures.Pulse:
+        """Deprecated: it is the ``activity`` of `venue_financial_pulse`."""
+        return self._call(figures_at.VENUE_PULSE, body, figures.Pulse)
+
+    # ------------------------------------------------------------------ the way there
 
     def ask_own(self, path: str, body: Message, reply: type[Reply]) -> Reply:
         """Call what only this service has, beside the facade."""

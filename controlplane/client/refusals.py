@@ -12,8 +12,8 @@ DETAIL_MAX = 300
 NOT_FOUND = 404
 SERVER_ERROR = 500
 _ADVICE = {
-    401: "The API key is unknown or revoked: see `venue-control keys list`.",
-    403: "The API key lacks the grant or the location for this: see `venue-control keys list`.",
+    401: "The API key is unknown or revoked: see `venue-control {listed_by}`.",
+    403: "The API key lacks the grant or the location for this: see `venue-control {listed_by}`.",
     404: "If all is refused like this, --base-url is not the service's own address.",
     429: "The service asks to slow down, and did so for as long as we wait.",
     503: "The service is busy or about to restart: try again in a minute.",
@@ -79,8 +79,8 @@ _FAMILIES: Mapping[int, type[RefusedError]] = {
 }
 
 
-def refusal(status: int, body: bytes) -> RefusedError:
-    """Return what the service's refusal says, for a person."""
+def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedError:
+    """Return what the service's refusal says, for a person; ``listed_by`` is the verb of keys."""
     try:
         problem = decode(body, Problem)
     except ValidationError:
@@ -90,6 +90,10 @@ def refusal(status: int, body: bytes) -> RefusedError:
         said += f"; {name}: {', '.join(messages)}"
     code = f" {problem.code}" if problem.code else ""
     message = f"the service answered {status}{code}" + (f": {said}" if said else "")
-    advice = "" if problem.code and status == NOT_FOUND else _ADVICE.get(status, "")
+    advice = (
+        ""
+        if problem.code and status == NOT_FOUND
+        else _ADVICE.get(status, "").format(listed_by=listed_by)
+    )
     kind = _FAMILIES.get(status, FailedError if status >= SERVER_ERROR else InvalidError)
     return kind(plain(message)[:DETAIL_MAX], advice, status, problem)

@@ -4,8 +4,9 @@ It exchanges the API key for an access token, gets a new one before that runs ou
 asks again where the service says so: for reads, as creating a good twice would create two.
 """
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -20,6 +21,7 @@ from agent.wire.base import Model
 from agent.wire.codec import decode, encode
 from agent.wire.validation import ValidationError
 from controlplane.cli.errors import CommandError
+from controlplane.client.connection import RETAIL_KEY, address, read_key
 from controlplane.client.refusals import (
     UnauthenticatedError,
     UnexpectedReplyError,
@@ -60,8 +62,23 @@ Page = TypeVar(
 )
 
 
+def connect(
+    base_url: str | None = None,
+    key_file: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+    patience: Patience | None = None,
+) -> "RetailClient":
+    """Return a client of the service and with the key that are given, else that are set.
+
+    By ``VENUE_CONTROL_URL`` and ``VENUE_CONTROL_RETAIL_KEY``. Raises UsageError where there is no
+    key, or where it would travel in the clear.
+    """
+    url = address(base_url, environment)
+    return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), patience=patience)
+
+
 class RetailClient:
-    """Not for several threads at once. ``base_url`` ends in ``/api/v1``.
+    """Not for several threads at once. ``base_url`` may end in ``/api/v1``.
 
     Calls raise `CommandError`, by kind of refusal one of `controlplane.client.refusals`.
     """
@@ -244,7 +261,7 @@ class RetailClient:
             if reply.is_success:
                 break
             if not waits.wait(reply.status_code, reply.headers.get("Retry-After")):
-                raise refusal(reply.status_code, reply.content)
+                raise refusal(reply.status_code, reply.content, "retail keys list")
         try:
             return decode(reply.content, kind)
         except ValidationError as error:
@@ -260,5 +277,6 @@ class RetailClient:
         except httpx2.HTTPError as error:
             said = plain(str(error)) or type(error).__name__
             raise UnreachableError(
-                f"cannot reach {self._http.base_url}: {said}", "Is the service running?"
+                f"cannot reach {self._http.base_url}: {said}",
+                "Is the service running? --base-url or $VENUE_CONTROL_URL says where it is.",
             ) from error

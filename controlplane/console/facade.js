@@ -1,7 +1,8 @@
 // The facade, as the browser speaks it. The API key lives in this tab's session storage only.
 
 const KEY = "venue-control.api-key";
-const PREFIX = "/api/public/v1/remoteControl/";
+const FACADE = "/api/public/v1/";
+const PREFIX = `${FACADE}remoteControl/`;
 
 export class Refusal extends Error {
   constructor(status, code, message, waitSeconds) {
@@ -18,6 +19,11 @@ export const forgetKey = () => sessionStorage.removeItem(KEY);
 
 export async function call(procedure, body = {}) {
   return (await post(PREFIX + procedure, body)).json();
+}
+
+// The operations over figures: analytics/… and reports/….
+export async function figures(operation, body) {
+  return (await post(FACADE + operation, body)).json();
 }
 
 // The console's own calls, beside the facade.

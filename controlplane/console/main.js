@@ -6,6 +6,7 @@ import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
 import { focusOn, openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
+import { FIGURES, figuresRoute, showLink } from "./figures.js";
 import { fetchHome, showHome } from "./home.js";
 import { fetchReport, showReport } from "./report.js";
 import { cancelWish, wishFor } from "./wishes.js";
@@ -47,12 +48,14 @@ const VIEWS = {
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
     rows: () => null,
   },
+  ...FIGURES,
 };
 
 function route() {
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
   const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
   if (view) return { view, id };
+  if (path.startsWith("figures")) return figuresRoute(path, query);
   if (path !== "devices") return { view: "home" };
   const wanted = new URLSearchParams(query);
   return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
@@ -69,6 +72,7 @@ function signedOut(problem = "") {
   at("sign-in").hidden = false;
   at("sign-in-problem").textContent = problem;
   at("view").replaceChildren();
+  showLink(null);
   document.title = "Venue control";
   at("key").focus();
 }
@@ -78,8 +82,11 @@ function later(ms) {
   if (wanted >= due) return;
   clearTimeout(timer);
   due = wanted;
-  timer = setTimeout(refresh, ms);
+  timer = setTimeout(() => (document.hidden && VIEWS[route().view].rests ? sleep() : refresh()), ms);
 }
+
+// Who looks again brings it back.
+const sleep = () => { due = Infinity; };
 
 async function refresh() {
   clearTimeout(timer);
@@ -99,7 +106,8 @@ async function refresh() {
     render(wanted, data);
     follow(VIEWS[wanted.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
-    later(RELOAD_MS);
+    later(VIEWS[wanted.view].reloadMs || RELOAD_MS);
+    showLink(at("nav-figures"));
   } catch (error) {
     if (mine !== turn) return;
     if (error.status === 401) return signedOut("The service does not know this key, or it was revoked.");
@@ -119,12 +127,12 @@ function render(wanted, data) {
     at("view").replaceChildren();
     at("view").scrollTop = 0;
   }
-  view.show(data);
+  view.show(data, at("view"));
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
-  at("nav-home").ariaCurrent = wanted.view === "home" ? "page" : null;
-  at("nav-devices").ariaCurrent = wanted.view === "home" ? null : "page";
+  const part = { home: "home", figures: "figures", venue: "figures" }[wanted.view] || "devices";
+  for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- what changes
@@ -164,7 +172,7 @@ function changed(row) {
   const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
   if (wanted.view === "device") state.data.row = row;
   else rows[known] = row;
-  VIEWS[wanted.view].show(state.data);
+  VIEWS[wanted.view].show(state.data, at("view"));
   if (wanted.view === "device" && isWork) later(0);
 }
 
@@ -271,7 +279,7 @@ document.addEventListener("visibilitychange", () => {
 });
 // Ages grow without news.
 setInterval(() => {
-  if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data);
+  if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
 }, TICK_MS);
 
 async function start() {

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.api_keys import Caller
+from controlplane.analytics.venue_list import VenuesReply, VenuesRequest, venue_list
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
@@ -49,6 +50,7 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "summary", SummaryRequest, SummaryReply, summary),
         procedure(PREFIX + "wish", WishRequest, WishReply, wish, writes=True),
         procedure(PREFIX + "wish-cancel", WishCancelRequest, WishCancelReply, cancel, writes=True),
+        procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
     )
     return [

@@ -19,7 +19,6 @@ from tests.prerequisites import axe, browser
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.exclusive,
     pytest.mark.needs("browser", "axe"),
     pytest.mark.parametrize("width", VIEWPORTS),
 ]
@@ -29,6 +28,7 @@ PLAYED: Final = {
     "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
     "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
+COUNTED: Final = {"figures", "figures-week"}
 GRAVE: Final = {"serious", "critical"}
 
 
@@ -184,15 +184,83 @@ def test_a_menu_closes_by_escape(typed: dict[str, Any]) -> None:
     assert typed["signed out"] is True
 
 
+# ---------------------------------------------------------------------------- the venue's figures
+
+
+@pytest.fixture
+def counted(width: str) -> dict[str, Any]:
+    return act("figures", width)
+
+
+def shown(cents: int, currency: str) -> str:
+    sign = "-" if cents < 0 else ""
+    name = {"EUR": "€"}.get(currency, f"{currency}\xa0")
+    return f"{sign}{name}{abs(cents) / 100:,.2f}"
+
+
+def test_without_a_merchant_there_is_no_link_to_figures(counted: dict[str, Any]) -> None:
+    assert counted["link"] is True
+    assert counted["none"] == "There is no location whose figures this key may see."
+
+
+def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, Any]) -> None:
+    assert [name for name, _ in counted["cards"]] == sorted(name for name, _ in counted["cards"])
+    assert all("yesterday until " in nets for _, nets in counted["cards"])
+    assert counted["place"] == counted["cards"][0][0]
+
+
+def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) -> None:
+    current = counted["facade"]["current"]["currencies"][0]
+    previous = counted["facade"]["previous"]["currencies"][0]
+    currency, figures = current["currency"], current["figures"]
+    for name, key in (("net", "netCents"), ("gross", "grossCents"), ("refund", "refundCents")):
+        said = counted["totals"][f"{name}-{currency}"]
+        assert said.split("\n")[1] == shown(figures[key], currency)
+        assert shown(previous["figures"][key], currency) in said
+    assert counted["totals"][f"sales-{currency}"].split("\n")[1] == str(figures["saleCount"])
+    vat = figures["vatCents"]
+    known = "not known" if vat is None else shown(vat, currency)
+    assert counted["totals"][f"vat-{currency}"].split("\n")[1] == known
+    hours = {row[0][:2]: row[1] for row in counted["hours"]}
+    assert current["buckets"]
+    for bucket in current["buckets"]:
+        assert hours[f"{bucket['localHour']:02}"] == shown(bucket["netCents"], currency)
+
+
+def test_a_period_is_chosen_by_the_keyboard_and_keeps_what_is_open(counted: dict[str, Any]) -> None:
+    assert counted["focus"] == "Yesterday"
+    assert counted["kept open"] is True
+
+
+def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
+    assert len(counted["charts"]) >= 4
+    assert all(role == "img" and name for role, name in counted["charts"])
+    assert counted["touching"] == []
+    assert counted["letters"] >= 11.5
+    # What is unseen makes the page no longer than the window: the view scrolls, the bar stays.
+    assert counted["scrolls"] is False
+
+
+def test_what_is_wrong_with_figures_is_said_and_gets_over(counted: dict[str, Any]) -> None:
+    assert counted["away"] == "The service does not answer."
+    assert counted["still there"] is True
+    assert counted["back"] == "Live"
+    assert counted["nowhere"] == "There is no such location."
+    assert counted["wrong"] == []
+
+
 # ---------------------------------------------------------------------------- every state of it
 
 
-@pytest.mark.parametrize("name", ["play", "pages"])
+@pytest.mark.parametrize("name", ["play", "figures", "pages"])
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     told = act(name, width)
     seen = told["seen"]
     states = {state.rpartition(" ")[0] for state in seen}
-    assert states == PLAYED if name == "play" else len(states) == told["pages"]
+    if name == "pages":
+        assert len(states) == told["pages"]
+    else:
+        assert states == {"play": PLAYED, "figures": COUNTED}[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.

@@ -46,7 +46,7 @@ def _add_devices(verbs: "Subparsers") -> None:
     device.add_argument("instance", help=_DEVICE)
     device.add_argument("--json", action="store_true", help="print the record as JSON")
     for parser in (devices, device):
-        _add_connection(parser)
+        add_connection(parser)
 
 
 def _add_request(verbs: "Subparsers") -> None:
@@ -74,7 +74,7 @@ def _add_request(verbs: "Subparsers") -> None:
     add_wish_options(request)
     add("--yes", action="store_true", help="do not ask, however many devices it is")
     add("--out", metavar="DIR", help="with --wait: keep each report there, as JSON and as a page")
-    _add_connection(request)
+    add_connection(request)
 
 
 def _add_reports(verbs: "Subparsers") -> None:
@@ -119,14 +119,14 @@ def _add_reports(verbs: "Subparsers") -> None:
     changes.add_argument("kind", choices=KINDS)
     changes.add_argument("--json", action="store_true", help="print them as JSON")
     for parser in (reports, report, changes):
-        _add_connection(parser)
+        add_connection(parser)
 
 
 def _add_revoke(verbs: "Subparsers") -> None:
     revoke = add_verb(verbs, "revoke", "devices.verbs:revoke", "end a device's binding")
     revoke.add_argument("instance", metavar="DEVICE", help=_DEVICE)
     revoke.add_argument("--yes", action="store_true", help="do not ask")
-    _add_connection(revoke)
+    add_connection(revoke)
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +140,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(state=None)
 
 
-def _add_connection(parser: argparse.ArgumentParser) -> None:
+def add_connection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the service")
     group.add_argument(
         "--base-url",

@@ -1,11 +1,17 @@
 """Values as people type them, read or refused in words."""
 
 import argparse
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from agent.wire.addresses import split_host_port
 
 DAYS_MAX: Final = 36_500
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_MOMENTS: Final = "must be as 7d, 2026-11-20 or 2026-11-20T09:30, from 1971 to 2999"
+YEARS: Final = range(1971, 3000)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
 
 
@@ -44,6 +50,48 @@ def age(text: str) -> float:
     if not unit_s or not _is_number(number) or not 0 < int(number) * unit_s <= DAYS_MAX * 86_400:
         raise argparse.ArgumentTypeError("must be minutes, hours or days: 30m, 12h, 7d")
     return float(int(number) * unit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a person named: one moment, or the day from ``first`` to ``last``."""
+
+    first: datetime
+    last: datetime
+
+
+def moment(text: str) -> Moment:
+    """Return the moment of ``7d`` (that long ago), a date, or a date with a time.
+
+    Without an offset, the clock is this machine's.
+    """
+    if text[-1:] in _UNITS_S and _is_number(text[:-1]):
+        then = datetime.now(UTC) - timedelta(seconds=age(text))
+        return Moment(then, then)
+    try:
+        if _DATE.fullmatch(text):
+            day = full_date(text)
+            return Moment(
+                datetime.combine(day, time.min).astimezone(),
+                datetime.combine(day, time.max).astimezone(),
+            )
+        then = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(_MOMENTS) from None
+    if then.year not in YEARS:
+        raise argparse.ArgumentTypeError(_MOMENTS)
+    then = then if then.tzinfo else then.astimezone()
+    return Moment(then, then)
+
+
+def full_date(text: str) -> date:
+    try:
+        found = date.fromisoformat(text) if _DATE.fullmatch(text) else date.min
+    except ValueError:
+        found = date.min
+    if found.year not in YEARS:
+        raise argparse.ArgumentTypeError("must be a date such as 2026-11-20, from 1971 to 2999")
+    return found
 
 
 def rate(text: str) -> float:

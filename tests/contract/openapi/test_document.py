@@ -21,6 +21,7 @@ from agent.wire.operator_operations import (
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.analytics import routes as analytics
+from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
 from controlplane.cli.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.http.errors import Refusal
@@ -166,6 +167,9 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
     instance_id = uuid.uuid4()
     with httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://service/") as http:
         client = OperationsClient(http)
+        whole = FiguresQuery(location_id="loc-1")
+        narrowed = NarrowedQuery(location_id="loc-1")
+        location = LocationQuery(location_id="loc-1")
         calls = {
             "devices": client.devices,
             "device": lambda: client.device(DeviceDetailRequest(instance_id=instance_id)),
@@ -174,17 +178,27 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             ),
             "report": lambda: client.report(ReportDetailRequest(report_id=instance_id)),
             "revoke": lambda: client.revoke(RevokeRequest(instance_id=instance_id)),
+            "financial_summary": lambda: client.financial_summary(whole),
+            "dashboard": lambda: client.dashboard(whole),
+            "venue_financial_pulse": lambda: client.venue_financial_pulse(location),
+            "chart": lambda: client.chart(whole),
+            "sales": lambda: client.sales(narrowed),
+            "items": lambda: client.items(narrowed),
+            "reconciliation": lambda: client.reconciliation(narrowed),
+            "trend": lambda: client.trend(narrowed),
+            "venues": lambda: client.venues(narrowed),
+            "venue_pulse": lambda: client.venue_pulse(location),
         }
         for call in calls.values():
             with pytest.raises(CommandError, match="404"):
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
-    assert public == set(calls)
+    assert public == {*calls, "ask_own"}  # the latter for what is beside the facade
     operators = {
         each.path for each in OPERATIONS if each.body.__module__ == operator_operations.__name__
     }
-    assert set(called) == operators
-    assert len(operators) == 5
+    assert set(called) == operators | FIGURES
+    assert len(called) == len(operators | FIGURES) == 15
 
 
 def test_the_handbook_lists_the_same_codes() -> None:

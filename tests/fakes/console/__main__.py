@@ -2,8 +2,8 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what the
-browser showed at each step, and under ``seen`` what `Page.look` found.
+``ACT`` is play, keyboard, figures or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what
+the browser showed at each step, and under ``seen`` what `Page.look` found.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service
+from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
 from tests.fakes.console.pages import pages
@@ -30,7 +31,7 @@ from tests.scenario.pictures.browser import browser
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chromium")
-    parser.add_argument("act", choices=("play", "keyboard", "pages"))
+    parser.add_argument("act", choices=("play", "keyboard", "figures", "pages"))
     parser.add_argument("width", choices=tuple(VIEWPORTS))
     parser.add_argument("--axe", type=Path)
     parser.add_argument("--pictures", type=Path)
@@ -52,22 +53,27 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
         return await pages(page, home)
     database = str(home / "service.db")
     key, reader = _keys(database)
+    if act == "figures":
+        merchant(database)
+        outsider, _ = _keys(database, "org-without-a-merchant")
     with service(database) as served:
         url = f"http://127.0.0.1:{served.port}"
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
             if act == "keyboard":
                 return await keyboard(page, http, url, key)
+            if act == "figures":
+                return await figures(page, http, url, reader, outsider)
             return await play(page, http, url, key, reader, database=database)
 
 
-def _keys(file: str) -> tuple[str, str]:
+def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
     """Return one that writes and one that reads."""
     database = Database(file)
     keys = [
         database.write(
             lambda session, can_write=can_write: create_key(
                 session, name="rollout" if can_write else "reader", can_write=can_write,
-                locations=(), organization_id=DEFAULT_ORGANIZATION, now=system_clock(),
+                locations=(), organization_id=organization_id, now=system_clock(),
             )
         )[1]
         for can_write in (True, False)

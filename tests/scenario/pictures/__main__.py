@@ -29,6 +29,7 @@ from controlplane.demo.stage import set_up, why_no_lan
 from tests.paths import ROOT
 from tests.prerequisites import browser as find_browser
 from tests.scenario.pictures.browser import Browser, browser
+from tests.scenario.pictures.figures import figures_console
 from tests.scenario.pictures.recorded import recorded_till
 from tests.scenario.pictures.terminal import THEMES, on_a_terminal, picture
 
@@ -157,6 +158,19 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
             tab.shoot(file_of(folder, name, theme, "png"))
 
 
+def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
+    """Take a week at a location of a merchant that is made up, at a service of its own."""
+    with figures_console(home / "figures.db", tab):
+        for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
+            tab.look(width, 1000, theme)
+            # Documents show it down to the items; the rest is the week, and further currencies.
+            last = ".pair" if folder == shots.to else "#venue"
+            bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
+            tab.look(width, int(tab.value(bottom)), theme)
+            time.sleep(0.5)  # that it has painted as well no event tells
+            tab.shoot(file_of(folder, "console-figures", theme, "png"))
+
+
 def _height_of(tab: Browser) -> int:
     """Return the height down to the end of the map; without one, of what is read first."""
     section = "document.querySelector('.map')?.closest('section')"
@@ -192,6 +206,7 @@ def take_all(shots: Shots, home: Path) -> None:
         here = Till(home, base_url, {**os.environ, **stage.environment})
         with browser(program, home / "profile") as tab:
             take_pages(here, shots, tab, link)
+            take_figures(home, shots, tab)
         take_commands(here, shots)
         processes.end("service")
         take_trouble(here, shots)

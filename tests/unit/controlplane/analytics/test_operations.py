@@ -217,3 +217,26 @@ async def test_dashboard_and_summary_tell_the_same(merchant: RunningService) -> 
         for each in summed[part]["currencies"]:
             each.pop("buckets")
         assert shown["financial"][part] == summed[part]
+
+
+# ---------------------------------------------------------------------------- the console's list
+
+
+async def venues(service: RunningService, api_key: str | None = None) -> list[Any]:
+    reply = await service.post("/console/api/venues", "{}", api_key=api_key)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["omittedCount"] == 0
+    return list(reply.json()["venues"])
+
+
+async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningService) -> None:
+    found = await venues(merchant)
+    assert [each["name"] for each in found] == sorted(each["name"] for each in found)
+    assert {each["locationId"] for each in found} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
+    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in found)
+    some = await venues(merchant, merchant.make_key(locations=("loc-0002",)))
+    assert [each["locationId"] for each in some] == ["loc-0002"]
+
+
+async def test_the_console_lists_no_location_of_others(merchant: RunningService) -> None:
+    assert await venues(merchant, merchant.make_key(organization_id="org-other")) == []

@@ -10,7 +10,7 @@ from agent.wire.operator_operations import Device
 from controlplane.cli.connection import device_named
 from controlplane.cli.errors import CommandError
 from controlplane.cli.screen.listings import print_device, print_devices
-from controlplane.cli.tables import ids_of
+from controlplane.cli.tables import ids_of, print_rows
 
 INSTANCE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 DEVICE = Device(
@@ -94,3 +94,28 @@ def test_who_is_not_exactly_one_device_is_nobody(words: str, said: str) -> None:
     twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
     with pytest.raises(CommandError, match=said):
         device_named(words, [DEVICE, twin])
+
+
+def test_a_table_that_fits_a_narrow_terminal_stays_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headings, rows = ("name", "total"), [("tea", "7.50"), ("coffee", "17.50")]
+    for width, lines in (
+        (13, ["name    total", "tea      7.50", "coffee  17.50"]),
+        (12, ["tea", "  7.50", "coffee", "  17.50"]),
+    ):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_rows(headings, rows, "")
+        assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
+
+
+def test_numbers_stand_to_the_right_in_a_pipe_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_rows(("name", "total", "unit"), [("tea", "7.50", "pcs"), ("coffee", "17.50", "")], "")
+    assert capsys.readouterr().out.splitlines() == [
+        "name    total  unit",
+        "tea      7.50  pcs",
+        "coffee  17.50",
+    ]

@@ -226,8 +226,11 @@ def test_the_command_line_makes_one_goes_on_and_hands_it_over(
     small = ("--days", "4", "--goods", "6", "--sales-per-day", "20")
     assert main(["sandbox", "load", *small, "--until", "2026-11-20"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("vck_")
+    first, second = out.splitlines()
+    assert first.startswith("export VENUE_CONTROL_API_KEY=vck_")
+    assert second.startswith("export VENUE_CONTROL_RETAIL_KEY=venue_test_")
     assert "at 3 locations" in err
+    assert "Next: venue-control serve\n" in err
     assert main(["sandbox", "load", *small]) == 2
     assert "--replace" in capsys.readouterr().err
     assert main(["sandbox", "load", *small, "--replace"]) == 0

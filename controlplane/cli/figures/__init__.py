@@ -1,0 +1,1 @@
+"""What a merchant sold, in numbers, on a terminal."""

@@ -1,0 +1,144 @@
+"""The financial summary on a terminal: a table for each currency, and what is not known."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.text import Text
+
+from controlplane.analytics.messages import FinancialSummary
+from controlplane.cli.figures.coverage import notes_of
+from controlplane.cli.screen.money import amount_in_words
+from controlplane.cli.tables import (
+    Row,
+    console,
+    is_piped,
+    print_lines,
+    print_rows,
+    text_of,
+    width_of,
+)
+from controlplane.figures.records import CurrencySummary, Figures, LocationFigures, Window
+
+UNKNOWN: Final = "not known"
+NONE: Final = "–"
+MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
+    ("gross", lambda each: each.gross_cents),
+    ("discount", lambda each: each.discount_cents),
+    ("sales", lambda each: each.sale_cents),
+    ("refunds", lambda each: each.refund_cents),
+    ("net", lambda each: each.net_cents),
+    ("VAT", lambda each: each.vat_cents),
+    ("known VAT", lambda each: each.known_vat_cents),
+    ("net without VAT", lambda each: each.net_without_vat_cents),
+    ("municipality fee", lambda each: each.municipality_fee_cents),
+    ("fees given back", lambda each: each.refunded_fee_cents),
+    ("tips given back", lambda each: each.refund_tip_cents),
+    ("all given back", lambda each: each.refund_amount_cents),
+    ("average sale", lambda each: each.average_sale_cents),
+)
+COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
+    ("count of sales", lambda each: each.sale_count),
+    ("count of refunds", lambda each: each.refund_count),
+)
+
+
+def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
+    if not is_first:
+        console().print()
+    print_heading(summary)
+    before = {each.currency: each for each in summary.previous.currencies}
+    now = {each.currency: each for each in summary.current.currencies}
+    for currency in sorted({*now, *before}):
+        _print_currency(currency, now.get(currency), before.get(currency))
+    if not now and not before:
+        console().print(Text("Nothing was sold.", "dim"))
+    zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
+    if zones:
+        print_lines([f"Counted by UTC, as no time zone is known: {', '.join(zones)}."])
+
+
+def print_heading(summary: FinancialSummary) -> None:
+    windows = summary.current.windows
+    places = [each.location_id for each in windows]
+    where = places[0] if len(places) == 1 else f"{len(places)} locations"
+    said = f"{where}, {_days(windows)}; before it {_days(summary.previous.windows)}"
+    console().print(text_of(said), soft_wrap=is_piped())
+
+
+def _print_currency(
+    currency: str, now: CurrencySummary | None, before: CurrencySummary | None
+) -> None:
+    console().print()
+    figures = None if now is None else now.figures
+    others = None if before is None else before.figures
+    rows = [_money_row(name, value, currency, figures, others) for name, value in MONEY]
+    rows += [_count_row(name, value, figures, others) for name, value in COUNTS]
+    if figures is not None and others is not None and figures.vat_cents is not None:
+        rows = [row for row in rows if row[0] != "known VAT" or others.vat_cents is None]
+    _print_beside(currency, rows)
+    if now is not None and len(now.locations) > 1:
+        _print_locations(currency, now.locations)
+    if figures is not None:
+        print_lines(notes_of(figures.coverage, currency))
+
+
+def _print_beside(currency: str, rows: Sequence[Row]) -> None:
+    """Leave the change out where there is no room: it is what can be seen from the others."""
+    headings: Sequence[str] = (currency, "now", "before", "change")
+    if not is_piped() and width_of(headings, rows) > console().width:
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    print_rows(headings, rows, "")
+
+
+def _money_row(
+    name: str,
+    value: Callable[[Figures], int | float | None],
+    currency: str,
+    now: Figures | None,
+    before: Figures | None,
+) -> tuple[str, str, str, str]:
+    values = [None if each is None else value(each) for each in (now, before)]
+    shown = [
+        _unknown(name, each) if amount is None else amount_in_words(round(amount), currency)
+        for each, amount in zip((now, before), values, strict=True)
+    ]
+    return name, shown[0], shown[1], _change(*values)
+
+
+def _count_row(
+    name: str, value: Callable[[Figures], int], now: Figures | None, before: Figures | None
+) -> tuple[str, str, str, str]:
+    values = [0 if each is None else value(each) for each in (now, before)]
+    return name, str(values[0]), str(values[1]), _change(*values)
+
+
+def _unknown(name: str, figures: Figures | None) -> str:
+    """An average of nothing is none; what could not be worked out is not known."""
+    return NONE if figures is None or name == "average sale" else UNKNOWN
+
+
+def _change(now: float | None, before: float | None) -> str:
+    if now is None or not before:
+        return ""
+    percent = 100 * (now - before) / abs(before)
+    return f"{percent:+.1f} %"
+
+
+def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> None:
+    rows = [
+        (
+            text_of(each.location_id),
+            amount_in_words(each.figures.net_cents, currency),
+            "" if each.share_percent is None else f"{each.share_percent:.1f} %",
+            str(each.figures.sale_count),
+        )
+        for each in locations
+    ]
+    console().print()
+    print_rows(("location", "net", "share", "sales"), rows, "")
+
+
+def _days(windows: Sequence[Window]) -> str:
+    first = min((each.from_date for each in windows), default="")
+    last = max((each.to_date for each in windows), default="")
+    return first if first == last else f"{first} to {last}"

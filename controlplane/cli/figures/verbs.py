@@ -1,0 +1,88 @@
+"""``venue-control figures``: what was sold, beside the days before."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from agent.wire.codec import to_plain, validate
+from agent.wire.validation import ValidationError
+from controlplane.analytics.messages import FiguresQuery, FinancialSummary
+from controlplane.cli.connection import client_of
+from controlplane.cli.errors import UsageError
+from controlplane.client.operations import OperationsClient
+from controlplane.client.refusals import NotFoundError
+from controlplane.figures.windows import Period
+
+
+def show(options: argparse.Namespace) -> int:
+    """Ask for each location that was named, or for all together."""
+    period = _period(options)
+    if options.all and len(options.location) > 1:
+        raise UsageError("--all is every location: name one of them, or several without it")
+    with client_of(options) as client:
+        if options.location and not options.all:
+            bodies = [_body(options, period, each, is_all=False) for each in options.location]
+            found = [client.financial_summary(body) for body in bodies]
+        else:
+            found = [_of_all(client, options, period)]
+    if options.json:
+        sys.stdout.write(json.dumps([to_plain(each) for each in found], indent=2) + "\n")
+        return 0
+    from controlplane.cli.figures.listings import print_summary  # rich only where shown
+
+    for number, summary in enumerate(found):
+        print_summary(summary, is_first=number == 0)
+    return 0
+
+
+def _period(options: argparse.Namespace) -> Period:
+    """Return the period that was meant. Raises UsageError."""
+    if options.first is None and options.last is None:
+        period: Period = options.period or "today"
+        return period
+    if options.period is not None:
+        raise UsageError("which days? --period, or --from and --to")
+    if options.first is None or options.last is None:
+        raise UsageError("--from and --to go together")
+    if options.last < options.first:
+        raise UsageError("--to must not be before --from")
+    return "custom"
+
+
+def _body(
+    options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
+) -> FiguresQuery:
+    """Raises UsageError where the contract has no such question."""
+    days = {"from": options.first, "to": options.last}
+    given = {
+        "locationId": location_id,
+        "period": period,
+        "locationMode": "all" if is_all else "single",
+        **{name: day.isoformat() for name, day in days.items() if day is not None},
+    }
+    try:
+        return validate(given, FiguresQuery)
+    except ValidationError as error:
+        raise UsageError(f"this cannot be asked: {error}") from error
+
+
+def _of_all(
+    client: OperationsClient, options: argparse.Namespace, period: Period
+) -> FinancialSummary:
+    """Ask about all by one of them. The contract lists no locations, but devices have theirs; one
+    where nothing is sold is none of the merchant's. Raises CommandError."""
+    for location_id in options.location or _locations_of_devices(client):
+        try:
+            return client.financial_summary(_body(options, period, location_id, is_all=True))
+        except NotFoundError:
+            if options.location:
+                raise
+    raise UsageError(
+        "of which location? No device is enrolled at one that sells",
+        "Name it: --location ID; with --all every other is counted too.",
+    )
+
+
+def _locations_of_devices(client: OperationsClient) -> Sequence[str]:
+    return sorted({device.location_id for device in client.devices()[0]})

@@ -1,0 +1,84 @@
+// Amounts in words: money by its currency, shares, comparisons, the hours of a place.
+
+import { element, exact, plural } from "./elements.js";
+
+const formats = new Map();
+
+function format(currency, options) {
+  const key = `${currency} ${options.notation || ""}`;
+  if (!formats.has(key)) formats.set(key, made(currency, options));
+  return formats.get(key);
+}
+
+// What is no code of a currency is shown with two digits, and as it stands.
+function made(currency, options) {
+  try {
+    const digits = new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
+    return { digits, of: new Intl.NumberFormat(undefined, { style: "currency", currency, ...options }) };
+  } catch {
+    const plain = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    return { digits: 2, of: { format: (value) => `${plain.format(value)} ${currency}` } };
+  }
+}
+
+export function money(cents, currency, options = {}) {
+  const { digits, of } = format(currency, options);
+  return of.format(cents / 10 ** digits);
+}
+
+// For an axis, where there is little room.
+export const short = (cents, currency) => money(cents, currency, { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: 1 });
+
+export function currencyName(currency) {
+  try {
+    return `${new Intl.DisplayNames(undefined, { type: "currency" }).of(currency)} (${currency})`;
+  } catch {
+    return currency;
+  }
+}
+
+const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
+
+// An arrow and a percentage for who sees, words for who hears. Nothing where there is no before.
+export function change(now, before) {
+  if (!before || now === null) return null;
+  const by = ((now - before) / Math.abs(before)) * 100;
+  if (Math.abs(by) < 0.05) return element("span", { class: "change-by" }, "as before");
+  const [arrow, word] = by > 0 ? ["▲", "up"] : ["▼", "down"];
+  const size = percent(Math.abs(by));
+  return element("span", { class: "change-by" },
+    element("span", { "aria-hidden": "true" }, `${arrow} ${size}`),
+    element("span", { class: "unseen" }, `${word} ${size}`));
+}
+
+export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;
+export const hours = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
+
+export function clock(zone, moment = new Date()) {
+  try {
+    return new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone }).format(moment);
+  } catch {
+    return exact(moment);
+  }
+}
+
+export const dateText = (date) =>
+  new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
+
+// What could not be known, in words. `money` is of the currency.
+export function notes(coverage, of) {
+  const found = [];
+  const say = (count, text) => { if (count) found.push(text); };
+  const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
+  say(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
+  say(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
+  const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
+  say(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles.`);
+  say(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and in no figure.`);
+  const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
+  say(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not taken off.`);
+  say(blind, `Of ${plural(blind, "refund")} only the amount is known: counted as goods.`);
+  if (!coverage.vatComplete) found.push("So VAT is not known.");
+  return found;
+}

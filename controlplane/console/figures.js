@@ -1,0 +1,108 @@
+// The locations' figures: which there are, how today goes at each, and who may see the link here.
+
+import { ask, figures, hasKey } from "./facade.js";
+import { change, clock, currencyName, money } from "./amounts.js";
+import { element, plural, replace } from "./elements.js";
+import { PERIODS, fetchVenue, showVenue } from "./venue.js";
+
+const RELOAD_MS = 45000;
+const SHOWN = 40;
+const AT_ONCE = 4;
+let link = null;  // whether this key sees any location; null until it was asked
+let shown = SHOWN;
+
+export const FIGURES = {
+  figures: { load: fetchList, show: showList, title: () => "Figures", rows: () => null, reloadMs: RELOAD_MS, rests: true },
+  venue: { load: fetchVenue, show: showVenue, title: ({ venue }) => `${venue.name}, figures`, rows: () => null, reloadMs: RELOAD_MS, rests: true },
+};
+
+export function figuresRoute(path, query) {
+  const [, id] = path.match(/^figures\/(.+)$/) || [];
+  if (!id) return { view: "figures" };
+  const wanted = new URLSearchParams(query).get("period");
+  return { view: "venue", id: plain(id), period: PERIODS.some(([name]) => name === wanted) ? wanted : "today" };
+}
+
+function plain(id) {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}
+
+// Shows the link where there is something behind it; null forgets what is known of the last key.
+export async function showLink(anchor) {
+  if (!anchor) {
+    link = null;
+    shown = SHOWN;
+    document.getElementById("nav-figures").hidden = true;
+    return;
+  }
+  if (link !== null) return;
+  link = false;
+  try {
+    link = (await ask("venues")).venues.length > 0;
+    anchor.hidden = !(link && hasKey());
+  } catch {
+    link = null;  // with the next look
+  }
+}
+
+async function fetchList() {
+  const { venues, omittedCount } = await ask("venues");
+  const waiting = venues.slice(0, shown).map((venue) => ({ venue, pulse: null }));
+  const rows = [...waiting];
+  const worker = async () => {
+    while (waiting.length) {
+      const row = waiting.shift();
+      const { locationId } = row.venue;
+      [row.pulse] = (await figures("analytics/venueFinancialPulse", { locationId })).venues;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return { rows, at: new Date(), left: venues.length - rows.length, omittedCount };
+}
+
+function showList({ rows, at, left, omittedCount }, view) {
+  if (!document.getElementById("figures")) view.replaceChildren(element("div", { class: "sheet", id: "figures" }));
+  replace(document.getElementById("figures"),
+    element("h1", {}, "Figures of today"),
+    element("p", { class: "lede" }, "Net sales until now, beside yesterday until the same time."),
+    rows.length
+      ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
+      : element("p", { class: "empty" }, "There is no location whose figures this key may see."),
+    left ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${left})`)) : null,
+    omittedCount ? element("p", { class: "sub" }, `${plural(omittedCount, "location")} more are not listed.`) : null,
+    element("p", { class: "zone" }, "Days and times are those of each location."));
+}
+
+function more() {
+  shown += SHOWN;
+  dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
+}
+
+function card({ venue, pulse }, at) {
+  const now = clock(venue.timeZone, at);
+  return element("li", {},
+    element("div", {},
+      element("a", { class: "name", href: `#/figures/${encodeURIComponent(venue.locationId)}` }, venue.name),
+      element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no time zone is set" : venue.timeZone}`)),
+    pulse.currencies.length
+      ? element("ul", { class: "nets" }, ...taken(pulse.currencies).map((each) => net(each, now)))
+      : element("p", { class: "empty" }, "No sales today or yesterday."));
+}
+
+// A currency of which there was nothing says nothing, beside others.
+function taken(currencies) {
+  const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
+  return some.length ? some : currencies.slice(0, 1);
+}
+
+function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, now) {
+  const part = !complete ? "Not everything of today is known." : comparisonComplete ? "" : "Not everything of yesterday is known.";
+  return element("li", { title: currencyName(currency) },
+    element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
+    element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday until ${now}`),
+    part ? element("span", { class: "sub" }, part) : null);
+}

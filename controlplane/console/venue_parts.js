@@ -1,0 +1,156 @@
+// The parts of a location's page, each with the same numbers as a table.
+
+import { change, clock, hourText, hours, percent, short } from "./amounts.js";
+import { bars, heat, shares } from "./charts.js";
+import { element, plural } from "./elements.js";
+
+const HOURS = 24;
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several ways", other: "Other" };
+const BARS_MAX = 8;
+const ROWS_MAX = 20;
+const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
+// Below the name of a currency, where there are several.
+const title = ({ isOnly }, said) => element(isOnly ? "h2" : "h3", {}, said);
+const head = (said) => element("th", { scope: "col" }, said);
+
+function table(id, heads, rows, open) {
+  return element("details", { id, class: "numbers", open: open.has(id) },
+    element("summary", { id: `${id}-summary` }, "As a table"),
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table" }, element("table", {},
+      element("thead", {}, element("tr", {}, ...heads.map(head))),
+      element("tbody", {}, ...rows.map(([first, ...cells]) => element("tr", {},
+        element("th", { scope: "row" }, first), ...cells.map((cell) => element("td", {}, cell))))))));
+}
+
+// ---------------------------------------------------------------------------- totals
+
+// Where both have no room in one line, the words go to the next together.
+const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
+
+export function totals(told) {
+  const { current, previous, currency, now, period, days, of, at, venue } = told;
+  const [these, those] = [current.figures, previous?.figures];
+  const isToday = period === "today";
+  const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(told)}`;
+  const vat = these.vatCents === null ? "not known" : of(these.vatCents);
+  // Today is not over: beside a whole day an arrow would say nothing. The net until now is compared.
+  const tile = (id, name, value, one, other, said, isRate = false) => element("li", { id: `${id}-${currency}` },
+    element("span", { class: "what" }, name), element("strong", {}, value),
+    isToday && !isRate ? null : change(one, other),
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(said(other), then))));
+  const count = (value) => value.toLocaleString();
+  const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
+  return element("ul", { class: "totals" },
+    isToday && now
+      ? element("li", { id: `net-${currency}` },
+          element("span", { class: "what" }, "Net"), element("strong", {}, of(these.netCents)), change(now.todayCents, now.yesterdayCents),
+          element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday until ${clock(venue.timeZone, at)}`)))
+      : amount("net", "Net", "netCents"),
+    amount("gross", "Gross", "grossCents"),
+    amount("discount", "Discounts", "discountCents"),
+    amount("refund", "Refunds", "refundCents"),
+    tile("vat", "VAT in the net", vat, these.vatCents, those ? those.vatCents : 0, of),
+    amount("tips", "Tips given back", "refundTipCents"),
+    tile("sales", "Sales", count(these.saleCount), these.saleCount, those?.saleCount ?? 0, count),
+    tile("average", "Average sale", these.averageSaleCents === null ? "–" : of(these.averageSaleCents), these.averageSaleCents, those?.averageSaleCents, of, true));
+}
+
+// ---------------------------------------------------------------------------- hours
+
+function byHour(buckets = []) {
+  const found = Array.from({ length: HOURS }, (_, hour) => ({ hour, net: 0, sales: 0, moved: false }));
+  for (const { localHour, netCents, saleCount } of buckets) {
+    found[localHour].net += netCents;
+    found[localHour].sales += saleCount;
+    found[localHour].moved = true;
+  }
+  return found;
+}
+
+export function hoursChart(told) {
+  const { current, previous, currency, days, of, rooms, open, venue } = told;
+  const then = before(told);
+  const [these, those] = [byHour(current.buckets), byHour(previous?.buckets)];
+  const moved = these.map(({ hour, moved: is }) => is || those[hour].moved);
+  const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
+  if (first < 0) return null;
+  const shown = these.slice(first, last + 1);
+  const rows = shown.map(({ hour, net, sales }) => ({
+    label: String(hour).padStart(2, "0"), value: net, previous: those[hour].net,
+    told: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${then} ${of(those[hour].net)}`,
+  }));
+  const best = [...shown].sort((one, other) => other.net - one.net)[0];
+  const said = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
+  return element("section", {},
+    title(told, "Hours"),
+    element("p", { class: "sub chart-key" },
+      element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
+      element("span", {}, element("i", { class: "before" }), then),
+      element("span", {}, `hours of ${venue.timeZone}`)),
+    bars({ title: said, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
+    table(`hours-${currency}`, ["Hour", "Net", `Net ${then}`, "Sales"],
+      shown.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
+}
+
+// ---------------------------------------------------------------------------- methods, items
+
+const typeName = (type) => TYPES[type] || type.replaceAll(/[-_]/g, " ").replace(/^./, (letter) => letter.toUpperCase());
+const methodName = ({ paymentType, paymentMethodName }) =>
+  paymentMethodName && paymentMethodName !== typeName(paymentType) ? `${paymentMethodName} (${typeName(paymentType).toLowerCase()})` : typeName(paymentType);
+
+export function methods(told) {
+  const { current, currency, of, rooms, open } = told;
+  const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+  if (!rows.length) return null;
+  return element("section", {},
+    title(told, "Methods of payment"),
+    shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
+    table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Given back"],
+      current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
+}
+
+const itemName = ({ name }) => name || "Not known what was sold";
+const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
+
+export function items(told) {
+  const { items: all, currency, of, rooms, open } = told;
+  const found = all.find((each) => each.currency === currency);
+  if (!found?.items.length) return null;
+  const more = found.items.length - ROWS_MAX + found.omittedCount;
+  const rows = found.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, said: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+  const numbers = table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
+    found.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open);
+  if (more > 0) numbers.append(element("p", { class: "sub" }, `${plural(more, "item")} more`));
+  return element("section", {},
+    title(told, "Best items"),
+    shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].said}`, width: rooms.half, rows }),
+    numbers);
+}
+
+// ---------------------------------------------------------------------------- the week
+
+// Orders of the 28 days before today, whatever period is shown, and of all currencies.
+export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
+  if (!counts.length) return null;
+  const of = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
+  const [first, last] = [Math.min(...counts.map(({ hour }) => hour)), Math.max(...counts.map(({ hour }) => hour))];
+  const columns = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  const best = [...counts].sort((one, other) => other.orderCount - one.orderCount).slice(0, 3)
+    .map(({ weekday, hour, orderCount }) => `${WEEKDAYS[weekday - 1]} ${hours(hour)} (${plural(orderCount, "order")})`);
+  return element("section", { id: "best-hours" },
+    element("h2", {}, "Best hours"),
+    element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There are not 28 days of it yet."}`),
+    heat({
+      title: `Orders by weekday and hour: most on ${best[0]}`, width: room, columns: columns.map((hour) => String(hour).padStart(2, "0")),
+      rows: WEEKDAYS.map((name, index) => ({
+        label: name.slice(0, 3), cells: columns.map((hour) => of(index + 1, hour)),
+        told: (column) => `${name} ${hours(columns[column])}: ${plural(of(index + 1, columns[column]), "order")}`,
+      })),
+    }),
+    element("p", { class: "sub chart-key" },
+      element("span", {}, "none", ...[0, 1, 2, 3, 4, 5].map((level) => element("i", { class: `level-${level}` })), "most"),
+      element("span", {}, `hours of ${venue.timeZone}`)),
+    table("activity", ["Hour", ...WEEKDAYS.map((name) => name.slice(0, 3))],
+      columns.map((hour) => [hourText(hour), ...WEEKDAYS.map((_, index) => of(index + 1, hour).toLocaleString())]), open));
+}

@@ -1,0 +1,160 @@
+"""The venue's figures at the console, of a sandbox in a service of its own."""
+
+from typing import Any, Final
+
+import httpx2
+
+from controlplane.clock import system_clock
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.storage.database import Database
+from tests.fakes.console.page import Page
+
+DAYS: Final = 14
+LOW: Final = 400
+"""Pixels of a window in which most of a location's page is out of sight."""
+PATH: Final = "/api/public/v1/"
+CARDS: Final = (
+    "[...document.querySelectorAll('.venues > li')].map((each) => "
+    "[each.querySelector('.name').textContent, each.querySelector('.nets').innerText])"
+)
+TOTALS: Final = (
+    "Object.fromEntries([...document.querySelectorAll('.totals > li')].map((each) => "
+    "[each.id, each.innerText]))"
+)
+HOURS: Final = (
+    "[...document.querySelector('[id^=hours-]').querySelectorAll('tbody tr')].map((each) => "
+    "[...each.children].map((cell) => cell.textContent))"
+)
+TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll("text")].map((each) =>
+    [each.textContent, each.getBoundingClientRect()]);
+  const { left, right } = svg.getBoundingClientRect();
+  return boxes.flatMap(([said, one], index) => [
+    ...(one.left < left - 1 || one.right > right + 1 ? [`${said} leaves`] : []),
+    ...boxes.slice(index + 1).filter(([, other]) => one.left < other.right - 1 &&
+      other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1)
+      .map(([other]) => `${said} touches ${other}`)]);
+})"""
+SMALLEST: Final = (
+    "Math.min(...[...document.querySelectorAll('svg.chart text')].map((each) => "
+    "parseFloat(getComputedStyle(each).fontSize) * "
+    "each.ownerSVGElement.getBoundingClientRect().width / "
+    "each.ownerSVGElement.viewBox.baseVal.width))"
+)
+
+
+def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
+    """Make one up whose trade goes on until now."""
+    now = system_clock()
+    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date())
+    database = Database(file)
+    database.write(lambda session: load(session, plan, now))
+    database.close()
+
+
+async def figures(
+    page: Page, http: httpx2.AsyncClient, url: str, key: str, outsider: str
+) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    await page.open(url)
+    await page.until("document.activeElement.id === 'key'")
+    await _without_a_merchant(page, told, outsider)
+    await page.type(key)
+    await page.press("Enter")
+    await page.until("!document.querySelector('#nav-figures').hidden")
+    await page.tab_to("#nav-figures")
+    await page.press("Enter")
+    told["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
+    await page.look("figures")
+    await page.tab_to(".venues a.name")
+    await page.press("Enter")
+    told["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
+    await _yesterday(page, told, http, key)
+    await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
+    await _settled(page, "last7")
+    told["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
+    told["touching"] = await page.run(TOUCHING)
+    told["letters"] = await page.run(SMALLEST)
+    told["charts"] = await page.run(
+        "[...document.querySelectorAll('svg.chart')].map((each) => "
+        "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
+    )
+    await page.run(
+        "document.querySelectorAll('#activity, [id^=hours-]')"
+        ".forEach((each) => { each.open = true; })"
+    )
+    await page.look("figures-week")
+    told["scrolls"] = await _scrolls(page)
+    await _away(page, told)
+    await page.go("#/figures/nowhere")
+    told["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    told["wrong"] = await page.run("window.wrong")
+    return told
+
+
+async def _without_a_merchant(page: Page, told: dict[str, Any], outsider: str) -> None:
+    await page.type(outsider)
+    await page.press("Enter")
+    await page.until("document.querySelector('#home')")
+    await page.go("#/figures")
+    told["none"] = await page.until("document.querySelector('#figures .empty')?.textContent")
+    told["link"] = await page.run("document.querySelector('#nav-figures').hidden")
+    await page.go("#/")
+    await page.until("document.querySelector('#home')")
+    await page.click("#sign-out")
+
+
+async def _yesterday(page: Page, told: dict[str, Any], http: httpx2.AsyncClient, key: str) -> None:
+    place = (await page.run("location.hash")).rpartition("/")[2]
+    await page.tab_to("a[href$='period=yesterday']")
+    await page.press("Enter")
+    await _settled(page, "yesterday")
+    told["focus"] = await page.run("document.activeElement.textContent")
+    told["totals"] = await page.run(TOTALS)
+    await page.tab_to("[id^=hours-] summary")
+    await page.press("Enter")
+    await page.until("document.querySelector('[id^=hours-]').open")
+    told["hours"] = await page.run(HOURS)
+    reply = await http.post(
+        f"{PATH}reports/financialSummary",
+        json={"locationId": place, "period": "yesterday"},
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    told["facade"] = reply.json()
+
+
+async def _scrolls(page: Page) -> bool:
+    """Whether the page itself is longer than a low window."""
+    await page.tell(
+        "Emulation.setDeviceMetricsOverride",
+        width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
+    )  # fmt: skip
+    return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
+
+
+async def _away(page: Page, told: dict[str, Any]) -> None:
+    """The service goes away while a period is chosen, and comes back."""
+    await _connected(page, is_connected=False)
+    await page.go((await page.run("location.hash")).replace("last7", "today"))
+    told["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    told["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
+    await _connected(page, is_connected=True)
+    await page.go((await page.run("location.hash")).replace("today", "yesterday"))
+    await _settled(page, "yesterday")
+    told["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
+
+
+async def _connected(page: Page, *, is_connected: bool) -> None:
+    await page.tell("Network.enable")
+    await page.tell(
+        "Network.emulateNetworkConditions",
+        offline=not is_connected, latency=0, downloadThroughput=-1, uploadThroughput=-1,
+    )  # fmt: skip
+
+
+async def _settled(page: Page, period: str) -> None:
+    await page.until(
+        f"document.querySelector('.periods a[aria-current]')?.href.endsWith('{period}') && "
+        "document.querySelector('.totals')"
+    )

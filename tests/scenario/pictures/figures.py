@@ -1,0 +1,43 @@
+"""The console at a location's figures, for their picture."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.clock import system_clock
+from controlplane.storage.database import Database
+from tests.bench.fleet.service import service
+from tests.fakes.console.figures import merchant
+from tests.scenario.pictures.browser import Browser
+
+DAYS: Final = 45
+SALES_PER_DAY: Final = 120
+PLACE: Final = "#/figures/loc-0001?period=last7"
+
+
+@contextlib.contextmanager
+def figures_console(file: Path, tab: Browser) -> Iterator[None]:
+    """Show them in ``tab`` while the body runs."""
+    merchant(str(file), DAYS, SALES_PER_DAY)
+    key = _key(file)
+    with service(str(file)) as served:
+        tab.open(f"http://127.0.0.1:{served.port}/", "document.activeElement.id === 'key'")
+        tab.value(f"document.getElementById('key').value = {json.dumps(key)}")
+        tab.value(f"location.hash = {json.dumps(PLACE)}")
+        tab.value("document.getElementById('sign-in-form').requestSubmit()")
+        tab.wait("document.querySelector('svg.heat')")
+        yield
+
+
+def _key(file: Path) -> str:
+    database = Database(str(file))
+    with contextlib.closing(database):
+        return database.write(
+            lambda session: create_key(
+                session, name="manager", can_write=False, locations=(),
+                organization_id=DEFAULT_ORGANIZATION, now=system_clock(),
+            )
+        )[1]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The verbs of a merchant: sales, catalog, figures and retail keys."""

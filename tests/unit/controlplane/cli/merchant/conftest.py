@@ -1,0 +1,58 @@
+"""A small sandbox with a service on it, as a process of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from controlplane.storage.database import Database
+from tests.unit.controlplane.cli.running_fleet import ServiceProcess, run, service_process
+
+PLAN = (
+    "--until", "2026-11-20", "--days", "20", "--goods", "12", "--sales-per-day", "12",
+    "--locations", "4",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """``keys`` are what ``sandbox load`` printed, by the variable's name."""
+
+    service: ServiceProcess
+    keys: dict[str, str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self.service.as_environment() | self.keys
+
+    def ask(self, query: str) -> int:
+        """Return the number that the database itself has."""
+        database = Database(self.service.database, connections=1)
+        try:
+            return database.read(lambda session: int(session.execute(text(query)).scalar_one()))
+        finally:
+            database.close()
+
+
+@pytest.fixture(scope="package")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    database: Path = tmp_path_factory.mktemp("shop") / "service.db"
+    made = run("sandbox", "load", *PLAN, "--database", str(database))
+    assert made.returncode == 0, made.stderr
+    keys = {}
+    for line in made.stdout.splitlines():
+        name, _, key = line.removeprefix("export ").partition("=")
+        keys[name] = key
+    with service_process(database, "--rate", "0") as service:
+        yield Shop(service, keys)
+
+
+@pytest.fixture
+def as_newcomer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """Set what whoever pastes the lines of ``sandbox load`` has set."""
+    for name, value in shop.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return shop

@@ -1,0 +1,167 @@
+"""``figures`` at a service that runs, and the typed operations it and others speak through."""
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+
+from agent.wire.codec import validate
+from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
+from controlplane.cli.figures.coverage import notes_of
+from controlplane.cli.main import main
+from controlplane.cli.screen.money import amount_in_words
+from controlplane.client.connection import connect
+from controlplane.client.operations import OperationsClient
+from controlplane.figures.records import Coverage
+from controlplane.figures.windows import day_of
+from tests.unit.controlplane.cli.merchant.conftest import Shop
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.usefixtures("as_newcomer"),
+]
+DAYS = ("--from", "2026-11-11", "--to", "2026-11-20")
+ASKED = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to": "2026-11-20"}
+OF_A_PLACE = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
+    WHERE s.status = 'completed' AND s.currency = 'AED' AND l.id IN ({})
+    AND s.local_hour / 24 BETWEEN {} AND {}"""
+
+
+@pytest.fixture
+def client(shop: Shop) -> Iterator[OperationsClient]:
+    with connect(shop.service.url, None, shop.keys) as opened:
+        yield opened
+
+
+def day(text: str) -> int:
+    return day_of(date.fromisoformat(text))
+
+
+def row(out: str, name: str) -> list[str]:
+    (found,) = [line for line in out.splitlines() if line.startswith(f"{name}  ")]
+    return found.removeprefix(name).split()
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["figures", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_what_is_shown_is_what_was_sold(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
+    for name, column in (("gross", "s.gross"), ("discount", "s.gross - s.total")):
+        now, before = (
+            shop.ask(OF_A_PLACE.format(column, "'loc-0001'", day(first), day(last)))
+            for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
+        )
+        assert row(out, name)[:2] == [amount_in_words(each, "AED") for each in (now, before)]
+    assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before it 2026-11-01 to 2026-11-10")
+
+
+def test_where_there_is_no_room_the_change_is_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width, headings in (("50", ["now", "before", "change"]), ("40", ["now", "before"])):
+        monkeypatch.setenv("COLUMNS", width)
+        out = told(capsys, "--location", "loc-0001", *DAYS)
+        assert row(out, "AED") == headings
+        assert max(len(line.rstrip()) for line in out.splitlines()) <= int(width)
+
+
+def test_several_locations_and_all_of_them(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    both = told(capsys, "--location", "loc-0001", "--location", "loc-0002", *DAYS)
+    assert [line.split(",")[0] for line in both.splitlines() if "before it" in line] == [
+        "loc-0001",
+        "loc-0002",
+    ]
+    every = told(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
+    places = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
+    gross = shop.ask(OF_A_PLACE.format("s.gross", places, day("2026-11-11"), day("2026-11-20")))
+    assert row(every, "gross")[0] == amount_in_words(gross, "AED")
+    assert "4 locations" in every
+
+
+def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = json.loads(told(capsys, "--location", "loc-0001", *DAYS, "--json"))
+    expected = client.financial_summary(validate(ASKED, FiguresQuery))
+    assert found["current"]["currencies"][0]["figures"]["grossCents"] == (
+        expected.current.currencies[0].figures.gross_cents
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "of which location?"),
+        (["--location", "loc-0001", "--from", "2026-11-01"], "go together"),
+        (["--location", "loc-0001", "--period", "today", *DAYS], "which days?"),
+        (["--location", "loc-0001", "--location", "loc-0002", "--all"], "--all is every"),
+        (["--location", ""], "this cannot be asked: locationId"),
+        (
+            ["--location", "loc-0001", "--from", "2026-11-20", "--to", "2026-11-19"],
+            "--to must not be before --from",
+        ),
+    ],
+)
+def test_a_wrong_call_is_said_in_two_lines(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["figures", *words]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) <= 2
+
+
+def test_a_location_that_is_none_is_the_services_to_refuse(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["figures", "--location", "loc-none"]) == 1
+    assert "404 location_not_found" in capsys.readouterr().err
+
+
+def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
+    asked, narrowed = validate(ASKED, FiguresQuery), validate(ASKED, NarrowedQuery)
+    here = LocationQuery(location_id="loc-0001")
+    whole = client.dashboard(asked)
+    figures = whole.financial.current.currencies[0]
+    assert figures.figures.sale_count > 0
+    assert client.financial_summary(asked).current.currencies[0].figures == figures.figures
+    assert client.chart(asked).currencies == whole.buckets
+    assert client.sales(narrowed).currencies[0].figures == figures.figures
+    assert client.items(narrowed).currencies == whole.financial_items
+    assert client.reconciliation(narrowed).currencies[0].methods == figures.methods
+    assert client.trend(narrowed).currencies == whole.financial_trading
+    assert client.venues(narrowed).currencies[0].locations == figures.locations
+    (pulse,) = client.venue_financial_pulse(here).venues
+    assert client.venue_pulse(here).venues[0].activity == pulse.activity
+
+
+def test_what_is_not_known_is_said_in_sentences() -> None:
+    nothing = Coverage(
+        **dict.fromkeys(Coverage.model_fields, 0)
+        | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)
+    )
+    assert notes_of(nothing, "AED") == []
+    some = nothing.model_copy(
+        update={
+            "missing_sale_snapshot_count": 2,
+            "missing_sale_snapshot_cents": 1050,
+            "unresolved_imported_order_count": 1,
+            "unresolved_imported_order_cents": 7,
+            "sale_unknown_tax_line_count": 3,
+            "undated_refund_payment_count": 1,
+            "undated_refund_cents": 99,
+            "refund_unknown_components_count": 2,
+            "refund_unknown_tax_count": 1,
+        }
+    )
+    assert notes_of(some, "AED") == [
+        "2 sales of 10.50 AED without lines: counted, but not what was sold.",
+        "1 order of 0.07 AED that nobody resolved: not counted.",
+        "3 lines of sales whose tax is not known.",
+        "1 refund of 0.99 AED without a date: not taken off.",
+        "2 refunds of which only the amount is known: taken as goods.",
+        "1 refund whose tax is not known.",
+    ]

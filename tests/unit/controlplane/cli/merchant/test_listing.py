@@ -1,0 +1,218 @@
+"""``sales`` and ``catalog`` at a service that runs: for people, as JSON, as CSV, and refused."""
+
+import csv
+import io
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.screen.money import money_in_words
+from controlplane.cli.screen.progress import Progress
+from tests.unit.controlplane.cli.merchant.conftest import Shop
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.usefixtures("as_newcomer"),
+]
+COMPLETED = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(told(capsys, *words, "--json"))
+    return found
+
+
+def test_all_sales_as_json_and_csv(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    every = records(capsys, "sales")
+    assert len(every) == shop.ask(COMPLETED)
+    rows = list(csv.DictReader(io.StringIO(told(capsys, "sales", "--csv"))))
+    assert [row["id"] for row in rows] == [each["id"] for each in every]
+    assert sum(int(row["total"]) for row in rows) == shop.ask(
+        COMPLETED.replace("COUNT(*)", "SUM(total)")
+    )
+
+
+def test_sales_for_a_person_are_the_newest_with_their_sum(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sales", "--limit", "3"]) == 0
+    out, err = capsys.readouterr()
+    _, *rows = out.splitlines()
+    newest = records(capsys, "sales", "--limit", "3")
+    assert [row.split()[0] for row in rows] == [each["number"] for each in newest]
+    total = sum(each["totals"]["total"]["value"] for each in newest)
+    assert (
+        err
+        == f"3 sales, {money_in_words(total, 'AED')}, and there are more: --limit N shows them\n"
+    )
+    assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
+    assert shop.ask(COMPLETED) > 3
+
+
+def test_who_waits_sees_how_many_there_are_so_far(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Progress, "show", lambda _, text: shown.append(text))
+    assert len(records(capsys, "sales", "--limit", "45")) == 45
+    assert shown == ["20 sales fetched", "40 sales fetched"]
+
+
+def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
+    days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
+    found = [
+        datetime.fromisoformat(each["initiated_at"]) for each in records(capsys, "sales", *days)
+    ]
+    assert found == sorted(found)
+    assert {each.astimezone().day for each in found} == {10, 11}
+    assert records(capsys, "sales", "--since", "2027-01-01") == []
+    assert told(capsys, "sales", "--since", "2027-01-01") == "No sale was completed then.\n"
+
+
+@pytest.mark.parametrize("name", ["goods", "categories", "uoms", "fees"])
+def test_a_list_of_the_catalog(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    every = records(capsys, "catalog", name)
+    assert every
+    lines = told(capsys, "catalog", name).splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [each["id"] for each in every]
+    rows = list(csv.DictReader(io.StringIO(told(capsys, "catalog", name, "--csv"))))
+    assert {row["id"] for row in rows} == {each["id"] for each in every}
+
+
+def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    good = records(capsys, "catalog", "goods")[0]
+    shown = told(capsys, "catalog", "good", good["id"])
+    assert good["name"] in shown
+    assert told(capsys, "catalog", "good", good["id"][:13]) == shown
+    assert json.loads(told(capsys, "catalog", "good", good["id"], "--json")) == good
+    categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
+    assert categories[good["category_id"]] in shown
+    price = good["variations"][0]["default_price"]["value"]
+    assert money_in_words(price, "AED") in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("00000000-0000-4000-8000-000000000000", "there is no good 00000000-"),
+        ("zz", "no good's id begins with 'zz'"),
+        ("", "no good's id begins with ''"),
+    ],
+)
+def test_a_good_that_is_none_is_said_with_the_way_to_all(
+    text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "good", text]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert said in first
+    assert second == "`venue-control catalog goods` lists them."
+
+
+@pytest.mark.parametrize("width", [50, 80])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sales", "--limit", "20"],
+        ["catalog", "goods"],
+        ["catalog", "categories"],
+        ["catalog", "uoms"],
+        ["catalog", "fees"],
+        ["retail", "keys", "list"],
+        [
+            "figures",
+            "--location",
+            "loc-0001",
+            "--all",
+            "--from",
+            "2026-11-01",
+            "--to",
+            "2026-11-20",
+        ],
+    ],
+)
+def test_every_list_fits_its_terminal(
+    words: list[str],
+    width: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = told(capsys, *words).splitlines()
+    assert len(lines) > 1
+    assert max(map(cell_len, lines)) <= width
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sales", "--base-url", "http://ops.example.com"], "refusing http"),
+        (["sales", "--since", "2026-11-11", "--until", "2026-11-10"], "must not be before"),
+        (
+            ["catalog", "goods", "--retail-key-file", "/nonexistent"],
+            "cannot read the retail API key",
+        ),
+        (["catalog", "fees", "--retail-key-file", __file__], "is not a retail API key"),
+    ],
+)
+def test_a_wrong_call_is_said_in_two_lines(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) <= 2
+
+
+def test_without_a_key_the_way_to_it_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")
+    assert main(["sales"]) == 2
+    assert "--retail-key-file FILE or $VENUE_CONTROL_RETAIL_KEY" in capsys.readouterr().err
+
+
+def test_a_key_in_a_file_goes_before_the_environment(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    file.write_text(shop.keys["VENUE_CONTROL_RETAIL_KEY"] + "\n")
+    monkeypatch.setenv("VENUE_CONTROL_RETAIL_KEY", "venue_test_wrong")
+    assert main(["catalog", "uoms"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "venue-control: the service answered 401",
+        "The API key is unknown or revoked: see `venue-control retail keys list`.",
+    ]
+    assert main(["catalog", "uoms", "--retail-key-file", str(file)]) == 0
+
+
+@pytest.mark.parametrize("text", ["7", "2026-02-30", "1969-01-01", "yesterday", "2026-11-20T25:00"])
+def test_a_moment_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["sales", "--since", text])
+    assert "must be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "words"),
+    [
+        (1250, "AED", "12.50 AED"),
+        (-5, "EUR", "-0.05 EUR"),
+        (1250, "JPY", "1250 JPY"),
+        (1250, "BHD", "1.250 BHD"),
+        (1250, "IQD", "1.250 IQD"),
+        (0, "CLF", "0.0000 CLF"),
+    ],
+)
+def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, words: str) -> None:
+    assert money_in_words(amount, currency) == words

@@ -1,0 +1,52 @@
+"""What the README tells a newcomer to type, typed."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from controlplane.cli.main import build_parser
+from controlplane.client.connection import DEFAULT_URL
+from tests.paths import ROOT
+from tests.unit.controlplane.cli.merchant.conftest import Shop
+from tests.unit.controlplane.cli.running_fleet import TIMEOUT_S
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+LINES = 5
+
+
+def block(language: str) -> str:
+    """Return the README's block of a language in its part about the sandbox."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
+    (found,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
+    return str(found)
+
+
+def test_two_commands_are_all_there_is_to_type() -> None:
+    commands = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
+    assert [words[0] for words in commands] == ["venue-control"] * 2
+    loads, serves = (build_parser().parse_args(words[1:]) for words in commands)
+    assert (loads.verb, loads.days, serves.verb) == ("sandbox:load", 365, "serve:run")
+    assert f"http://{serves.host}:{serves.port}" == DEFAULT_URL
+
+
+def test_five_lines_print_a_first_sale(shop: Shop) -> None:
+    lines = block("python")
+    assert len(lines.splitlines()) == LINES
+    done = subprocess.run(
+        [sys.executable, "-c", lines],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | shop.environment,
+    )
+    assert done.returncode == 0, done.stderr
+    number, *_, total, currency = done.stdout.split()
+    assert shop.ask(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
+    assert currency == "AED"

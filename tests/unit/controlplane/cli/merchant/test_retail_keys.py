@@ -1,0 +1,103 @@
+"""``venue-control retail``: keys of the retail API, made, listed, used and ended."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from controlplane.cli.main import main
+from controlplane.client.refusals import UnauthenticatedError
+from controlplane.client.retail import RetailClient
+from tests.unit.controlplane.cli.merchant.conftest import Shop
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "service.db"
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(path))
+    monkeypatch.delenv("COLUMNS", raising=False)  # ids are whole
+    return path
+
+
+@pytest.mark.usefixtures("database")
+def test_a_key_is_made_listed_and_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["retail", "keys", "create", "--name", "reader"]) == 0
+    reader = capsys.readouterr()
+    assert reader.out.startswith("venue_test_")
+    assert "test key may only read" in reader.err
+    assert main(["retail", "keys", "create", "--live", "--write", "--organization", "org-7"]) == 0
+    writer = capsys.readouterr()
+    assert writer.out.startswith("venue_live_")
+    assert "create goods" in writer.err
+
+    assert main(["retail", "keys", "list"]) == 0
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[1:5] == [f"…{reader.out.strip()[-4:]}", "read", "org-0001", "reader"]
+    assert second.split()[1:4] == [f"…{writer.out.strip()[-4:]}", "write", "org-7"]
+    assert reader.out.strip() not in first
+
+    assert main(["retail", "keys", "revoke", "reader"]) == 0
+    assert capsys.readouterr().out.strip() == f"revoked {first.split()[0]}"
+    assert main(["retail", "keys", "list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[2] == "revoked"
+    assert main(["retail", "keys", "revoke", "nobody"]) == 2
+    assert "`venue-control retail keys list` lists them" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("database")
+def test_a_long_organization_folds_and_leaves_the_id_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["retail", "keys", "create", "--organization", "o" * 200]) == 0
+    key = capsys.readouterr().out.strip()
+    assert main(["retail", "keys", "list"]) == 0
+    _, row, *folded = capsys.readouterr().out.splitlines()
+    assert row.split()[1:3] == [f"…{key[-4:]}", "read"]
+    assert len(row.split()[0]) == 8
+    assert folded
+
+
+@pytest.mark.parametrize(
+    "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
+)
+def test_what_only_looks_makes_no_database(
+    words: list[str], database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["retail", *words]) == 2
+    assert "there is no database" in capsys.readouterr().err
+    assert not database.exists()
+
+
+def test_a_key_opens_the_running_service_until_it_is_revoked(
+    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0
+    key = capsys.readouterr().out.strip()
+    with RetailClient(as_newcomer.service.url, key) as client:
+        assert next(client.sales()).status == "completed"
+    assert main(["retail", "keys", "revoke", key[-4:]]) == 0
+    with (
+        RetailClient(as_newcomer.service.url, key) as client,
+        pytest.raises(UnauthenticatedError, match="401"),
+    ):
+        next(client.sales())
+
+
+def test_rotation_leaves_one_key_that_signs(
+    as_newcomer: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RetailClient(
+        as_newcomer.service.url, as_newcomer.keys["VENUE_CONTROL_RETAIL_KEY"]
+    ) as client:
+        assert next(client.sales())
+        assert main(["retail", "rotate-signing-key"]) == 0
+        signs = capsys.readouterr().out.removeprefix("signs from now on: ").strip()
+        # A client that is at it notices nothing, now or when its token is refused.
+        assert next(client.sales())
+    in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
+    assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1
+    assert as_newcomer.ask(f"{in_use} AND retired_at IS NOT NULL") >= 1
+    assert len(signs) == 36
