@@ -5,7 +5,7 @@ envelopes that the contract refuses (docs/adr/0042-agent-protocol.md).
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
+    find_duplicated_routing_header,
 )
 from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
@@ -76,9 +77,16 @@ class OneReply:
         """Nothing is sent."""
 
 
-async def answer(request: RpcRequest, headers: Mapping[str, str], call: Call) -> Json:
-    """Return the result. Raises RpcError, and a refusal where the credential has ended."""
+async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], call: Call) -> Json:
+    """Return the result. ``lines`` are the headers, their names in lower case.
+
+    Raises RpcError, and a refusal where the credential has ended.
+    """
     assert request.request_id is not None  # noqa: S101 - a notification has no answer
+    if (repeated := find_duplicated_routing_header(lines)) is not None:
+        raise RpcError(types.HEADER_MISMATCH, f"the header {repeated} must be given once")
+    # White space around a value is none of it (RFC 9110, section 5.5); uvicorn keeps what follows.
+    headers = {name: value.strip(" \t") for name, value in lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
     try:
@@ -125,8 +133,10 @@ def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
 
 
 async def _list_tools(
-    _context: ServerRequestContext[Call], _params: types.PaginatedRequestParams | None
+    _context: ServerRequestContext[Call], params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
+    if params is not None and params.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "all tools are on one page: leave cursor out")
     return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
 
 

@@ -1,6 +1,5 @@
 """``POST /api/mcp/v1``: one request in, one JSON reply out, nothing kept between two."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
 from types import ModuleType
 from typing import Final
@@ -64,19 +63,18 @@ class AgentProtocolEndpoint:
             asked = read_request(body)
             if asked.request_id is None:
                 return Response(status_code=HTTPStatus.ACCEPTED)
-            content = await self._result(asked, request.headers, Call(self._core, caller), request)
+            content = await self._result(asked, Call(self._core, caller), request)
         except RpcError as error:
             content = write_error(error)
         return Response(content, media_type="application/json")
 
-    async def _result(
-        self, asked: RpcRequest, headers: Mapping[str, str], call: Call, request: Request
-    ) -> bytes:
+    async def _result(self, asked: RpcRequest, call: Call, request: Request) -> bytes:
         """Return the reply. Raises RpcError that names the request."""
         assert asked.request_id is not None  # noqa: S101 - a notification has no answer
         dispatch = self._dispatch or await self._load()
         try:
-            return write_result(asked.request_id, await dispatch.answer(asked, headers, call))
+            result = await dispatch.answer(asked, request.headers.items(), call)
+            return write_result(asked.request_id, result)
         except RpcError as error:
             error.request_id = asked.request_id
             raise

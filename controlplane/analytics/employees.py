@@ -23,20 +23,23 @@ _FACTS: Final = next(recipe.facts for recipe in RECIPES if recipe.rollup is DayR
 
 
 def employee_days(
-    session: Session, asked: Iterable[Stretch], columns: Sequence[str]
+    session: Session, organization_id: str, asked: Iterable[Stretch], columns: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], DaySums]]:
     """Give currency, the values of ``columns`` (employee, day, location, payment_type) and sums.
 
     The employee is an id; None for what nobody's name stands on.
     """
-    ids = {row.position: row.id for row in session.execute(select(Employee.position, Employee.id))}
+    query = select(Employee.position, Employee.id).where(
+        Employee.organization_id == organization_id
+    )
+    ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
     for stretch in asked:
         parts = " UNION ALL ".join(_summed(fact, keys, stretch) for fact in _FACTS)
         added = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in DaySums._fields)
         names = ", ".join(keys)
-        query = f"SELECT {names}, {added} FROM ({parts}) facts GROUP BY {names}"
-        for row in session.execute(text(query)):
+        sums = f"SELECT {names}, {added} FROM ({parts}) facts GROUP BY {names}"
+        for row in session.execute(text(sums)):
             told = dict(zip(keys, row, strict=False))
             currency = told.pop("currency")
             told["employee"] = ids.get(told["employee"])

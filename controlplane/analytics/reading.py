@@ -128,19 +128,28 @@ class Reader:
                 yield currency, values, of(*row[len(columns) :])
 
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
-        found, ids = {}, sorted(snapshots)
+        columns = (
+            LineSnapshot.good_id,
+            LineSnapshot.variation_id,
+            LineSnapshot.name,
+            LineSnapshot.uom_symbol,
+        )
+        return {
+            position: Article(_text(good), _text(variation), name, unit)
+            for position, good, variation, name, unit in self._snapshots(snapshots, *columns)
+        }
+
+    def categories(self, snapshots: Collection[int]) -> dict[int, str | None]:
+        """Return the category that each was in when it was sold."""
+        rows = self._snapshots(snapshots, LineSnapshot.category_id)
+        return {position: _text(category) for position, category in rows}
+
+    def _snapshots(self, snapshots: Collection[int], *columns: Any) -> Iterator[Sequence[Any]]:
+        ids = sorted(snapshots)
         for start in range(0, len(ids), IDS_AT_ONCE):
             some = ids[start : start + IDS_AT_ONCE]
-            query = select(
-                LineSnapshot.position,
-                LineSnapshot.good_id,
-                LineSnapshot.variation_id,
-                LineSnapshot.name,
-                LineSnapshot.uom_symbol,
-            ).where(LineSnapshot.position.in_(some))
-            for position, good, variation, name, unit in self._session.execute(query):
-                found[position] = Article(_text(good), _text(variation), name, unit)
-        return found
+            query = select(LineSnapshot.position, *columns)
+            yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
         """Give the tables and the days, or spans, that together are ``days``."""

@@ -24,7 +24,7 @@ from controlplane.figures.items import items
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
 from controlplane.figures.sums import DaySums, ItemSums, plus
-from controlplane.storage.merchant.catalog_tables import Category, LineSnapshot
+from controlplane.storage.merchant.catalog_tables import Category
 from controlplane.storage.merchant.merchant_tables import Employee, Location
 
 GroupBy = Literal[
@@ -163,7 +163,8 @@ def _by_day(
 ) -> list[Group]:
     columns = _columns(groups)
     if "employee" in groups:
-        rows = employee_days(context.session, question.stretches, columns)
+        organization = context.caller.organization_id
+        rows = employee_days(context.session, organization, question.stretches, columns)
     else:
         rows = question.reader.days(question.stretches, columns)
     sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
@@ -252,7 +253,7 @@ def _by_article(
         for currency, whole in question.reader.items(question.stretches).items():
             sums[(currency,)] = whole
     snapshots = {each for part in sums.values() for each in part}
-    categories = _categories(context, snapshots) if "category" in groups else {}
+    categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
     found, plain = Groups([]), [each for each in groups if each not in BY_ARTICLE]
     for (currency, *others), part in sums.items():
@@ -278,18 +279,6 @@ def _split(
     for snapshot, sums in part.items():
         found[categories.get(snapshot)][snapshot] = sums
     return found.items()
-
-
-def _categories(context: ToolContext, snapshots: Iterable[int]) -> dict[int, str | None]:
-    query = select(LineSnapshot.position, LineSnapshot.category_id).where(
-        LineSnapshot.organization_id == context.caller.organization_id
-    )
-    wanted = set(snapshots)
-    return {
-        position: str(category) if category else None
-        for position, category in context.session.execute(query)
-        if position in wanted
-    }
 
 
 # ---------------------------------------------------------------------------- names

@@ -60,6 +60,28 @@ async def test_a_request_with_its_own_envelope_is_served(agent: Agent) -> None:
     assert "2026-07-28" in result["supportedVersions"]
     wrong = await agent.send(body, mcp_protocol_version="2026-07-28", mcp_method="tools/list")
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (200, -32020)
+    spaced = await agent.send(
+        body, mcp_protocol_version="2026-07-28", mcp_method=" server/discover\t"
+    )
+    assert "result" in spaced.json()
+
+
+async def test_a_routing_header_is_given_once(agent: Agent) -> None:
+    reply = await agent.service.http.post(
+        PATH,
+        content=PING,
+        headers=[
+            ("authorization", f"Bearer {agent.service.write_key}"),
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", "2025-11-25"),
+            ("mcp-protocol-version", "2025-06-18"),
+        ],
+    )
+    assert (reply.status_code, reply.json()["error"]["code"]) == (200, -32020)
+
+
+async def test_all_tools_are_on_one_page(agent: Agent) -> None:
+    assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
 async def test_an_unknown_version_header_is_told_which_are_served(agent: Agent) -> None:
