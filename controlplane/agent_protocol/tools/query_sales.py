@@ -87,11 +87,11 @@ def query_sales(context: ToolContext, asked: QuerySalesArguments) -> tuple[str, 
     metrics = _metrics(groups, asked.metrics)
     question = _question(context, asked)
     found = sales_groups.groups_of(question, context, groups)
-    rows = sorted(found.listed, key=partial(_place, groups))
+    rows = sorted(found, key=partial(_place, groups))
     shown = [_row(each, groups, metrics) for each in rows[: asked.limit]]
     answer = SalesAnswer(
         rows=tuple(shown),
-        omitted_count=len(rows) - len(shown) + found.omitted,
+        omitted_count=len(rows) - len(shown),
         totals=_totals(question, metrics),
         windows=question.windows,
     )

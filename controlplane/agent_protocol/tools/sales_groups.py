@@ -20,7 +20,7 @@ from controlplane.analytics.employees import employee_days
 from controlplane.analytics.question import Question
 from controlplane.figures.buckets import buckets
 from controlplane.figures.financial import figures
-from controlplane.figures.items import items
+from controlplane.figures.items import Ranked, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
 from controlplane.figures.sums import DaySums, ItemSums, plus
@@ -110,14 +110,6 @@ class Group:
 
 
 @dataclass(slots=True)
-class Groups:
-    """``omitted`` more have been left out."""
-
-    listed: list[Group]
-    omitted: int = 0
-
-
-@dataclass(slots=True)
 class Names:
     """What groups are called, by what they are grouped by."""
 
@@ -140,17 +132,17 @@ def base_of(groups: Sequence[GroupBy]) -> Base:
     return _ARTICLES if any(each in BY_ARTICLE for each in groups) else _DAYS
 
 
-def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> Groups:
+def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
     """Return the groups with any movement, in no order."""
     ids = {place.position: place.location_id for place in question.places}
     if "hour" in groups:
-        found = Groups(_by_hour(question, groups))
+        found = _by_hour(question, groups)
     elif any(each in BY_ARTICLE for each in groups):
         found = _by_article(question, context, groups, ids)
     else:
-        found = Groups(_by_day(question, context, groups, ids))
+        found = _by_day(question, context, groups, ids)
     names = _names(context, groups)
-    for group in found.listed:
+    for group in found:
         group.label = group.label or names.label(group.key)
     return found
 
@@ -242,7 +234,7 @@ def _of_bucket(group: GroupBy, bucket: Any) -> Any:
 
 def _by_article(
     question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
-) -> Groups:
+) -> list[Group]:
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
     if columns:
@@ -255,18 +247,20 @@ def _by_article(
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
-    found, plain = Groups([]), [each for each in groups if each not in BY_ARTICLE]
+    found, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
     for (currency, *others), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
-            ranked = items(of.items(), articles)
-            found.omitted += ranked.omitted
-            for item in ranked.listed:
+            for ranked in rank(of.items(), articles):
+                article = ranked.article
                 key = dict(zip(plain, others, strict=True))
-                key |= {"category": category, "item": item.variation_id or item.name}
-                label = item.name if "item" in groups else None
-                tell = partial(to_plain, item)
-                found.listed.append(Group(currency, key, item.net_cents, tell, label))
+                key |= {"category": category, "item": article.variation_id or article.name}
+                label = article.name if "item" in groups else None
+                found.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
     return found
+
+
+def _item(ranked: Ranked) -> Mapping[str, Any]:
+    return to_plain(item(ranked, ranked.net))
 
 
 def _split(
