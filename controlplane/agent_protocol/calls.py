@@ -1,5 +1,6 @@
 """A tool's call: who asks is looked up anew in the transaction that answers."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from controlplane.http.errors import Refusal, unauthenticated
 from controlplane.storage.transactions import Transactions
 
 ISSUES_MAX = 8
+FREE_S = 0.25
+"""Processor time that a call may take before its key is charged for it: most take a tenth."""
 HIDDEN = "there is no such thing, or this credential has no access to it"
 
 
@@ -31,7 +34,8 @@ class Call:
         on, RpcError, or the refusal of a credential that has ended."""
         now, settings = self.core.clock(), self.core.settings
 
-        def job(transactions: Transactions) -> tuple[str, Json]:
+        def job(transactions: Transactions) -> tuple[tuple[str, Json], float]:
+            began_s = time.thread_time()
             asked = read_arguments(tool, arguments)
 
             def work(session: Session) -> tuple[str, Json]:
@@ -46,12 +50,16 @@ class Call:
                     )
                 return tool.answer(ToolContext(session, caller, now, settings), asked)
 
-            return (transactions.write if tool.writes else transactions.read)(work)
+            answered = (transactions.write if tool.writes else transactions.read)(work)
+            return answered, time.thread_time() - began_s
 
         try:
-            return await self.core.run(job)
+            answered, took_s = await self.core.run(job)
         except Refusal as refusal:
             raise _told(refusal) from None
+        if took_s > FREE_S:
+            self.core.fairness.charge(self.caller, took_s - FREE_S)
+        return answered
 
 
 def read_arguments(tool: Tool[Any], arguments: Json) -> Any:

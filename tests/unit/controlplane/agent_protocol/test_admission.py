@@ -66,6 +66,20 @@ async def test_who_asks_too_often_waits(bounded: Agent) -> None:
     assert int(replies[-1].headers["retry-after"]) >= 1
 
 
+async def test_what_takes_long_is_charged_for(
+    loaded: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(processing_share=0.0001, processing_burst_s=0.0001, refusal_delay_s=0)
+    async with beside(loaded, settings, FakeClock()) as service:
+        agent = Agent(service)
+        for _ in range(3):
+            await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
+        monkeypatch.setattr(calls, "FREE_S", 0)
+        await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
+        refused = await agent.send(PING)
+    assert (refused.status_code, list(refused.json())) == (429, ["error"])
+
+
 async def test_calls_are_measured_and_named(agent: Agent) -> None:
     for _ in range(2):
         await agent.send(PING)
