@@ -89,9 +89,9 @@ def business_context(
         now=context.now,
         data_span=span,
     )
-    days = f"sales from {span.from_date} to {span.to_date}" if span else "no sales yet"
+    days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
     who = result.organization.name or caller.organization_id
-    return f"{who}: {len(places)} locations, {days}.", result
+    return f"{who}. Locations: {len(places)}. {days}.", result
 
 
 def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:

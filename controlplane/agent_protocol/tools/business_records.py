@@ -64,7 +64,7 @@ def read_business_records(
     shown = tuple(source.show(context, rows, ids))
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(dataset=asked.dataset, rows=shown, next_cursor=cursor)
-    return f"{len(shown)} {asked.dataset}{more}.", answer
+    return f"Rows of {asked.dataset}: {len(shown)}{more}.", answer
 
 
 def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:

@@ -80,7 +80,7 @@ def read_catalog(context: ToolContext, asked: ReadCatalogArguments) -> tuple[str
     rows, cursor = page(context, query, order, asked, asked.limit)
     answer = Catalog(rows=tuple(_shown(context, rows)), next_cursor=cursor)
     more = "; more with nextCursor" if cursor else ""
-    return f"{len(answer.rows)} goods{more}.", answer
+    return f"Goods: {len(answer.rows)}{more}.", answer
 
 
 def _found_by(search: str) -> Any:

@@ -78,7 +78,7 @@ def describe_business_data(
 ) -> tuple[str, BusinessDataDescription]:
     names = [asked.dataset] if asked.dataset is not None else list(_ROWS)
     answer = BusinessDataDescription(datasets=tuple(_described(name) for name in names))
-    return f"{len(names)} datasets: {', '.join(names)}.", answer
+    return f"Datasets: {', '.join(names)}.", answer
 
 
 _RECORDS: Final = "read_business_records"

@@ -87,7 +87,7 @@ def read_merchant_data(
     rows = _SECTIONS[asked.section](context)
     shown = tuple(rows[:ROWS_MAX])
     answer = MerchantData(section=asked.section, rows=shown, omitted_count=len(rows) - len(shown))
-    return f"{len(shown)} rows of {asked.section}.", answer
+    return f"Rows of {asked.section}: {len(shown)}.", answer
 
 
 def _organization(context: ToolContext) -> list[Any]:

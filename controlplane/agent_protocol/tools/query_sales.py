@@ -166,7 +166,7 @@ def _said(answer: SalesAnswer) -> str:
         incomplete
     )
     total = f" Total: {'; '.join(net)}." if net else ""
-    return f"{len(answer.rows)} rows{more}.{total}{warning}"
+    return f"Rows: {len(answer.rows)}{more}.{total}{warning}"
 
 
 QUERY_SALES = Tool(
