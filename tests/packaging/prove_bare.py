@@ -52,6 +52,7 @@ ANYWHERE: Final = (
     "unit/agent/rules/reports/test_sealing.py",
     "unit/collectors/network/matching/test_venues.py",
     "unit/collectors/test_event_lines.py",
+    "unit/controlplane/agent_protocol",
     "unit/controlplane/cli/test_request.py",
     "unit/controlplane/figures",
     "unit/controlplane/http/test_body_reader.py",
