@@ -97,15 +97,15 @@ _COMMON: dict[str, Schema] = {
     "limitations": array(TEXT, 128),
 }
 
-_RUNNING = exact({"state": {"const": "running"}})
-_SUCCEEDED = exact({"state": {"const": "succeeded"}})
-_FAILED = exact({"state": {"const": "failed"}, "reason": TEXT})
-_UNSUPPORTED = exact({"state": {"const": "unsupported"}, "reason": TEXT})
-_DISCOVERY_STATE: Schema = {"anyOf": [_RUNNING, _SUCCEEDED, _FAILED]}
-_MAP_STATE: Schema = {"anyOf": [_RUNNING, _SUCCEEDED, _FAILED, _UNSUPPORTED]}
+RUNNING = exact({"state": {"const": "running"}})
+SUCCEEDED = exact({"state": {"const": "succeeded"}})
+FAILED = exact({"state": {"const": "failed"}, "reason": TEXT})
+UNSUPPORTED = exact({"state": {"const": "unsupported"}, "reason": TEXT})
+_DISCOVERY_STATE: Schema = {"anyOf": [RUNNING, SUCCEEDED, FAILED]}
+_MAP_STATE: Schema = {"anyOf": [RUNNING, SUCCEEDED, FAILED, UNSUPPORTED]}
 _PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 
-_ENDPOINT = exact(
+ENDPOINT = exact(
     {
         "address": TEXT,
         "host": TEXT,
@@ -118,7 +118,7 @@ _ENDPOINT = exact(
         "matchedPrinterIds": array(ID, 64),
     }
 )
-_PRINTER = exact(
+PRINTER = exact(
     {
         "id": ID,
         "name": TEXT,
@@ -129,7 +129,7 @@ _PRINTER = exact(
         "matchedEndpoint": TEXT_OR_NULL,
     }
 )
-_HOST = exact(
+HOST = exact(
     {
         "address": TEXT,
         "services": array(
@@ -143,7 +143,7 @@ _HOST = exact(
     },
     {"interfaceName": TEXT, "hostname": TEXT, "macAddress": TEXT, "latencyMs": NUMBER},
 )
-_MAP = exact(
+MAP = exact(
     {
         "state": enum("scanning", "completed", "cancelled"),
         "os": exact({"platform": TEXT, "version": TEXT_OR_NULL}),
@@ -165,7 +165,7 @@ _MAP = exact(
                 {"macAddress": TEXT},
             )
         ),
-        "hosts": array(_HOST),
+        "hosts": array(HOST),
         "sources": exact({"interfaces": _MAP_STATE, "mdns": _MAP_STATE, "scan": _MAP_STATE}),
         "limitations": array(TEXT),
         "bounds": exact(
@@ -191,10 +191,10 @@ NETWORK_PAYLOAD = exact(
         "version": {"const": 2},
         "scope": TEXT,
         "discovery": _or_null(exact({"mdns": _DISCOVERY_STATE, "scan": _DISCOVERY_STATE})),
-        "endpoints": array(_ENDPOINT, 256),
+        "endpoints": array(ENDPOINT, 256),
         "endpointsOmitted": COUNT,
-        "printers": _or_null(array(_PRINTER, 64)),
-        "networkMap": _or_null(_MAP),
+        "printers": _or_null(array(PRINTER, 64)),
+        "networkMap": _or_null(MAP),
         "unavailable": exact(
             {}, {"macAddress": TEXT, "interfaces": TEXT, "gateway": TEXT, "osVersion": TEXT}
         ),
@@ -202,7 +202,7 @@ NETWORK_PAYLOAD = exact(
 )
 
 _STATUSES = ("unsupported", "permission-denied", "not-applicable", "collection-failed")
-_FIELD = exact(
+FIELD = exact(
     {"key": TEXT, "source": TEXT, "status": enum("available", *_STATUSES)},
     {"value": {"anyOf": [TEXT, NUMBER, BOOLEAN, array(TEXT)]}, "reason": TEXT},
 )
@@ -223,26 +223,23 @@ _BROWSER_KEYS = enum(
         ).split()
     )
 )
-_BROWSER_FIELD: Schema = {
-    "anyOf": [
-        exact(
-            {
-                "key": _BROWSER_KEYS,
-                "source": _BROWSER_SOURCE,
-                "status": {"const": "available"},
-                "value": {"anyOf": [_BROWSER_TEXT, NUMBER, BOOLEAN, array(_BROWSER_TEXT, 32)]},
-            }
-        ),
-        exact(
-            {
-                "key": _BROWSER_KEYS,
-                "source": _BROWSER_SOURCE,
-                "status": enum(*_STATUSES),
-                "reason": {"type": "string", "minLength": 1, "maxLength": 512},
-            }
-        ),
-    ]
-}
+BROWSER_AVAILABLE = exact(
+    {
+        "key": _BROWSER_KEYS,
+        "source": _BROWSER_SOURCE,
+        "status": {"const": "available"},
+        "value": {"anyOf": [_BROWSER_TEXT, NUMBER, BOOLEAN, array(_BROWSER_TEXT, 32)]},
+    }
+)
+BROWSER_NOT_AVAILABLE = exact(
+    {
+        "key": _BROWSER_KEYS,
+        "source": _BROWSER_SOURCE,
+        "status": enum(*_STATUSES),
+        "reason": {"type": "string", "minLength": 1, "maxLength": 512},
+    }
+)
+BROWSER_FIELD: Schema = {"anyOf": [BROWSER_AVAILABLE, BROWSER_NOT_AVAILABLE]}
 
 APPLICATION_PAYLOAD = exact(
     {
@@ -254,16 +251,16 @@ APPLICATION_PAYLOAD = exact(
                 "version": {"const": 1},
                 "collectedAt": TEXT,
                 "durationMs": NUMBER,
-                "fields": array(_FIELD),
-                "interfaces": array(exact({"id": TEXT, "fields": array(_FIELD)})),
+                "fields": array(FIELD),
+                "interfaces": array(exact({"id": TEXT, "fields": array(FIELD)})),
                 "peripherals": array(
-                    exact({"id": TEXT, "fields": array(_FIELD), "kind": enum("bluetooth", "usb")})
+                    exact({"id": TEXT, "fields": array(FIELD), "kind": enum("bluetooth", "usb")})
                 ),
                 "limitations": array(TEXT),
                 "truncated": BOOLEAN,
             }
         ),
-        "browserFields": array(_BROWSER_FIELD, 34),
+        "browserFields": array(BROWSER_FIELD, 34),
     }
 )
 
@@ -280,7 +277,12 @@ def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationE
 _Validator = extend(Draft202012Validator, {"maxLength": _max_length})
 
 
+def validator(schema: Schema, formats: FormatChecker) -> Draft202012Validator:
+    found: Draft202012Validator = _Validator(schema, format_checker=formats)
+    return found
+
+
 def violations(schema: Schema, document: Any) -> list[str]:
     """Return a line for each way in which ``document`` breaks ``schema``."""
-    found = _Validator(schema, format_checker=FormatChecker()).iter_errors(document)
+    found = validator(schema, FormatChecker()).iter_errors(document)
     return [f"{error.json_path}: {error.message[:200]}" for error in found]

@@ -11,15 +11,43 @@ from typing import Any, Final
 import httpx2
 
 from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from tests.fakes import contract_schema as payloads
 from tests.fakes import figures_schema as figures
 from tests.fakes import retail_schema as retail
-from tests.fakes.contract_schema import Schema
+from tests.fakes.contract_schema import Schema, violations
+from tests.fakes.remote_control import schema as devices
 
 Ways = dict[tuple[str, str], set[str]]
 """By object and field: ways in which a field can stand, or was seen to."""
 VALUE, NULL, ABSENT = "a value", "null", "left out"
 
 OBJECTS: Final[Mapping[str, Schema]] = {
+    "Challenge": devices.CHALLENGE,
+    "Enrolled device": devices.ENROLLMENT,
+    "Heartbeat's reply": devices.HEARTBEAT,
+    "Acknowledgement's reply": devices.ACKNOWLEDGED,
+    "Submitted result": devices.SUBMITTED,
+    "Created request": devices.CREATED_REQUEST,
+    "Page of devices": devices.DEVICES,
+    "Device's detail": devices.DEVICE_DETAIL,
+    "Device": devices.DEVICE,
+    "Remote request": devices.REMOTE_REQUEST,
+    "Report summary": devices.REPORT_SUMMARY,
+    "Report detail": devices.REPORT_DETAIL,
+    "Revoke's reply": devices.REVOKED,
+    "Version-2 payload": payloads.NETWORK_PAYLOAD,
+    "Endpoint": payloads.ENDPOINT,
+    "Printer": payloads.PRINTER,
+    "Network map": payloads.MAP,
+    "Host": payloads.HOST,
+    "running": payloads.RUNNING,
+    "succeeded": payloads.SUCCEEDED,
+    "failed": payloads.FAILED,
+    "unsupported": payloads.UNSUPPORTED,
+    "Version-1 payload": payloads.APPLICATION_PAYLOAD,
+    "Snapshot field": payloads.FIELD,
+    "Browser field, available": payloads.BROWSER_AVAILABLE,
+    "Browser field, not available": payloads.BROWSER_NOT_AVAILABLE,
     "Tokens": retail.TOKENS,
     "Regular good": retail.GOOD,
     "Variation": retail.VARIATION,
@@ -65,28 +93,46 @@ def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[s
         if field not in schema.get("required", ()) and NULL not in ways:
             ways.add(ABSENT)  # what may be null is null here where there is none
         yield (owner, field), ways
-        inner = _without_null(part)
-        if "properties" in inner and id(inner) not in _NAMES:
-            yield from _fields(f"{owner}: {field}", inner)
-        items = inner.get("items", {})
-        if "properties" in items and id(items) not in _NAMES:
-            yield from _fields(f"{owner}: {field}", items)
+        for inner in _alternatives(part):
+            items = inner.get("items", {})
+            for each in (inner, *_alternatives(items)):
+                if "properties" in each and id(each) not in _NAMES:
+                    yield from _fields(f"{owner}: {field}", each)
 
 
 def _ways(schema: Schema) -> Iterator[str]:
-    inner = _without_null(schema)
-    if inner is not schema:
+    alternatives = _alternatives(schema)
+    if len(alternatives) < len(schema.get("anyOf", ())):
         yield NULL
-    if inner.get("type") == "boolean":
-        yield from ("true", "false")
-    elif "enum" in inner:
-        yield from inner["enum"]
-    else:
-        yield VALUE
+    for inner in alternatives:
+        items = inner.get("items", {})
+        if len(alternatives) > 1:
+            yield _name(inner)
+        elif "const" in inner:
+            yield str(inner["const"]).lower()
+        elif inner.get("type") == "boolean":
+            yield from ("true", "false")
+        elif "enum" in inner or "enum" in items:
+            yield from inner.get("enum") or items["enum"]
+        else:
+            yield VALUE
 
 
-def _without_null(schema: Schema) -> Schema:
-    return next((each for each in schema.get("anyOf", ()) if each != {"type": "null"}), schema)
+def _alternatives(schema: Schema) -> list[Schema]:
+    return [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
+
+
+def _name(schema: Schema) -> str:
+    """Return how one of several alternatives is called: an object's name, or the type."""
+    return _NAMES.get(id(schema)) or str(schema["type"])
+
+
+def _fitting(schema: Schema, value: Any) -> Schema:
+    """Return the alternative that a value is."""
+    alternatives = _alternatives(schema)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return next(each for each in alternatives if not violations(each, value))
 
 
 def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
@@ -101,6 +147,9 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
 
 def _schema_of(reply: httpx2.Response) -> Schema | None:
     path = reply.request.url.path
+    if path.startswith(devices.PREFIX):
+        of_devices = devices.OPERATIONS.get(path.removeprefix(devices.PREFIX))
+        return of_devices[1] if of_devices and reply.status_code == 200 else None
     if path.startswith(figures.PREFIX):
         of_figures = figures.OPERATIONS.get(path.removeprefix(figures.PREFIX))
         return of_figures[1] if of_figures and reply.status_code == 200 else None
@@ -117,7 +166,9 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
 
 
 def _look(schema: Schema, value: Any, owner: str, ways: defaultdict[tuple[str, str], Any]) -> None:
-    schema = _without_null(schema)
+    if value is None:
+        return
+    schema = _fitting(schema, value)
     name = _NAMES.get(id(schema), owner)
     if isinstance(value, list):
         for each in value:
@@ -127,13 +178,20 @@ def _look(schema: Schema, value: Any, owner: str, ways: defaultdict[tuple[str, s
             if field not in value:
                 ways[name, field].add(ABSENT)
                 continue
-            ways[name, field].add(_way(part, value[field]))
+            ways[name, field].update(_ways_of(part, value[field]))
             _look(part, value[field], f"{name}: {field}", ways)
 
 
-def _way(schema: Schema, value: Any) -> str:
+def _ways_of(schema: Schema, value: Any) -> Iterator[str]:
     if value is None:
-        return NULL
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if "enum" in _without_null(schema) else VALUE
+        yield NULL
+    elif len(_alternatives(schema)) > 1:
+        yield _name(_fitting(schema, value))
+    elif isinstance(value, bool) or "const" in _fitting(schema, value):
+        yield str(value).lower()
+    elif "enum" in _fitting(schema, value):
+        yield value
+    elif "enum" in _fitting(schema, value).get("items", {}):
+        yield from value
+    else:
+        yield VALUE

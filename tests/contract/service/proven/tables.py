@@ -10,6 +10,8 @@ from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 
 TABLES: Final[tuple[Table, ...]] = (*retail.RETAIL, *figures.FIGURES)
 _TO_ROOT: Final = "../"
+MANY: Final = 20
+"""More words are counted, not listed."""
 
 
 def proofs() -> Iterator[str]:
@@ -37,6 +39,8 @@ def _fields() -> Iterator[str]:
         for (owner, field), found in ways.items():
             if owner == name or owner.startswith(f"{name}: "):
                 told = ", ".join(_way(owner, field, way) for way in sorted(found))
+                if len(found) > MANY:
+                    told = f"each of {len(found)} words"
                 yield f"| {owner} | `{field}` | {told} |"
     yield ""
 

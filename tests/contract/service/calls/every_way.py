@@ -1,0 +1,140 @@
+"""Devices, requests and reports in every way in which the document lets their fields stand.
+
+None of these calls is an example. Payloads are drawn at random from the transcribed schemas.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpx2
+
+from agent.wire import routes
+from controlplane.remote_control.webhooks.tracker import report_due
+from controlplane.settings import Settings
+from tests.contract.service.calls.recorder import Recorder
+from tests.fakes.contract_schema import (
+    APPLICATION_PAYLOAD,
+    BROWSER_AVAILABLE,
+    BROWSER_NOT_AVAILABLE,
+    NETWORK_PAYLOAD,
+)
+from tests.fakes.remote_control.making import made
+from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
+OUTCOMES: Final = ("completed", "partial", "failed")
+DRAWN: Final = 40
+"""So many payloads of each version are handed in."""
+TRACKED: Final = Settings(
+    rate_per_s=0, tracker_url="http://tracker.invalid/hook", tracker_attempts_max=1
+)
+
+
+async def record(kept: Recorder) -> None:
+    with _kept(kept, kept.service):
+        await _devices(kept.service)
+        await _requests(kept.service)
+        await _payloads(kept.service)
+    async with beside(kept.service.database, TRACKED, kept.service.clock) as service:
+        with _kept(kept, service):
+            await _tracked(service)
+
+
+@contextmanager
+def _kept(kept: Recorder, service: RunningService) -> Iterator[None]:
+    """Keep what a service replies to calls that are no examples, too."""
+
+    async def keep(reply: httpx2.Response) -> None:
+        kept.replies.append(reply)
+
+    hooks = service.http.event_hooks
+    service.http.event_hooks = {**hooks, "response": [*hooks["response"], keep]}
+    try:
+        yield
+    finally:
+        service.http.event_hooks = hooks
+
+
+async def _devices(service: RunningService) -> None:
+    key = service.make_key(organization_id="org-0003")
+    for platform in ("android", "ios", "macos", "windows", "linux"):
+        device = service.device(key, location_id="loc-new")
+        described = {
+            "instanceId": device.instance_id,
+            "publicKey": device.public_key,
+            "platform": platform,
+            "locationId": "loc-new",
+            "legacyInstallId": "till-01",
+            "capabilities": [],
+        }
+        await device.answer(await device.call(routes.CHALLENGE, **described))
+        await device.call(routes.CURRENT)
+        await device.detail()
+    await device.call(routes.REVOKE, instanceId=device.instance_id)
+    await device.detail()
+    await service.device(service.make_key()).call(routes.CURRENT)
+    await service.post(routes.LIST_DEVICES, api_key=key, prefer="maxpagesize=1")
+
+
+async def _requests(service: RunningService) -> None:
+    """Leave requests in every status, and reports of every outcome, with a reason and without."""
+    device = await service.device().enrolled()
+    await device.asked_for()
+    service.clock.advance(service.core.settings.request_ttl_s)
+    for outcome in OUTCOMES:
+        request = await device.asked_for()
+        await device.submit(_payload("network", 0), requestId=request, outcome=outcome)
+    for reason in ("collection-failed", "execution-interrupted"):
+        sent = await device.submit(failureReason=reason)
+        await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+    await device.asked_for()
+    for status in ("received", "running"):
+        await device.acknowledge(await device.asked_for(), status)
+    await device.detail()
+    wanted = f'{{"instanceId": "{device.instance_id}"}}'
+    await service.post(routes.DEVICE_DETAIL, wanted, prefer="maxpagesize=1")
+
+
+def _payload(kind: str, seed: int) -> Any:
+    return made(dict(PAYLOADS)[kind], random.Random(seed))
+
+
+async def _payloads(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for number, (kind, payload) in enumerate(_drawn()):
+        sent = await device.submit(payload, kind=kind, outcome=OUTCOMES[number % len(OUTCOMES)])
+        assert sent.status_code == 200, sent.text
+        shown = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+        assert shown.json()["payload"] == payload
+
+
+def _drawn() -> Iterator[tuple[str, Any]]:
+    for kind, _ in PAYLOADS:
+        for seed in range(DRAWN):
+            yield kind, _payload(kind, seed)
+    chance = random.Random(DRAWN)
+    for entry in (BROWSER_AVAILABLE, BROWSER_NOT_AVAILABLE):
+        keys = entry["properties"]["key"]["enum"]
+        fields = [made(entry, chance) | {"key": key} for key in keys]
+        yield "application", _payload("application", DRAWN) | {"browserFields": fields}
+
+
+async def _tracked(service: RunningService) -> None:
+    for answer in (204, 503):
+        device = await service.device().enrolled()
+        body = {"reportId": f"00000000-0000-4000-8000-000000000{answer}"}
+        for _ in range(2):
+            await _shown(device, body)
+            transport = httpx2.MockTransport(lambda _: httpx2.Response(answer))  # noqa: B023
+            async with httpx2.AsyncClient(transport=transport) as http:
+                await report_due(service.core, http)
+        await _shown(device, body)
+
+
+async def _shown(device: SimulatedDevice, body: dict[str, str]) -> None:
+    await device.submit(**body)
+    await device.detail()
+    await device.call(routes.REPORT_DETAIL, **body)

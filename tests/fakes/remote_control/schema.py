@@ -1,0 +1,177 @@
+"""The document's remoteControl replies as JSON Schema, written from its tables alone: knows nothing
+of the service.
+
+Payloads of reports and bodies that are asked are transcribed in `contract_schema`. The body of
+``onCommands`` the document does not show, so anything may stand there.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import httpx2
+from jsonschema import Draft202012Validator, FormatChecker
+
+from tests.fakes import contract_schema as contract
+from tests.fakes.contract_schema import BOOLEAN, COUNT, KIND, UUID, Schema, array, enum, exact
+
+PREFIX: Final = "/api/public/v1/remoteControl/"
+SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
+NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 128}
+MOMENT: Final[Schema] = {"type": "string", "format": "moment"}
+NULL: Final[Schema] = {"type": "null"}
+OUTCOME: Final = enum("completed", "partial", "failed")
+TRACKER_STATUS: Final = enum("pending", "sent", "failed", "disabled")
+
+
+def null_or(*schemas: Schema) -> Schema:
+    return {"anyOf": [*schemas, NULL]}
+
+
+def each(names: str, schema: Schema) -> dict[str, Schema]:
+    return dict.fromkeys(names.split(), schema)
+
+
+_ENROLLED: Final[dict[str, Schema]] = {
+    **each("instanceId bindingId", UUID),
+    **each("locationId legacyInstallId", NAME),
+    "appVersion": null_or({"type": "string"}),
+    "capabilities": array(NAME, 32),
+    "organizationId": SOME_TEXT,
+}
+ENROLLMENT = exact(_ENROLLED)
+DEVICE = exact(
+    {
+        **_ENROLLED,
+        "platform": enum("android", "ios", "macos", "windows", "linux"),
+        "userId": SOME_TEXT,
+        "revokedAt": null_or(MOMENT),
+        **each("lastSeenAt createdAt", MOMENT),
+        **each("foreground online", BOOLEAN),
+        **each("locationName organizationName", null_or({"type": "string"})),
+    }
+)
+REMOTE_REQUEST = exact(
+    {
+        **each("id instanceId bindingId", UUID),
+        **each("organizationId locationId requestedById", SOME_TEXT),
+        "kind": KIND,
+        "status": enum(
+            "queued", "received", "running", "expired", "completed", "partial", "failed"
+        ),
+        **each("expiresAt createdAt updatedAt", MOMENT),
+        **each("receivedAt startedAt finishedAt", null_or(MOMENT)),
+    }
+)
+_REPORTED: Final[dict[str, Schema]] = {
+    "requestId": null_or(UUID),
+    "kind": KIND,
+    "outcome": OUTCOME,
+    "failureReason": null_or(enum("collection-failed", "execution-interrupted")),
+    **each("organizationId locationId trackerEventId", SOME_TEXT),
+    "createdAt": MOMENT,
+    "trackerStatus": TRACKER_STATUS,
+}
+REPORT_SUMMARY = exact({"reportId": UUID, **_REPORTED})
+REPORT_DETAIL = exact(
+    {
+        **_REPORTED,
+        **each("id instanceId bindingId", UUID),
+        **each("userId payloadHash", SOME_TEXT),
+        "payload": null_or(contract.NETWORK_PAYLOAD, contract.APPLICATION_PAYLOAD),
+        "trackerAttempts": COUNT,
+        "updatedAt": MOMENT,
+    }
+)
+CHALLENGE = exact({"challengeId": UUID, "nonce": SOME_TEXT})
+HEARTBEAT = exact({"lastSeenAt": MOMENT})
+ACKNOWLEDGED = exact({"accepted": {"const": True}, "status": enum("received", "running")})
+SUBMITTED = exact(
+    {
+        "reportId": UUID,
+        "requestId": null_or(UUID),
+        "outcome": OUTCOME,
+        "trackerStatus": TRACKER_STATUS,
+    }
+)
+CREATED_REQUEST = exact(
+    {
+        "version": {"const": 1},
+        **each("requestId bindingId", UUID),
+        "kind": KIND,
+        "expiresAt": MOMENT,
+        "status": {"const": "queued"},
+    }
+)
+_NEXT: Final[dict[str, Schema]] = {"nextCursor": null_or({"type": "string"})}
+DEVICES = exact({"devices": array(DEVICE), **_NEXT})
+DEVICE_DETAIL = exact(
+    {
+        "device": DEVICE,
+        "requests": array(REMOTE_REQUEST),
+        "reports": array(REPORT_SUMMARY),
+        **_NEXT,
+    }
+)
+REVOKED = exact({"revoked": {"const": True}})
+_CURSOR: Final[dict[str, Schema]] = {"cursor": {"type": "string", "maxLength": 128}}
+_INSTANCE: Final[dict[str, Schema]] = {"instanceId": UUID}
+
+OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
+    "challenge": (contract.CHALLENGE, CHALLENGE),
+    "enroll": (contract.ENROLL, ENROLLMENT),
+    "current": (contract.EMPTY, null_or(ENROLLMENT)),
+    "heartbeat": (contract.HEARTBEAT, HEARTBEAT),
+    "acknowledge": (contract.ACKNOWLEDGE, ACKNOWLEDGED),
+    "submitResult": (contract.SUBMIT_RESULT, SUBMITTED),
+    "onCommands": (contract.EMPTY, {}),
+    "createRequest": (exact({**_INSTANCE, "kind": KIND}), CREATED_REQUEST),
+    "listDevices": (exact({}, _CURSOR), DEVICES),
+    "deviceDetail": (exact(_INSTANCE, _CURSOR), DEVICE_DETAIL),
+    "reportDetail": (exact({"reportId": UUID}), REPORT_DETAIL),
+    "revoke": (exact(_INSTANCE), REVOKED),
+}
+"""The body that is asked and the one that is answered, by procedure."""
+_FORMATS: Final = FormatChecker(formats=())
+
+
+@_FORMATS.checks("moment", raises=ValueError)
+def _is_moment(value: object) -> bool:
+    """Tell whether a text is a date-time of ISO 8601: a date, a time, and where that is."""
+    if not isinstance(value, str):
+        return True
+    return value[10:11] == "T" and datetime.fromisoformat(value).tzinfo is not None
+
+
+class NotFittingError(AssertionError):
+    """A reply that the document does not describe."""
+
+
+def require_fitting(reply: httpx2.Response) -> None:
+    """Compare the reply of a remoteControl call with what the document says of its operation.
+
+    How a call is refused the document does not show. Raises NotFittingError.
+    """
+    name = reply.request.url.path.removeprefix(PREFIX)
+    kind = reply.headers.get("content-type", "")
+    if name not in OPERATIONS or reply.status_code >= 400 or kind == "text/event-stream":
+        return
+    if (reply.request.method, reply.status_code) != ("POST", 200):
+        raise NotFittingError(f"{reply.request.method} {name} answered {reply.status_code}")
+    if kind != "application/json":
+        raise NotFittingError(f"{name} is {kind}")
+    for mistake in mistakes(name, reply.json()):
+        raise NotFittingError(f"{name}: {mistake}")
+
+
+def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
+    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
+    for error in _validator(name, asked=asked).iter_errors(body):
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+@functools.cache
+def _validator(name: str, *, asked: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if asked else 1]
+    return contract.validator(schema, _FORMATS)
