@@ -74,6 +74,11 @@ def test_it_has_the_operations_of_the_contract() -> None:
         )
 
 
+def test_its_version_and_its_paths_are_v1() -> None:
+    assert document()["info"]["version"] == "v1"
+    assert all(path.startswith("/api/public/v1/") for path in document()["paths"])
+
+
 def test_what_is_deprecated_is_marked_and_told_in_headers() -> None:
     for path, methods in document()["paths"].items():
         is_deprecated = path in FIGURES and path.rpartition("/")[2] in DEPRECATED

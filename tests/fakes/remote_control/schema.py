@@ -155,7 +155,8 @@ def require_fitting(reply: httpx2.Response) -> None:
     """
     name = reply.request.url.path.removeprefix(PREFIX)
     kind = reply.headers.get("content-type", "")
-    if name not in OPERATIONS or reply.status_code >= 400 or kind == "text/event-stream":
+    is_stream = kind.startswith("text/event-stream")
+    if name not in OPERATIONS or reply.status_code >= 400 or is_stream:
         return
     if (reply.request.method, reply.status_code) != ("POST", 200):
         raise NotFittingError(f"{reply.request.method} {name} answered {reply.status_code}")

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 from typing import Final
 
 UNIT: Final = "tests/unit/controlplane/"
-_PROOFS: Final = "tests/contract/service/test_service_document.py::"
-EXAMPLE: Final = _PROOFS + "test_it_tells_what_the_service_says"
-EVERY_FIELD: Final = _PROOFS + "test_every_field_was_seen"
+PROOFS: Final = "tests/contract/service/test_service_document.py::"
+EXAMPLE: Final = PROOFS + "test_it_tells_what_the_service_says"
+EVERY_FIELD: Final = PROOFS + "test_every_field_was_seen"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``says`` is what a document says; ``tests`` are node ids without parameters."""
+    """``says`` is what a document says; ``tests`` are node ids without parameters. A row that no
+    test can see says ``why``."""
 
     says: str
     tests: tuple[str, ...]
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,8 @@ class Table:
 
 def row(says: str, *tests: str) -> Row:
     return Row(says, tests)
+
+
+def silent(says: str, why: str) -> Row:
+    """Return a row of which there is nothing to see."""
+    return Row(says, (), why)

@@ -1,21 +1,27 @@
-"""What is proven of retail and figures, as tables in Markdown."""
+"""What is proven of the two documents, as tables in Markdown."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from tests.contract.service.proven import figures, retail
+from tests.contract.service.proven import agents, devices, facade, figures, retail
 from tests.contract.service.proven.rows import EVERY_FIELD, Row, Table
 from tests.contract.service.proven.seen import OBJECTS, documented
 from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 
-TABLES: Final[tuple[Table, ...]] = (*retail.RETAIL, *figures.FIGURES)
+TABLES: Final[tuple[Table, ...]] = (
+    *facade.FACADE,
+    *devices.DEVICES,
+    *agents.AGENTS,
+    *figures.FIGURES,
+    *retail.RETAIL,
+)
 _TO_ROOT: Final = "../"
 MANY: Final = 20
 """More words are counted, not listed."""
 
 
 def proofs() -> Iterator[str]:
-    yield "## Retail and figures: what the documents say, and the test that saw it\n"
+    yield "## What the documents say, and the test that saw it\n"
     for table in TABLES:
         yield f"### {table.title}\n"
         yield "| the document says | seen by |\n|---|---|"
@@ -27,7 +33,8 @@ def proofs() -> Iterator[str]:
         f"{_link(EVERY_FIELD)}, but for ways\n"
         "that name another test, and those struck out, which this service does not use. Every\n"
         "reply that a test gets is held to schemas transcribed from the documents alone:\n"
-        "`tests/fakes/retail_schema.py`, `tests/fakes/figures_schema.py`.\n"
+        "`tests/fakes/remote_control`, `tests/fakes/figures_schema.py`,\n"
+        "`tests/fakes/retail_schema.py`.\n"
     )
     yield from _fields()
 
@@ -46,7 +53,7 @@ def _fields() -> Iterator[str]:
 
 
 def _row(row: Row) -> str:
-    return f"| {row.says} | {', '.join(map(_link, row.tests))} |"
+    return f"| {row.says} | {', '.join(map(_link, row.tests)) or row.why} |"
 
 
 def _link(test: str) -> str:

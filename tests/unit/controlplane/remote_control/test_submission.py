@@ -38,6 +38,7 @@ async def test_a_report_comes_back_as_it_was_sent(
     response = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
     detail = decode(response.content, ReportDetail)
     assert response.json()["payload"] == report
+    assert response.json()["id"] == sent.json()["reportId"]
     assert detail.payload_hash == hashlib.sha256(canonical_json(report)).hexdigest()
     assert (str(detail.request_id), detail.tracker_attempts) == (request, 0)
     assert await device.status_of(request) == "partial"

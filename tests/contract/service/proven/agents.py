@@ -1,0 +1,83 @@
+"""What the document says of the agent protocol, row by row, and the tests that saw it."""
+
+from typing import Final
+
+from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row, silent
+
+AGENTS_UNIT: Final = UNIT + "agent_protocol/"
+ENVELOPE: Final = AGENTS_UNIT + "test_envelope.py::"
+PROTOCOL: Final = AGENTS_UNIT + "test_protocol.py::"
+ADMISSION: Final = AGENTS_UNIT + "test_admission.py::"
+TOOLS: Final = AGENTS_UNIT + "test_tools.py::"
+MISTAKES: Final = AGENTS_UNIT + "test_malformed.py::test_a_mistake_is_answered_with_its_code"
+ANY_ID: Final = ENVELOPE + "test_an_id_is_a_string_or_an_integer_and_comes_back"
+LISTED: Final = PROTOCOL + "test_ping_and_list_need_no_hello"
+
+AGENTS: Final = (
+    Table(
+        "Agent protocol: envelope",
+        (
+            row("`jsonrpc` is 2.0, `method` a text, both required", ANY_ID, MISTAKES),
+            row("`id`: a text or an integer", ANY_ID, MISTAKES),
+            row(
+                "`params`: an object, optional, any extra keys",
+                ENVELOPE + "test_params_are_optional_and_open",
+                MISTAKES,
+            ),
+            row(
+                "`_meta.progressToken`, `_meta.…/related-task`",
+                ENVELOPE + "test_params_are_optional_and_open",
+                MISTAKES,
+            ),
+            row("no other key at the top", MISTAKES),
+            row("success: `jsonrpc`, `id`, `result`, an object", ANY_ID, EXAMPLE),
+            row(
+                "`result._meta` may name the server",
+                PROTOCOL + "test_a_request_with_its_own_envelope_is_served",
+            ),
+            row("error: `code`, `message`, `data`; `id` where it is known", MISTAKES, EXAMPLE),
+        ),
+    ),
+    Table(
+        "Agent protocol: operation",
+        (
+            row("`POST /api/mcp/v1`: 200, a result or an error of the request", EXAMPLE, ANY_ID),
+            row("only `POST`, 405 `{error}` else", EXAMPLE, PROTOCOL + "test_only_post_is_served"),
+            row(
+                "no stream is opened; each request stands alone",
+                LISTED,
+                PROTOCOL + "test_only_post_is_served",
+            ),
+            row("`tools/list` publishes the typed contract", LISTED),
+            row(
+                "`tools/call` calls the seven tools",
+                EXAMPLE,
+                "tests/contract/agent_protocol/test_official_client.py::"
+                "test_the_official_client_lists_and_calls_all_seven",
+            ),
+            row(
+                "every call authorizes credential, memberships and scope anew",
+                ADMISSION + "test_a_key_that_was_revoked_a_moment_ago_calls_no_tool",
+                ADMISSION + "test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing",
+                TOOLS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
+                TOOLS + "test_another_organization_sees_nothing_of_it",
+            ),
+            row(
+                "401 `{error}`: `WWW-Authenticate` names the resource's metadata",
+                EXAMPLE,
+                PROTOCOL + "test_without_a_credential_the_metadata_is_named",
+            ),
+            row(
+                "an API key opens it",
+                TOOLS + "test_a_read_only_key_may_read",
+                TOOLS + "test_only_a_write_grant_for_all_locations_changes_anything",
+            ),
+            row(
+                "a session cookie does not",
+                UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
+            ),
+            silent("an OAuth token opens it", "not served yet"),
+            silent("arguments and results of the tools", "[ours](agent-protocol.md)"),
+        ),
+    ),
+)

@@ -1,0 +1,310 @@
+"""What the document says of remoteControl, row by row, and the tests that saw it."""
+
+from typing import Final
+
+from tests.contract.service.proven.rows import EVERY_FIELD, EXAMPLE, UNIT, Row, Table, row
+
+REMOTE: Final = UNIT + "remote_control/"
+EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
+REQUIRED: Final = REMOTE + "test_fields.py::test_what_is_required_is_and_nothing_else"
+ENROLMENT: Final = REMOTE + "test_enrollment.py::"
+DELIVERY: Final = REMOTE + "requests/test_delivery.py::"
+SUBMISSION: Final = REMOTE + "test_submission.py::"
+OPERATOR: Final = REMOTE + "test_operator.py::"
+SILENT: Final = REMOTE + "test_silent_points.py::"
+TRACKER: Final = REMOTE + "test_tracker.py::"
+STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and_no_other"
+BACK: Final = SUBMISSION + "test_a_report_comes_back_as_it_was_sent"
+MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
+EXPIRED: Final = OPERATOR + "test_reading_shows_what_is_due_and_the_sweep_writes_it"
+TABLE: Final = REMOTE + "requests/test_lifecycle.py::test_table_is_the_one_written_here"
+READING: Final = REMOTE + "test_reading.py::test_what_reads_changes_nothing"
+PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
+PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
+PERMITTED: Final = PAYLOAD + "test_whatever_the_document_permits_is_taken"
+
+
+def _field(says: str) -> Row:
+    return row(says, EDGES, REQUIRED)
+
+
+def _shape(says: str, *also: str) -> Row:
+    return row(says, PAYLOAD_EDGES, PERMITTED, EVERY_FIELD, *also)
+
+
+DEVICES: Final = (
+    Table(
+        "Devices: operations",
+        (
+            row(
+                "`challenge` → `challengeId`, `nonce`",
+                EXAMPLE,
+                ENROLMENT + "test_a_challenge_expires",
+            ),
+            row(
+                "`enroll` → the enrolment record",
+                EXAMPLE,
+                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+            ),
+            row(
+                "`current` → the enrolment record, or null; reads",
+                EXAMPLE,
+                ENROLMENT + "test_current_is_the_newest_binding_of_the_key",
+                ENROLMENT + "test_current_is_null_before_enrolment",
+                READING,
+            ),
+            row(
+                "`heartbeat` → `lastSeenAt`",
+                EXAMPLE,
+                ENROLMENT + "test_heartbeats_make_a_device_online",
+            ),
+            row("`acknowledge` → `accepted` true, `status` as it was said", EXAMPLE, MOVED),
+            row(
+                "`submitResult` → `reportId`, `requestId` or null, `outcome`, `trackerStatus`",
+                EXAMPLE,
+                BACK,
+                SUBMISSION + "test_a_report_may_come_without_a_request",
+            ),
+            row(
+                "`onCommands` (its shape is ours)",
+                EXAMPLE,
+                DELIVERY + "test_a_request_is_delivered_until_it_runs",
+                UNIT + "http/test_commands_stream.py::"
+                "test_what_waits_comes_first_and_what_is_new_at_once",
+            ),
+            row(
+                "`createRequest` → `version` 1, ids, `kind`, `expiresAt`, `status` queued",
+                EXAMPLE,
+                OPERATOR + "test_a_request_is_queued_for_the_binding",
+            ),
+            row(
+                "`listDevices` → `devices`, `nextCursor` or null; reads",
+                EXAMPLE,
+                OPERATOR + "test_devices_are_listed_page_by_page",
+                READING,
+            ),
+            row(
+                "`deviceDetail` → `device`, `requests`, `reports`, `nextCursor` or null; reads",
+                EXAMPLE,
+                OPERATOR + "test_history_is_listed_newest_first_with_one_cursor",
+                READING,
+            ),
+            row("`reportDetail` → the report; reads", EXAMPLE, BACK, READING),
+            row(
+                "`revoke` → `revoked` true",
+                EXAMPLE,
+                OPERATOR + "test_revoking_twice_changes_nothing",
+            ),
+            row(
+                "those four read, the other eight run an action",
+                UNIT + "http/test_auth.py::"
+                "test_only_the_reading_operations_of_the_contract_need_no_write_grant",
+                READING,
+            ),
+        ),
+    ),
+    Table(
+        "Devices: fields of the bodies",
+        (
+            _field("`challenge.instanceId`: UUID, required"),
+            row(
+                "`challenge.publicKey`: 88 characters exactly, required",
+                EDGES,
+                REQUIRED,
+                REMOTE + "test_signatures.py::test_the_key_is_88_characters_of_a_real_der",
+                ENROLMENT + "test_a_key_that_is_not_ed25519_is_a_field_error",
+            ),
+            _field("`challenge.platform`: five words, required"),
+            _field("`challenge.locationId`, `legacyInstallId`: 1–128 characters, required"),
+            row(
+                "`challenge.appVersion`: 128 characters at most, optional",
+                EDGES,
+                REQUIRED,
+                ENROLMENT + "test_an_app_version_may_be_left_out",
+            ),
+            _field("`challenge.capabilities`: 32 at most of 1–128 characters, required"),
+            _field("`enroll.challengeId`: UUID, required"),
+            row(
+                "`enroll.signature`: 8–128 characters, required",
+                EDGES,
+                REQUIRED,
+                ENROLMENT + "test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge",
+            ),
+            _field("`current`, `onCommands`: an empty object"),
+            _field("`heartbeat`: `bindingId` UUID, `foreground` boolean, both required"),
+            _field(
+                "`acknowledge`: `requestId`, `bindingId` UUIDs, `status` received or running,"
+                " all required"
+            ),
+            _field("`submitResult`: `bindingId`, `reportId` UUIDs, required"),
+            _field("`submitResult.kind`: network or application, required"),
+            row(
+                "`submitResult.outcome`: completed, partial or failed, required",
+                EDGES,
+                REQUIRED,
+                EVERY_FIELD,
+            ),
+            _field("`submitResult.requestId`: UUID, optional"),
+            row(
+                "`submitResult.report`: optional; any value (ours: a payload of its kind, or none"
+                " with outcome failed)",
+                REQUIRED,
+                SILENT + "test_a_report_that_is_no_payload_of_its_kind_is_refused",
+                SUBMISSION + "test_a_failed_report_has_no_content",
+            ),
+            _field("`submitResult.failureReason`: two words, optional"),
+            _field("`createRequest`: `instanceId` UUID, `kind`, both required"),
+            row(
+                "`listDevices.cursor`: 128 characters at most, optional",
+                EDGES,
+                REQUIRED,
+                OPERATOR + "test_a_cursor_is_bounded",
+            ),
+            _field("`deviceDetail`: `instanceId` UUID, required; `cursor` as above"),
+            _field("`reportDetail.reportId`, `revoke.instanceId`: UUID, required"),
+            row(
+                "no other field is asked",
+                UNIT + "http/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                REMOTE + "test_fields.py::test_every_field_is_here",
+            ),
+        ),
+    ),
+    Table(
+        "Devices: records of replies",
+        (
+            row(
+                "enrolment record: seven fields, `appVersion` or null",
+                EVERY_FIELD,
+                STRICT,
+                ENROLMENT + "test_an_enrolled_device_is_what_it_said",
+            ),
+            row(
+                "device: the enrolment record's and nine more, all always present",
+                EVERY_FIELD,
+                STRICT,
+            ),
+            row(
+                "`locationName`, `organizationName`: text or null",
+                EVERY_FIELD,
+                UNIT + "accounts/test_names.py::test_records_have_the_names_of_where_a_device_is",
+            ),
+            row(
+                "remote request: 14 fields; what has not happened yet is null",
+                EVERY_FIELD,
+                STRICT,
+                MOVED,
+            ),
+            row("report summary: ten fields, `requestId` and `failureReason` or null", EVERY_FIELD),
+            row(
+                "report detail: the summary's but for `reportId`, and eight more; `id` is the"
+                " report's",
+                EVERY_FIELD,
+                STRICT,
+                BACK,
+            ),
+            row(
+                "`payload`: null, version 2 or version 1",
+                EVERY_FIELD,
+                BACK,
+                SUBMISSION + "test_a_failed_report_has_no_content",
+            ),
+            row(
+                "`trackerAttempts`: 0 to 9007199254740991",
+                EVERY_FIELD,
+                TRACKER + "test_attempts_are_bounded",
+            ),
+        ),
+    ),
+    Table(
+        "Devices: payloads of reports",
+        (
+            _shape("`version` 2 or 1 selects the shape", BACK),
+            _shape("common: `reportId`, `startedAt`, `finishedAt`, `completeness`, `identity`"),
+            _shape("common: `environment`; what it does not know is null"),
+            _shape("common: `failures` and `limitations`, 128 at most of each"),
+            _shape("version 2: `scope`, `discovery`, `endpointsOmitted`, `unavailable`"),
+            _shape("`discovery`: null, or `mdns` and `scan`: running, succeeded, failed"),
+            row(
+                "a source of `discovery` is never unsupported, one of the map may be",
+                PAYLOAD_EDGES,
+                EVERY_FIELD,
+                "tests/contract/test_limits.py::"
+                "test_a_discovery_source_of_the_report_is_never_unsupported",
+            ),
+            _shape("`endpoints`: 256 at most; ports 1–65535; `discoveredBy` 2, printers' ids 64"),
+            _shape("`printers`: null, or 64 at most"),
+            _shape("`networkMap`: null, or its state, system, interfaces, hosts, sources, bounds"),
+            _shape("a host: `address`, `services`, `reachability`, `sources`; four optional"),
+            _shape("version 1: `reportType`, `snapshot` of version 1, `browserFields`"),
+            _shape("a snapshot's field: `key`, `source`, `status`; `value` and `reason` optional"),
+            _shape("peripherals: bluetooth or usb"),
+            _shape(
+                "`browserFields`: 34 at most; a value, or a reason and none",
+                "tests/contract/openapi/test_document.py::"
+                "test_a_browser_field_has_a_value_or_a_reason",
+            ),
+            row(
+                "34 keys of browser fields and no other",
+                PAYLOAD_EDGES,
+                EVERY_FIELD,
+                "tests/contract/test_limits.py::test_there_are_34_browser_fields_and_no_other",
+            ),
+            row(
+                "the agent writes and reads the same payloads",
+                "tests/contract/test_golden_messages.py::"
+                "test_a_message_is_read_and_written_again_as_it_was",
+                "tests/contract/test_limits.py::test_a_string_at_its_edges",
+            ),
+        ),
+    ),
+    Table(
+        "Devices: states and transitions",
+        (
+            row(
+                "`createRequest` makes a request queued, and tells `expiresAt`",
+                OPERATOR + "test_a_request_is_queued_for_the_binding",
+            ),
+            row("`acknowledge` received: received", MOVED),
+            row("`acknowledge` running: running", MOVED),
+            row(
+                "the request belongs to the binding",
+                DELIVERY + "test_a_request_of_another_device_is_not_found",
+            ),
+            row(
+                "seven statuses",
+                EVERY_FIELD,
+                REMOTE + "requests/test_lifecycle.py::test_every_status_of_the_contract_has_a_row",
+            ),
+            row(
+                "the source states of `acknowledge` (not shown; ours)",
+                TABLE,
+                DELIVERY + "test_running_may_be_the_first_word",
+                DELIVERY + "test_a_late_received_does_not_stop_what_runs",
+                DELIVERY + "test_a_finished_request_is_not_acknowledged",
+            ),
+            row("moves into expired (not shown; ours)", TABLE, EXPIRED),
+            row(
+                "moves into completed, partial, failed (not shown; ours)",
+                TABLE,
+                BACK,
+                SUBMISSION + "test_a_late_report_still_counts",
+            ),
+            row(
+                "tracker: pending, sent, failed, disabled (its moves are not shown; ours)",
+                EVERY_FIELD,
+                TRACKER + "test_a_report_is_told_once",
+                TRACKER + "test_attempts_are_bounded",
+            ),
+            row(
+                "`revokedAt` is null until `revoke`",
+                OPERATOR + "test_revoking_twice_changes_nothing",
+                EVERY_FIELD,
+            ),
+            row(
+                "states of maps and sources: all words are taken and shown",
+                EVERY_FIELD,
+                PAYLOAD_EDGES,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,138 @@
+"""What the document says of all its operations: rules, credentials, errors, limits, versions."""
+
+from typing import Final
+
+from tests.contract.service.proven.devices import EDGES, PAYLOAD_EDGES
+from tests.contract.service.proven.rows import PROOFS, UNIT, Table, row, silent
+
+AUTH: Final = UNIT + "http/test_auth.py::"
+SIGN_IN: Final = UNIT + "accounts/test_sign_in.py::"
+SESSION: Final = UNIT + "accounts/test_facade.py::"
+PROFILE: Final = UNIT + "accounts/test_profile.py::"
+LIVE: Final = UNIT + "accounts/test_live_permissions.py::"
+OPENAPI: Final = "tests/contract/openapi/test_document.py::"
+NUMBERS: Final = PROOFS + "test_amounts_moments_and_numbers_are_as_the_document_has_them"
+OURS: Final = "not shown by the document; ours is [here](controlplane.md)"
+
+FACADE: Final = (
+    Table(
+        "Facade: rules",
+        (
+            row("`POST` only", AUTH + "test_only_post_is_served"),
+            row(
+                "`/api/public/v1/<group>/<procedure>`; the id is `<group>.<procedure>`",
+                AUTH + "test_all_operations_of_the_contract_are_served",
+                OPENAPI + "test_it_has_the_operations_of_the_contract",
+            ),
+            row("the body is JSON", AUTH + "test_only_json_is_read"),
+            row(
+                "success is 200 with a JSON body",
+                PROOFS + "test_success_is_200_with_json",
+                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+            ),
+            row("a body object is required", AUTH + "test_every_operation_needs_an_object"),
+            row("money: integers in fields whose names end in `Cents`", NUMBERS),
+            row("timestamps: ISO 8601 date-times", NUMBERS),
+            row("dates: ISO 8601 full dates", NUMBERS),
+            row(
+                "what is deprecated names its successor",
+                OPENAPI + "test_what_is_deprecated_is_marked_and_told_in_headers",
+                UNIT + "analytics/test_operations.py::"
+                "test_what_is_deprecated_says_so_and_names_its_successor",
+            ),
+        ),
+    ),
+    Table(
+        "Facade: who may call",
+        (
+            row(
+                "session cookie: issued on sign-in, `<auth_lib>.session_token`",
+                SIGN_IN + "test_who_signs_in_is_known_by_the_cookie",
+                SIGN_IN + "test_the_names_of_the_cookie_are_those_of_the_contract",
+                SESSION + "test_a_session_cookie_opens_the_facade",
+            ),
+            row(
+                "over secure transport `__Secure-<auth_lib>.session_token`",
+                SIGN_IN + "test_over_tls_the_cookie_is_secure_and_no_other_counts",
+            ),
+            row(
+                "API key: `Authorization: Bearer`",
+                AUTH + "test_without_a_key_nothing_is_said",
+                AUTH + "test_a_revoked_key_is_no_key",
+            ),
+            row(
+                "minted in the profile, with a fixed prefix",
+                PROFILE + "test_a_key_is_shown_once_and_works",
+            ),
+            row(
+                "read-only unless it carries a write grant",
+                AUTH + "test_a_read_only_key_writes_nothing",
+                LIVE + "test_a_key_may_write_where_both_it_and_its_owner_may",
+            ),
+            row(
+                "bounded by the caller's live venue permissions",
+                UNIT + "remote_control/test_operator.py::test_a_key_sees_its_locations_only",
+                SESSION + "test_a_session_is_bounded_by_the_memberships_locations",
+                LIVE + "test_a_narrowed_member_s_key_is_narrowed",
+                LIVE + "test_a_removed_member_s_key_ends_with_the_next_look",
+                LIVE + "test_a_removed_member_s_session_ends_at_once",
+            ),
+            silent("how permissions and grants are assigned", "[ours](accounts.md)"),
+            silent("agent sign-in (OAuth 2.0)", "not served yet"),
+        ),
+    ),
+    Table(
+        "Facade: limits",
+        (
+            row("fields of `challenge`: 88, 1–128, 128, 32 of 1–128", EDGES),
+            row(
+                "capabilities of records: 32 at most, 1–128 characters each",
+                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+                EDGES,
+            ),
+            row("`enroll.signature`: 8–128", EDGES),
+            row("cursors: 128 characters at most", EDGES),
+            row(
+                "a cursor that the service gives fits",
+                UNIT + "remote_control/test_operator.py::test_devices_are_listed_page_by_page",
+            ),
+            row("payloads: 1024 characters; 128, 256, 64, 2 and 34 items", PAYLOAD_EDGES),
+            row(
+                "lengths are counted in UTF-16 units (ours)",
+                PAYLOAD_EDGES,
+                "tests/contract/test_limits.py::test_lengths_are_utf16_code_units",
+            ),
+            row("ports: 1–65535", PAYLOAD_EDGES),
+            row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),
+            row(
+                "rate (not shown; ours)",
+                AUTH + "TestRate::test_too_many_calls_are_told_when_to_come_back",
+            ),
+            row(
+                "size of a body (not shown; ours)",
+                AUTH + "TestSmallBodies::test_a_declared_size_is_refused_unread",
+            ),
+        ),
+    ),
+    Table(
+        "Facade: versions, errors, events",
+        (
+            row(
+                "paths hold `v1`, the description's version is `v1`",
+                OPENAPI + "test_its_version_and_its_paths_are_v1",
+            ),
+            row("payloads carry `version` 2 or 1", PAYLOAD_EDGES),
+            row(
+                "`createRequest` answers `version` 1",
+                UNIT + "remote_control/test_operator.py::test_a_request_is_queued_for_the_binding",
+            ),
+            row(
+                "status and body of refusals (not shown; ours: Refusals above)",
+                OPENAPI + "test_the_handbook_lists_the_same_codes",
+                PROOFS + "test_it_tells_what_the_service_says",
+            ),
+            silent("events", OURS),
+            silent("what is stored by `revoke` beside `revokedAt`", OURS),
+        ),
+    ),
+)

@@ -1,0 +1,31 @@
+"""A session is a credential of the facade beside the API key: bounded by the person's membership."""
+
+import pytest
+
+from agent.wire import routes
+from tests.unit.controlplane.accounts.people import Browser, make_person
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_a_session_cookie_opens_the_facade(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    make_person(service)
+    browser = Browser(service)
+    assert (await browser.post(routes.LIST_DEVICES)).status_code == 401
+    await browser.sign_in()
+    listed = (await browser.post(routes.LIST_DEVICES)).json()["devices"]
+    assert [each["instanceId"] for each in listed] == [device.instance_id]
+    revoked = await browser.post(routes.REVOKE, {"instanceId": device.instance_id})
+    assert revoked.json() == {"revoked": True}
+
+
+@pytest.mark.parametrize(("location", "status"), [("loc-0001", 200), ("loc-0002", 403)])
+async def test_a_session_is_bounded_by_the_memberships_locations(
+    service: RunningService, location: str, status: int
+) -> None:
+    device = await service.device(location_id=location).enrolled()
+    make_person(service, role="manager", locations=["loc-0001"])
+    browser = Browser(service)
+    await browser.sign_in()
+    shown = await browser.post(routes.DEVICE_DETAIL, {"instanceId": device.instance_id})
+    assert shown.status_code == status

@@ -1,0 +1,38 @@
+"""What the contract lets the envelope of a request hold is served."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.controlplane.agent_protocol.agent import Agent
+
+TASK = "io.modelcontextprotocol/related-task"
+
+
+@pytest.mark.parametrize("number", [1, 0, -(2**53) + 1, 2**53 - 1, "a", "", "7"])
+async def test_an_id_is_a_string_or_an_integer_and_comes_back(
+    agent: Agent, number: int | str
+) -> None:
+    reply = await agent.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}))
+    assert reply.json() == {"jsonrpc": "2.0", "id": number, "result": {}}
+    wrong = await agent.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "x"}))
+    assert wrong.json()["id"] == number
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"any": {"extra": ["key"]}},
+        {"_meta": {}},
+        {"_meta": {"any": 1}},
+        {"_meta": {"progressToken": "a"}},
+        {"_meta": {"progressToken": 1}},
+        {"_meta": {TASK: {"taskId": "t"}}},
+    ],
+)
+async def test_params_are_optional_and_open(agent: Agent, params: dict[str, Any]) -> None:
+    assert (await agent.ask("ping", params))["result"] == {}
+    called = {"name": "business_context", "arguments": {}} | params
+    assert (await agent.ask("tools/call", called))["result"]["isError"] is False

@@ -1,0 +1,118 @@
+"""Each field of each body that remoteControl is asked: required or not, and its edges.
+
+What is permitted is never named as a mistake, what is not always is.
+"""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.fakes.remote_control.schema import OPERATIONS, PREFIX, mistakes
+from tests.unit.controlplane.running_service import RunningService
+
+ID = "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26"
+NO_IDS: tuple[Any, ...] = ("", "7", ID[:-1], ID + "0", 7, None, [])
+NO_KINDS: tuple[Any, ...] = ("", "Network", "other", 1, None)
+NAMES = (("x", "x" * 128, "🖨" * 64), ("", "x" * 129, "🖨" * 64 + "x", 1, None))
+PLATFORMS = ("android", "ios", "macos", "windows", "linux")
+
+BODIES: dict[str, dict[str, Any]] = {
+    "challenge": {
+        "instanceId": ID, "publicKey": "0" * 88, "platform": "linux", "locationId": "loc",
+        "legacyInstallId": "till", "appVersion": "1", "capabilities": [],
+    },
+    "enroll": {"challengeId": ID, "signature": "0" * 128},
+    "current": {},
+    "heartbeat": {"bindingId": ID, "foreground": True},
+    "acknowledge": {"requestId": ID, "bindingId": ID, "status": "received"},
+    "submitResult": {
+        "bindingId": ID, "reportId": ID, "kind": "network", "outcome": "failed", "requestId": ID,
+        "report": None, "failureReason": "collection-failed",
+    },
+    "onCommands": {},
+    "createRequest": {"instanceId": ID, "kind": "network"},
+    "listDevices": {"cursor": "x"},
+    "deviceDetail": {"instanceId": ID, "cursor": "x"},
+    "reportDetail": {"reportId": ID},
+    "revoke": {"instanceId": ID},
+}  # fmt: skip
+"""A body with every field of each operation. It is well formed; what it names does not exist."""
+
+FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    # what is permitted, what is not
+    ("challenge", "publicKey"): ((), ("0" * 87, "0" * 89, "", 1, None)),
+    ("challenge", "platform"): (PLATFORMS, ("", "Linux", "other", 1, None)),
+    ("challenge", "locationId"): NAMES,
+    ("challenge", "legacyInstallId"): NAMES,
+    ("challenge", "appVersion"): (("", "x" * 128), ("x" * 129, 1, None)),
+    ("challenge", "capabilities"): (
+        ([], ["x"] * 32, ["x" * 128]),
+        (["x"] * 33, ["x" * 129], [""], [1], "x", None),
+    ),
+    ("enroll", "signature"): (("0" * 8, "0" * 128), ("0" * 7, "0" * 129, 1, None)),
+    ("heartbeat", "foreground"): ((True, False), (0, "true", None)),
+    ("acknowledge", "status"): (("received", "running"), ("queued", "completed", "", 1, None)),
+    ("submitResult", "kind"): (("network", "application"), NO_KINDS),
+    ("submitResult", "outcome"): (("failed",), ("done", "Failed", "", 1, None)),
+    ("submitResult", "failureReason"): (
+        ("collection-failed", "execution-interrupted"),
+        ("other", "", 1, None),
+    ),
+    ("createRequest", "kind"): (("network", "application"), NO_KINDS),
+    ("listDevices", "cursor"): (("", "x" * 128), ("x" * 129, 1, None)),
+    ("deviceDetail", "cursor"): (("", "x" * 128), ("x" * 129, 1, None)),
+    **{
+        (operation, field): ((str(uuid.UUID(int=7)),), NO_IDS)
+        for operation, body in BODIES.items()
+        for field in body
+        if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
+    },
+}
+"""All but ``report``, which may be anything until it is known what kind it should be."""
+
+
+def test_every_field_is_here() -> None:
+    assert set(BODIES) == set(OPERATIONS)
+    named = {(name, field) for name, (asked, _) in OPERATIONS.items() for field in _fields(asked)}
+    assert named - {("submitResult", "report")} == set(FIELDS)
+    for name, (asked, _) in OPERATIONS.items():
+        assert set(BODIES[name]) == set(_fields(asked))
+
+
+def _fields(schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schema["properties"]
+    return found
+
+
+async def named(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
+    """Return the fields that a refusal names, those within one of them as that."""
+    reply = await service.device().call(PREFIX + operation, **body)
+    said = reply.json() or {}
+    if said.get("code") != "validation_error":
+        return set()
+    return {field.partition(".")[0] for field in said["errors"]}
+
+
+@pytest.mark.parametrize(("operation", "field"), FIELDS)
+async def test_a_field_at_its_edges(service: RunningService, operation: str, field: str) -> None:
+    inside, outside = FIELDS[operation, field]
+    for value in inside:
+        body = BODIES[operation] | {field: value}
+        assert field not in await named(service, operation, body), value
+        assert not list(mistakes(operation, body, asked=True))
+    for value in outside:
+        body = BODIES[operation] | {field: value}
+        assert field in await named(service, operation, body), value
+        assert list(mistakes(operation, body, asked=True))
+
+
+@pytest.mark.parametrize("operation", BODIES)
+async def test_what_is_required_is_and_nothing_else(
+    service: RunningService, operation: str
+) -> None:
+    required = set(OPERATIONS[operation][0]["required"])
+    assert await named(service, operation, {}) == required
+    for field in BODIES[operation]:
+        body = {name: value for name, value in BODIES[operation].items() if name != field}
+        assert (field in await named(service, operation, body)) == (field in required)

@@ -1,0 +1,121 @@
+"""Every bound that the document sets for a report: the last that is taken, the first that is not.
+
+Payloads and bounds come from the transcribed schemas.
+"""
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agent.wire import routes
+from tests.fakes.contract_schema import (
+    APPLICATION_PAYLOAD,
+    NETWORK_PAYLOAD,
+    Schema,
+    violations,
+)
+from tests.fakes.remote_control.making import made
+from tests.unit.controlplane.running_service import RunningService
+
+KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
+DRAWN = 12
+"""So many payloads are looked at: together they have every field."""
+Path = tuple[str | int, ...]
+Edge = tuple[Any, Any]
+"""The last value that is permitted, and the first that is not."""
+
+
+def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
+    """Yield where a payload has a bound: its path, which bound, and the values beside it."""
+    for alternative in schema.get("anyOf", [schema]):
+        if value is not None and not violations(alternative, value):
+            yield from _edges(alternative, value, path)
+            return
+
+
+def _edges(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str, Edge]]:
+    if "const" in schema:
+        yield path, "const", (schema["const"], 7)
+    elif "enum" in schema:
+        yield path, "enum", (schema["enum"][-1], "other")
+    elif isinstance(value, dict):
+        yield from _of_object(schema, value, path)
+    elif isinstance(value, list) and value:
+        if "maxItems" in schema:
+            most = schema["maxItems"]
+            yield path, "maxItems", (value[:1] * most, value[:1] * (most + 1))
+        yield from edges(schema["items"], value[0], (*path, 0))
+    elif isinstance(value, str):
+        yield from _of_text(schema, path)
+    elif schema["type"] == "integer":
+        yield path, "minimum", (schema["minimum"], schema["minimum"] - 1)
+        yield path, "maximum", (schema["maximum"], schema["maximum"] + 1)
+
+
+def _of_object(
+    schema: Schema, value: dict[str, Any], path: Path
+) -> Iterator[tuple[Path, str, Edge]]:
+    for field, part in value.items():
+        yield from edges(schema["properties"][field], part, (*path, field))
+    for field in schema["required"]:
+        yield (*path, field), "required", (value[field], ...)
+    yield (*path, "colour"), "closed", (..., 1)
+
+
+def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
+    most, least = schema["maxLength"], schema.get("minLength", 0)
+    yield path, "maxLength", ("🖨" * (most // 2), "🖨" * (most // 2) + "x")
+    if least:
+        yield path, "minLength", ("x" * least, "x" * (least - 1))
+
+
+def found_in(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
+    """Return each bound once, with a payload that has what is bounded."""
+    found: dict[tuple[Path, str], tuple[Any, Edge]] = {}
+    for seed in range(DRAWN):
+        payload = made(KINDS[kind], random.Random(seed))
+        for path, bound, edge in edges(KINDS[kind], payload):
+            found.setdefault((path, bound), (payload, edge))
+    return found
+
+
+def changed(payload: Any, path: Path, value: Any) -> Any:
+    """Return the payload with another value at a path; ``...`` leaves it out."""
+    found = copy.deepcopy(payload)
+    place = found
+    for step in path[:-1]:
+        place = place[step]
+    if value is ...:
+        place.pop(path[-1], None)
+    else:
+        place[path[-1]] = value
+    return found
+
+
+@pytest.mark.parametrize(("kind", "least"), [("network", 150), ("application", 90)])
+async def test_a_payload_at_its_edges(service: RunningService, kind: str, least: int) -> None:
+    bounds = found_in(kind)
+    assert len(bounds) >= least
+    device = await service.device().enrolled()
+    for (path, bound), (payload, (inside, outside)) in bounds.items():
+        taken = await device.submit(changed(payload, path, inside), kind=kind)
+        assert taken.status_code == 200, (path, bound, taken.text)
+        refused = await device.submit(changed(payload, path, outside), kind=kind)
+        assert refused.status_code == 400, (path, bound)
+        named = "report." + ".".join(map(str, path))
+        whole = named.rpartition(".")[0]  # what is one of several shapes is named as a whole
+        told = refused.json()["errors"]
+        assert any(each == whole or each.startswith(named) for each in told), (path, bound)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_whatever_the_document_permits_is_taken(service: RunningService, kind: str) -> None:
+    device = await service.device().enrolled()
+    for seed in range(100, 100 + DRAWN):
+        payload = made(KINDS[kind], random.Random(seed))
+        sent = (await device.submit(payload, kind=kind)).json()
+        shown = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
+        assert shown.json()["payload"] == payload
