@@ -42,6 +42,7 @@ AGENTS: Final = (
         "Agent protocol: operation",
         (
             row("`POST /api/mcp/v1`: 200, a result or an error of the request", EXAMPLE, ANY_ID),
+            row("its id is `callMcp`", ADMISSION + "test_calls_are_measured_and_named"),
             row("only `POST`, 405 `{error}` else", EXAMPLE, PROTOCOL + "test_only_post_is_served"),
             row(
                 "no stream is opened; each request stands alone",
@@ -58,6 +59,7 @@ AGENTS: Final = (
             row(
                 "every call authorizes credential, memberships and scope anew",
                 ADMISSION + "test_a_key_that_was_revoked_a_moment_ago_calls_no_tool",
+                ADMISSION + "test_a_member_who_was_removed_a_moment_ago_calls_no_tool",
                 ADMISSION + "test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing",
                 TOOLS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
                 TOOLS + "test_another_organization_sees_nothing_of_it",

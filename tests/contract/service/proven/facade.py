@@ -132,6 +132,7 @@ FACADE: Final = (
                 PROOFS + "test_it_tells_what_the_service_says",
             ),
             silent("events", OURS),
+            silent("report and document downloads", "no operation of theirs is shown"),
             silent("what is stored by `revoke` beside `revokedAt`", OURS),
         ),
     ),

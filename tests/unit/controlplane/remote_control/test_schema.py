@@ -71,6 +71,19 @@ def test_every_field_is_always_present_and_no_other(name: str) -> None:
             schema.require_fitting(reply(name, each))
 
 
+@pytest.mark.parametrize("path", [("device",), ("requests", 0), ("reports", 0)])
+def test_records_within_have_every_field_and_no_other(path: tuple[str | int, ...]) -> None:
+    record: Any = golden.document_of(REPLIES["deviceDetail"])
+    for step in path:
+        record = record[step]
+    for key in record:
+        rest = {name: value for name, value in record.items() if name != key}
+        with pytest.raises(schema.NotFittingError):
+            schema.require_fitting(changed("deviceDetail", *path, to=rest))
+    with pytest.raises(schema.NotFittingError):
+        schema.require_fitting(changed("deviceDetail", *path, "colour", to=1))
+
+
 DEVICE = ("device",)
 
 
