@@ -36,9 +36,10 @@ _DESCRIPTION: Final = f"""\
 The reference service of the venue agent, {__version__}.
 
 Every operation is a `POST` with a JSON object, `support.contact` with nothing, and answers 200 with
-JSON, or refuses with a problem (RFC 9457) whose `code` says why. Lengths of strings are counted in UTF-16 code units, as JavaScript
-does: a character outside the Basic Multilingual Plane is two. A key that is not listed is refused;
-one that is optional is left out, never null. An object must not name a key twice.
+JSON, or refuses with a problem (RFC 9457) whose `code` says why. Lengths of strings are counted in
+UTF-16 code units, as JavaScript does: a character outside the Basic Multilingual Plane is two. A
+key that is not listed is refused; one that is optional is left out, never null. An object must not
+name a key twice.
 """
 _DEPRECATION: Final[Json] = {
     "Deprecation": {

@@ -80,9 +80,9 @@ _OF_BODIES: Final = {("validation_error", 400), ("invalid_request", 415)}
 class Operation:
     """``name`` is unique in its area, ``body`` the model of what is sent (None: nothing is),
     ``reply`` the type of the JSON that is answered. ``writes`` tells that the API key needs a write
-    grant. ``refusals`` are codes beside those of `ANYWHERE`. ``events`` describes the server-sent events that are answered
-    to who prefers them. ``body_schema`` makes the model's JSON Schema as narrow as what is taken.
-    ``successor`` is the path of what replaced a deprecated operation.
+    grant. ``refusals`` are codes beside those of `ANYWHERE`. ``events`` describes the server-sent
+    events that are answered to who prefers them. ``body_schema`` makes the model's JSON Schema as
+    narrow as what is taken. ``successor`` is the path of what replaced a deprecated operation.
     """
 
     name: str
