@@ -6,12 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.clock import system_clock
 from controlplane.storage.copy import NotEmptyError, copy_rows
 from controlplane.storage.database import Database
-from controlplane.support.links import TOKEN_LIFE, find_link
+from controlplane.support.links import TOKEN_LIFE, find_link, make_link
 
 LINK = ["support", "link", "--channel", "telegram @venue", "--asked-by", "Ada of support"]
 Capture = pytest.CaptureFixture[str]
@@ -71,10 +72,15 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
     assert "there is no link" in told(capsys, "support", "disconnect", "", code=2)
 
 
+def make_17(session: Session) -> None:
+    """Of sixteen first digits one is there twice."""
+    for _ in range(17):
+        make_link(session, channel="chat", asked_by="Ada", now=system_clock())
+
+
 def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:
-    starts: set[str] = set()
-    for _ in range(17):  # of sixteen first digits one is there twice
-        told(capsys, *LINK)
+    with closing(Database(database)) as opened:
+        opened.write(make_17)
     firsts = [each["id"][0] for each in json.loads(told(capsys, "support", "list", "--json"))]
     starts = {each for each in firsts if firsts.count(each) > 1}
     said = told(capsys, "support", "disconnect", starts.pop(), code=2)
