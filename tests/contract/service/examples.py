@@ -12,7 +12,15 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.contract.service.calls import agents, devices, every_way, failures, figures, retail
+from tests.contract.service.calls import (
+    agents,
+    devices,
+    every_way,
+    failures,
+    figures,
+    retail,
+    support,
+)
 from tests.contract.service.calls.recorder import OTHER, Recorder
 from tests.unit.controlplane.running_service import FakeClock, beside
 
@@ -30,6 +38,6 @@ async def recorded(folder: Path) -> Recorder:
             database.write(partial(load, plan=merchant, until=clock.now))
         async with beside(database, SETTINGS, clock) as service:
             kept = Recorder(service)
-            for part in (figures, retail, devices, agents, failures, every_way):
+            for part in (figures, retail, devices, agents, failures, support, every_way):
                 await part.record(kept)
     return kept

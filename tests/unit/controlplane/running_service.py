@@ -22,6 +22,7 @@ from controlplane.storage.tables import Schema
 from tests.contract.openapi import conformance
 from tests.fakes import figures_schema, retail_schema
 from tests.fakes.remote_control import schema as remote_control_schema
+from tests.fakes.support import schema as support_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -118,6 +119,7 @@ async def _conforms(response: httpx2.Response) -> None:
     conformance.check(response)
     figures_schema.require_fitting(response)
     remote_control_schema.require_fitting(response)
+    support_schema.require_fitting(response)
     if is_retail(path) and path != DOCUMENT and response.request.method != "HEAD":
         retail_schema.require_fitting(response)
 

@@ -30,7 +30,11 @@ FACADE: Final = (
                 PROOFS + "test_success_is_200_with_json",
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
             ),
-            row("a body object is required", AUTH + "test_every_operation_needs_an_object"),
+            row(
+                "a body object is required, but of `support.contact`",
+                AUTH + "test_every_operation_needs_an_object",
+                UNIT + "support/test_operations.py::test_contact_takes_no_body",
+            ),
             row("money: integers in fields whose names end in `Cents`", NUMBERS),
             row("timestamps: ISO 8601 date-times", NUMBERS),
             row("dates: ISO 8601 full dates", NUMBERS),
@@ -101,6 +105,11 @@ FACADE: Final = (
                 "lengths are counted in UTF-16 units (ours)",
                 PAYLOAD_EDGES,
                 "tests/contract/test_limits.py::test_lengths_are_utf16_code_units",
+            ),
+            row(
+                "support's tokens: 43 characters of A-Z a-z 0-9 _ -",
+                UNIT + "support/test_operations.py::"
+                "test_what_is_no_token_is_named_and_not_repeated",
             ),
             row("ports: 1–65535", PAYLOAD_EDGES),
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),

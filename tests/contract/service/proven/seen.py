@@ -16,6 +16,7 @@ from tests.fakes import figures_schema as figures
 from tests.fakes import retail_schema as retail
 from tests.fakes.contract_schema import Schema, violations
 from tests.fakes.remote_control import schema as devices
+from tests.fakes.support import schema as support
 
 Ways = dict[tuple[str, str], set[str]]
 """By object and field: ways in which a field can stand, or was seen to."""
@@ -153,7 +154,7 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     if path.startswith(figures.PREFIX):
         of_figures = figures.OPERATIONS.get(path.removeprefix(figures.PREFIX))
         return of_figures[1] if of_figures and reply.status_code == 200 else None
-    if path == AGENT_PROTOCOL:
+    if path == AGENT_PROTOCOL or path.startswith(support.PREFIX):
         return None
     if reply.status_code >= 400:
         return retail.PROBLEM

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tests.contract.service.proven import agents, devices, facade, figures, retail
+from tests.contract.service.proven import agents, devices, facade, figures, retail, support
 from tests.contract.service.proven.rows import EVERY_FIELD, Row, Table
 from tests.contract.service.proven.seen import OBJECTS, documented
 from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
@@ -12,6 +12,7 @@ TABLES: Final[tuple[Table, ...]] = (
     *facade.FACADE,
     *devices.DEVICES,
     *agents.AGENTS,
+    *support.SUPPORT,
     *figures.FIGURES,
     *retail.RETAIL,
 )
@@ -34,7 +35,8 @@ def proofs() -> Iterator[str]:
         "that name another test, and those struck out, which this service does not use. Every\n"
         "reply that a test gets is held to schemas transcribed from the documents alone:\n"
         "`tests/fakes/remote_control`, `tests/fakes/figures_schema.py`,\n"
-        "`tests/fakes/retail_schema.py`.\n"
+        "`tests/fakes/retail_schema.py`. Those of support, which the contract does not show, are\n"
+        "held to `tests/fakes/support/schema.py`.\n"
     )
     yield from _fields()
 
