@@ -31,10 +31,11 @@ Edge = tuple[Any, Any]
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
     """Yield where a payload has a bound: its path, which bound, and the values beside it."""
-    for alternative in schema.get("anyOf", [schema]):
-        if value is not None and not violations(alternative, value):
-            yield from _edges(alternative, value, path)
-            return
+    if value is None:
+        return
+    shapes = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
+    fitting = (each for each in shapes if len(shapes) == 1 or not violations(each, value))
+    yield from _edges(next(fitting), value, path)
 
 
 def _edges(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str, Edge]]:
