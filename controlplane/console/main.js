@@ -1,7 +1,7 @@
 // Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
 // what the stream missed.
 
-import { call, changes, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
+import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
 import { focusOn, openDialog } from "./dialogs.js";
@@ -9,6 +9,7 @@ import { element } from "./elements.js";
 import { FIGURES, figuresRoute, showLink } from "./figures.js";
 import { fetchHome, showHome } from "./home.js";
 import { fetchReport, showReport } from "./report.js";
+import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelWish, wishFor } from "./wishes.js";
 
 const RELOAD_MS = 60000;
@@ -62,19 +63,17 @@ function route() {
 }
 
 function signedOut(problem = "") {
-  forgetKey();
   clearTimeout(timer);
   turn += 1;
   watched.stop();
   watched = NOTHING;
   state.data = null;
   at("bar").hidden = at("view").hidden = true;
-  at("sign-in").hidden = false;
-  at("sign-in-problem").textContent = problem;
   at("view").replaceChildren();
+  at("view").dataset.view = "";
   showLink(null);
   document.title = "Venue control";
-  at("key").focus();
+  showSignIn(problem);
 }
 
 function later(ms) {
@@ -110,7 +109,7 @@ async function refresh() {
     showLink(at("nav-figures"));
   } catch (error) {
     if (mine !== turn) return;
-    if (error.status === 401) return signedOut("The service does not know this key, or it was revoked.");
+    if (error.status === 401) return signedOut(lost("The service does not know this key, or it was revoked."));
     explain(error);
     again(error);
   }
@@ -122,6 +121,7 @@ function render(wanted, data) {
   state.at = location.hash;
   at("sign-in").hidden = true;
   at("bar").hidden = at("view").hidden = false;
+  showAccount();
   if (at("view").dataset.view !== wanted.view + (wanted.id || "")) {
     at("view").dataset.view = wanted.view + (wanted.id || "");
     at("view").replaceChildren();
@@ -156,7 +156,7 @@ async function listen(instanceIds, signal) {
       else later(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
     }
   } catch (error) {
-    if (!signal.aborted && error.status === 401) return signedOut("The key was revoked.");
+    if (!signal.aborted && error.status === 401) return signedOut(lost("The key was revoked."));
   }
   if (signal.aborted) return;
   watched = NOTHING;
@@ -191,7 +191,7 @@ function explain(error) {
   if (isAnswer) {
     at("view").replaceChildren(
       element("div", { class: "sheet" },
-        element("h1", {}, error.status === 404 ? "There is no such thing here" : "This key may not see this"),
+        element("h1", {}, error.status === 404 ? "There is no such thing here" : "You may not see this"),
         element("p", { class: "problem" }, error.message)));
   }
 }
@@ -229,7 +229,7 @@ async function attempt(action) {
     await action();
     state.problem = "";
   } catch (error) {
-    if (error.status === 401) return signedOut("The key was revoked.");
+    if (error.status === 401) return signedOut(lost("The key was revoked."));
     state.problem = error.message;
     if (at("list-problem")) at("list-problem").textContent = error.message;
   }
@@ -241,7 +241,7 @@ async function attemptSaving(action) {
     await action();
     at("report-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut("The key was revoked.");
+    if (error.status === 401) return signedOut(lost("The key was revoked."));
     at("report-problem").textContent = error.message;
   }
 }
@@ -254,14 +254,10 @@ function confirmRevoke(device) {
   });
 }
 
-at("sign-in-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  keepKey(at("key").value.trim());
-  at("key").value = "";
+prepareSignIn(() => {
   state.isEntered = true;
   refresh();
-});
-at("sign-out").addEventListener("click", () => signedOut());
+}, signedOut);
 at("skip").addEventListener("click", (event) => {
   event.preventDefault();  // the address names the view already
   focusOn("view");
@@ -275,7 +271,7 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
   refresh();
 });
 document.addEventListener("visibilitychange", () => {
-  if (hasKey() && !document.hidden) refresh();
+  if (isSignedIn() && !document.hidden) refresh();
 });
 // Ages grow without news.
 setInterval(() => {
@@ -292,7 +288,11 @@ async function start() {
       if (!hasKey()) return signedOut(error.message);
     }
   }
-  return hasKey() ? refresh() : signedOut();
+  try {
+    return hasKey() || await findPerson() ? refresh() : signedOut();
+  } catch (error) {
+    return signedOut(error.message);
+  }
 }
 
 start();

@@ -36,6 +36,8 @@ PAGES = {
     "/console/console.css": "console.css",
     "/console/watching.css": "watching.css",
     "/console/figures.css": "figures.css",
+    "/console/accounts.css": "accounts.css",
+    "/console/signing_in.js": "signing_in.js",
     "/console/figures.js": "figures.js",
     "/console/venue.js": "venue.js",
     "/console/venue_parts.js": "venue_parts.js",

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.parametrize("width", VIEWPORTS),
 ]
 PLAYED: Final = {
-    "sign-in", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
+    "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
     "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
@@ -200,7 +200,7 @@ def shown(cents: int, currency: str) -> str:
 
 def test_without_a_merchant_there_is_no_link_to_figures(counted: dict[str, Any]) -> None:
     assert counted["link"] is True
-    assert counted["none"] == "There is no location whose figures this key may see."
+    assert counted["none"] == "There is no location whose figures you may see."
 
 
 def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, Any]) -> None:
