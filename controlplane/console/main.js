@@ -1,13 +1,16 @@
 // Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
 // what the stream missed.
 
+import { accountRoute, accountViews } from "./accounts.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
-import { focusOn, openDialog } from "./dialogs.js";
+import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
 import { FIGURES, figuresRoute, showLink } from "./figures.js";
+import { confirmed } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
+import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
 import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelWish, wishFor } from "./wishes.js";
@@ -50,6 +53,11 @@ const VIEWS = {
     rows: () => null,
   },
   ...FIGURES,
+  ...accountViews({
+    refresh: () => refresh(), left: () => signedOut(lost("")), attempt: (action) => attempt(action),
+    pages: () => state.pages, more: () => listActions.more(),
+    filter: (view, filters) => location.replace(`#/${view}?${new URLSearchParams(filters)}`),
+  }),
 };
 
 function route() {
@@ -57,7 +65,7 @@ function route() {
   const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
   if (view) return { view, id };
   if (path.startsWith("figures")) return figuresRoute(path, query);
-  if (path !== "devices") return { view: "home" };
+  if (path !== "devices") return accountRoute(path, query) || { view: "home" };
   const wanted = new URLSearchParams(query);
   return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
 }
@@ -131,7 +139,7 @@ function render(wanted, data) {
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
-  const part = { home: "home", figures: "figures", venue: "figures" }[wanted.view] || "devices";
+  const part = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "" }[wanted.view] ?? "devices";
   for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
 }
 
@@ -228,10 +236,11 @@ async function attempt(action) {
   try {
     await action();
     state.problem = "";
+    if (at("account-problem")) at("account-problem").textContent = "";
   } catch (error) {
     if (error.status === 401) return signedOut(lost("The key was revoked."));
     state.problem = error.message;
-    if (at("list-problem")) at("list-problem").textContent = error.message;
+    for (const id of ["list-problem", "account-problem"]) if (at(id)) at(id).textContent = error.message;
   }
   refresh();
 }
@@ -247,23 +256,25 @@ async function attemptSaving(action) {
 }
 
 function confirmRevoke(device) {
-  const dialog = at("confirm");
-  at("confirm-title").textContent = `Revoke ${nameOf(device)}?`;
-  openDialog(dialog, () => {
-    if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId: device.instanceId }));
-  });
+  confirmed({
+    title: `Revoke ${nameOf(device)}?`, keep: "Keep it", action: "Revoke",
+    text: "Its binding ends now and its open requests expire. It takes part again only after it enrolls anew.",
+  }, () => attempt(() => call("revoke", { instanceId: device.instanceId })));
 }
 
-prepareSignIn(() => {
+function entered() {
   state.isEntered = true;
   refresh();
-}, signedOut);
+}
+
+prepareSignIn(entered, signedOut);
+prepareJoining(entered);
 at("skip").addEventListener("click", (event) => {
   event.preventDefault();  // the address names the view already
   focusOn("view");
 });
 addEventListener("hashchange", ({ oldURL, newURL }) => {
-  if (location.hash.startsWith("#/sign-in/")) return start();
+  if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
   // Who goes to another view is there; who filters a list stays at the filter.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
@@ -278,6 +289,14 @@ setInterval(() => {
   if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
 }, TICK_MS);
 
+// Who is signed in already stays so until they have joined.
+async function invited(wanted) {
+  clearTimeout(timer);
+  turn += 1;
+  at("bar").hidden = at("view").hidden = true;
+  await showJoining(wanted);
+}
+
 async function start() {
   const [, code] = location.hash.match(/^#\/sign-in\/([\w-]+)$/) || [];
   if (code) {
@@ -289,6 +308,7 @@ async function start() {
     }
   }
   try {
+    if (codeOfInvitation()) return await invited(codeOfInvitation());
     return hasKey() || await findPerson() ? refresh() : signedOut();
   } catch (error) {
     return signedOut(error.message);

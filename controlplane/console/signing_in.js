@@ -47,12 +47,13 @@ export function showSignIn(problem) {
   person = null;
   at("account").open = false;
   at("sign-in").hidden = false;
-  if (wasKey) choose("key");
+  if (wasKey || !at("join-form").hidden) choose(wasKey ? "key" : "person");
   at("sign-in-problem").textContent = problem;
   at(at("person-form").hidden ? "key" : "email").focus();
 }
 
 function choose(way) {
+  at("join-form").hidden = true;
   at("person-form").hidden = way === "key";
   at("sign-in-form").hidden = way !== "key";
   at("sign-in-problem").textContent = "";
