@@ -67,7 +67,8 @@ const line = (each) => element("li", {},
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
   element("p", { class: "sub" }, element("time", { datetime: each.at }, exact(each.at)),
-    ...[credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).map((text) => ` · ${text}`)));
+    element("span", { class: "by-what", title: each.credentialId },
+      [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
 
 function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
   const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;

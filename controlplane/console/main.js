@@ -1,17 +1,18 @@
 // Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
 // what the stream missed.
 
-import { accountRoute, accountViews } from "./accounts.js";
+import { accountViews } from "./accounts.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
-import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
+import { fetchDevices, nameOf, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
-import { FIGURES, figuresRoute, showLink } from "./figures.js";
+import { FIGURES, showLink } from "./figures.js";
 import { confirmed } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
 import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
+import { partOf, routeOf } from "./routes.js";
 import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelWish, wishFor } from "./wishes.js";
 
@@ -60,15 +61,7 @@ const VIEWS = {
   }),
 };
 
-function route() {
-  const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
-  if (view) return { view, id };
-  if (path.startsWith("figures")) return figuresRoute(path, query);
-  if (path !== "devices") return accountRoute(path, query) || { view: "home" };
-  const wanted = new URLSearchParams(query);
-  return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
-}
+const route = () => routeOf(location.hash);
 
 function signedOut(problem = "") {
   clearTimeout(timer);
@@ -139,7 +132,7 @@ function render(wanted, data) {
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
-  const part = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "" }[wanted.view] ?? "devices";
+  const part = partOf(wanted.view);
   for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
 }
 

@@ -77,13 +77,13 @@ function elsewhere({ organizations, organizationId }, hooks) {
 }
 
 function newKey(here, hooks) {
-  const grants = [["read", "Only reads"], ["write", "Reads and writes: what an agent needs"]];
+  const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
     title: "New API key", action: "Make the key",
     text: "It acts as you, and ends with your membership.",
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "What it is for: it is named in lists." },
-      { name: "grant", label: "It", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
+      { name: "grant", label: "What it may do", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
       { name: "places", label: "Locations", type: "lines", hint: PLACES_HINT },
     ],
   }, async ({ name, grant, places }) => {

@@ -38,6 +38,7 @@ PAGES = {
     "/console/figures.css": "figures.css",
     "/console/accounts.css": "accounts.css",
     "/console/signing_in.js": "signing_in.js",
+    "/console/routes.js": "routes.js",
     "/console/joining.js": "joining.js",
     "/console/accounts.js": "accounts.js",
     "/console/profile.js": "profile.js",
