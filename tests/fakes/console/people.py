@@ -128,7 +128,6 @@ async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -
     await page.look("profile")
     await page.click("#keys button")
     told["asks"] = await page.until("document.getElementById('confirm-title').textContent")
-    await page.look("revoke-key")
     await page.click("#confirm-act")
     await page.until("document.querySelector('#keys .empty')")
     await page.click("#change-password")
@@ -193,7 +192,6 @@ async def _members(page: Page, told: dict[str, Any]) -> None:
     await page.look("members-two")
     await page.click("[id^=remove-]")
     told["removing"] = await page.until("document.getElementById('confirm-title').textContent")
-    await page.look("remove-member")
     await page.click("#confirm-act")
     await page.until("document.querySelectorAll('#member-list li').length === 1")
 
