@@ -30,8 +30,8 @@ PLAYED: Final = {
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-week"}
 PEOPLE: Final = {
-    "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password", "inviting", "members", "join", "members-two", "audit",
-    "session-ended",
+    "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
+    "inviting", "members", "join", "members-two", "audit", "session-ended",
 }  # fmt: skip
 GRAVE: Final = {"serious", "critical"}
 

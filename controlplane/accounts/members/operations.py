@@ -154,7 +154,9 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
-    owners = context.session.scalars(query.order_by(Membership.user_id).with_for_update()).all()
+    locked = query.order_by(Membership.user_id).with_for_update()
+    anew = locked.execution_options(populate_existing=True)
+    owners = context.session.scalars(anew).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
         raise conflict("last_owner", "the last owner of every location stays one")
 
