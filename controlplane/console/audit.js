@@ -62,7 +62,7 @@ function build(view, hooks) {
 
 const line = (each) => element("li", {},
   element("div", {},
-    element("strong", {}, each.actorName || (each.actorKind === "unknown" ? "Somebody" : "A key")), " ",
+    element("strong", {}, whoOf(each)), " ",
     said(each), " ",
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
@@ -77,6 +77,9 @@ function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
   if (subjectKind !== "device") return `${words} ${name}`;
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));
 }
+
+const WHO = { command_line: "The command line", unknown: "Somebody", key: "A key", person: "Somebody" };
+const whoOf = ({ actorKind, actorName }) => actorKind === "command_line" ? WHO[actorKind] : actorName || WHO[actorKind];
 
 const credentialOf = ({ credentialKind, credentialHint }) =>
   credentialHint ? `by the key …${credentialHint}` : CREDENTIALS[credentialKind] || "";

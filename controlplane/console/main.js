@@ -268,6 +268,7 @@ at("skip").addEventListener("click", (event) => {
 });
 addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
+  if (!isSignedIn()) return;
   // Who goes to another view is there; who filters a list stays at the filter.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
