@@ -16,7 +16,8 @@ from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
 from controlplane.accounts.users import addresses
-from controlplane.audit.entries import COMMAND_LINE, Event, grant_in_words, key_subject, note
+from controlplane.audit.command_line import note_new_key
+from controlplane.audit.entries import COMMAND_LINE, Event, key_subject, note
 from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
@@ -111,11 +112,8 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
         )
-        session.flush()
         for key in keys:
-            row = session.get_one(ApiKey, key.id)
-            event = Event("key.create", key_subject(row), grant_in_words(row))
-            note(session, COMMAND_LINE, event, organization_id=organization, now=now)
+            note_new_key(session, key.id, now)
 
     in_database(options.database, work)
 

@@ -20,7 +20,7 @@ const WORDS = {
   "location.hours": "said when it is open:", "location.name": "named the location", "organization.name": "named the organization",
   "maintenance.add": "said that somebody works at", "maintenance.end": "ended the work at",
 };
-const TRIED = { "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
+const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", wish: "by a wish" };
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
 export const FILTERS = ["by", "area"];
@@ -72,7 +72,7 @@ const line = (each) => element("li", {},
 
 function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
   const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;
-  if (NAMELESS.has(operation)) return words;
+  if (NAMELESS.has(operation) && words !== TRIED["member.join"]) return words;
   const name = [subjectKind === "location" ? subjectId : "", subjectName].filter(Boolean).join(", ") || subjectId;
   if (subjectKind !== "device") return `${words} ${name}`;
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));

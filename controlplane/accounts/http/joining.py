@@ -27,7 +27,7 @@ from controlplane.accounts.members.messages import (
     JoinRequest,
 )
 from controlplane.accounts.names import names_of_organizations
-from controlplane.audit.entries import Credential, Event, granted, note, person, user_subject
+from controlplane.audit.entries import Actor, Credential, Event, granted, note, person, user_subject
 from controlplane.core import Core
 from controlplane.http.auth import read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
@@ -91,6 +91,7 @@ class JoinEndpoint:
             if tried.wait_s:
                 raise too_many_tries(tried.wait_s)
             if not await core.passwords.verify(password_hash, asked.password):
+                await self._note_refused(asked.code, user, address)
                 raise wrong_password("the address has an account: its own password is needed")
 
         def work(session: Session) -> JoinReply:
@@ -109,6 +110,17 @@ class JoinEndpoint:
             return JoinReply(email=member.email, organization_id=row.organization_id)
 
         await answer(await core.write(work))(scope, receive, send)
+
+    async def _note_refused(self, code: str, user: User, address: str) -> None:
+        now = self._core.clock()
+
+        def work(session: Session) -> None:
+            row = _found(session, code, now)
+            actor = Actor("unknown", None, "", Credential("invitation", row.id), address)
+            event = Event("member.join", user_subject(user), "the password is wrong", "refused")
+            note(session, actor, event, organization_id=row.organization_id, now=now)
+
+        await self._core.write(work)
 
 
 def admit_stranger(core: Core, request: Request) -> str:

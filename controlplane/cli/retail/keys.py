@@ -5,6 +5,7 @@ import sys
 
 from sqlalchemy.orm import Session
 
+from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
 from controlplane.audit.entries import COMMAND_LINE, Event, Subject, note
 from controlplane.cli.errors import CommandError
 from controlplane.cli.keys import in_database, key_named, require_database
@@ -27,11 +28,7 @@ def create(options: argparse.Namespace) -> int:
             can_write=options.write,
             now=now,
         )
-        session.flush()
-        event = Event(
-            "retail_key.create", _subject(session.get_one(RetailKey, key_id)), environment
-        )
-        note(session, COMMAND_LINE, event, organization_id=organization, now=now)
+        note_new_retail_key(session, key_id, environment, now)
         return key
 
     key = in_database(options.database, work)
@@ -60,7 +57,7 @@ def revoke(options: argparse.Namespace) -> int:
     def work(session: Session) -> bool:
         now, row = system_clock(), session.get(RetailKey, key_id)
         if row is not None and row.revoked_at is None:
-            event = Event("retail_key.revoke", _subject(row))
+            event = Event("retail_key.revoke", retail_key_subject(row))
             note(session, COMMAND_LINE, event, organization_id=row.organization_id, now=now)
         return clients.revoke_key(session, key_id, now)
 
@@ -87,7 +84,3 @@ def rotate_signing_key(options: argparse.Namespace) -> int:
         "clients get new access tokens by them.\n"
     )
     return 0
-
-
-def _subject(key: RetailKey) -> Subject:
-    return Subject("retail_key", str(key.id), f"{key.name} (…{key.hint})")

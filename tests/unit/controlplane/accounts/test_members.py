@@ -8,6 +8,7 @@ import pytest
 from controlplane.accounts.members import invitations, operations
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.users import find_user, memberships
+from controlplane.audit.reading import Wanted, entries
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
@@ -201,6 +202,11 @@ async def test_an_address_with_an_account_joins_by_its_own_password(
     assert (refused.status_code, refused.json()["code"]) == (403, "wrong_password")
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD, name="Robert"))
     assert reply.status_code == 200
+    with service.database.read(lambda session: session) as session:
+        noted = entries(session, "org-0001", Wanted(area="member"))
+        assert [(each.operation, each.outcome) for each in noted] == [
+            ("member.join", "done"), ("member.join", "refused"), ("member.invite", "done"),
+        ]  # fmt: skip
     with service.database.read(lambda session: session) as session:
         user = find_user(session, "bob@example.com")
         assert user is not None
