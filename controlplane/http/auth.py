@@ -20,10 +20,20 @@ from controlplane.http.errors import (
 )
 
 
-async def admit(core: Core, request: Request, *, writes: bool, of_person: bool = False) -> Caller:
+async def admit(
+    core: Core,
+    request: Request,
+    *,
+    writes: bool,
+    of_person: bool = False,
+    judges_role: bool = False,
+    has_body: bool = True,
+) -> Caller:
     """Return who is calling, or raise the refusal.
 
     ``of_person``: only who is signed in may, whatever their role: it is about themselves.
+    ``judges_role``: the operation judges by itself whether who is signed in may write.
+    ``has_body``: without it no type of a body is asked for.
     """
     require_method(request, "POST")
     caller = await _authenticate(core, request, writes=writes)
@@ -31,9 +41,11 @@ async def admit(core: Core, request: Request, *, writes: bool, of_person: bool =
     core.fairness.admit(caller)
     if of_person and caller.kind != "session":
         raise session_needed()
-    if writes and not of_person and not caller.can_write:
+    is_judged_there = of_person or (judges_role and caller.kind == "session")
+    if writes and not caller.can_write and not is_judged_there:
         raise read_only_key()
-    require_json(request.headers)
+    if has_body:
+        require_json(request.headers)
     return caller
 
 
