@@ -3,12 +3,17 @@
 import base64
 import hashlib
 import html
+import json
 import re
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
+from starlette.requests import Request
 
+from controlplane.accounts.caller import Caller
+from controlplane.http.auth import admit
+from controlplane.http.errors import Refusal
 from tests.unit.controlplane.accounts.people import PASSWORD
 from tests.unit.controlplane.running_service import RunningService
 
@@ -91,7 +96,9 @@ class Program:
 
     async def register(self, **changes: Any) -> httpx2.Response:
         body = {"client_name": "Agent", "redirect_uris": [self.redirect_uri]} | changes
-        reply = await self._http.post(f"{BASE}/register", json=body)
+        headers = {"content-type": "application/json"}
+        content = json.dumps(body)
+        reply = await self._http.post(f"{BASE}/register", content=content, headers=headers)
         if reply.status_code == 201:
             self.client_id = reply.json()["client_id"]
         return reply
@@ -150,3 +157,23 @@ async def let_read(
     reply = await program.exchange(code)
     assert reply.status_code == 200, reply.text
     return program, visitor, reply.json()
+
+
+async def reads(service: RunningService, token: str) -> Caller | None:
+    """As whom the agent protocol's mount takes a bearer; None where it refuses it."""
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/mcp/v1",
+        "query_string": b"",
+        "headers": [
+            (b"authorization", f"Bearer {token}".encode()),
+            (b"content-type", b"application/json"),
+        ],
+        "state": {},
+    }
+    try:
+        return await admit(service.core, Request(scope), writes=False, of_agent=True)
+    except Refusal as refusal:
+        assert refusal.status == 401
+        return None
