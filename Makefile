@@ -67,7 +67,7 @@ $(PACKAGE_STAMP): pyproject.toml constraints.txt
 	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare bare-root test-wine bench-footprint bench-latency soak-day
+.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
@@ -131,9 +131,6 @@ test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with T
 test-bare: $(STAMP) ## demo and tests on a bare Debian, as user and root, without a network (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
 
-bare-root: $(STAMP)
-	@$(BIN)/python -m tests.packaging.prove_bare --prepare
-
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
 
@@ -169,6 +166,10 @@ bench-network: $(STAMP) ## measure the network report beside nmap, on LANs that 
 .PHONY: bench-console
 bench-console: $(STAMP) ## measure the console's lists with 50,000 devices on SQLite (half a minute)
 	@$(BIN)/python -m tests.bench.console.console_list
+
+.PHONY: service-doc
+service-doc: $(STAMP) ## write docs/service.md anew, from what a running service says
+	@$(BIN)/python -m tests.contract.service
 
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## measure figures over 5,000,000 sales on SQLite beside raw SQL (ten minutes, 5 GB)

@@ -3,6 +3,7 @@
 import gc
 import ipaddress
 import logging
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ settings.load_profile("house")
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """End a run that says to go without something that this machine has."""
+    # What a shell starts in the background ignores Ctrl-C, and so would all that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(session.config, "workerinput", None) is None:
         try:
             untrue = prerequisites.untrue()

@@ -155,9 +155,9 @@ def _read_integer(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
-_WHOLE: Final = BeforeValidator(_read_integer)
-Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX), _WHOLE]
-Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX), _WHOLE]
+WHOLE: Final = BeforeValidator(_read_integer)
+Count = Annotated[int, Field(ge=0, le=limits.INTEGER_MAX), WHOLE]
+Port = Annotated[int, Field(ge=limits.PORT_MIN, le=limits.PORT_MAX), WHOLE]
 
 
 _FINITE: Final = core_schema.float_schema(strict=True, allow_inf_nan=False)

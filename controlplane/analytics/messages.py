@@ -30,6 +30,7 @@ from controlplane.figures.records import (
 )
 from controlplane.figures.windows import Period
 from controlplane.merchant.sales import PaymentType
+from controlplane.storable_text import STORABLE
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -64,7 +65,7 @@ PaymentTypes = Annotated[
 
 
 class LocationQuery(Exact):
-    location_id: NonEmptyText
+    location_id: Annotated[NonEmptyText, *STORABLE]
 
 
 class FiguresQuery(LocationQuery):

@@ -6,23 +6,19 @@ The schemas are pydantic's own, of the models that read bodies and write replies
 
 import functools
 import json
-import re
 from collections.abc import Iterable
-from typing import Any, Final, Literal
-
-from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
+from typing import Final
 
 from agent import __version__
 from agent.wire.base import Absent, Array, Tolerant
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
-from agent.wire.problem import MEDIA_TYPE
 from controlplane.accounts.http.cookies import NAME, SECURE_PREFIX
 from controlplane.openapi.areas import AREAS
 from controlplane.openapi.operation import Area, Operation
+from controlplane.openapi.replies import COMPONENT_HEADERS, headers_of, refusal
+from controlplane.openapi.schemas import Json, SchemaOf, json_schemas, markdown, readable
 
-Json = dict[str, Any]
 PAGE_SIZE: Final = {
     "name": "Prefer",
     "in": "header",
@@ -32,11 +28,9 @@ PAGE_SIZE: Final = {
 
 VERSION: Final = "v1"
 """The contract's version of the interface."""
-REFERENCES: Final = "#/components/schemas/{model}"
 SCHEME: Final = "apiKey"
 COOKIE_SCHEME: Final = "sessionCookie"
 SECURE_COOKIE_SCHEME: Final = "secureSessionCookie"
-MARKUP: Final = re.compile(r"``([^`]+)``")
 
 _DESCRIPTION: Final = f"""\
 The reference service of the venue agent, {__version__}.
@@ -46,25 +40,6 @@ Every operation is a `POST` with a JSON object and answers 200 with JSON, or ref
 does: a character outside the Basic Multilingual Plane is two. A key that is not listed is refused;
 one that is optional is left out, never null. An object must not name a key twice.
 """
-_WORDS: Final = {
-    400: "The body is not what the operation takes.",
-    401: "There is no valid API key, nor a session.",
-    403: "The API key or session may not do this.",
-    404: "There is no such thing, or it is another organization's.",
-    408: "The body came too slowly.",
-    409: "It cannot be done as things are now.",
-    413: "The body is too large.",
-    415: "The body is not `application/json`.",
-    429: "Too many calls.",
-    500: "The service failed; its log knows more under the trace id.",
-    503: "The database is busy, or too many streams are open.",
-}
-_HEADERS: Final[dict[int, Json]] = {
-    401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},
-    415: {"Accept-Post": {"required": True, "schema": {"type": "string"}}},
-    429: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
-    503: {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
-}
 _DEPRECATION: Final[Json] = {
     "Deprecation": {
         "description": "Since when, as `@` and seconds since 1970 (RFC 9745).",
@@ -89,17 +64,6 @@ class Problem(Tolerant):
     code: str
     detail: str
     errors: Absent[dict[str, Array[str]]] = None
-
-
-class _Schemas(GenerateJsonSchema):
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False  # it would be the name once more
-
-    def field_is_required(self, field: Any, total: bool) -> bool:
-        # By its constant one of several shapes is known: a default is for our own code only.
-        default = field["schema"]
-        is_constant = default["type"] == "default" and default["schema"]["type"] == "literal"
-        return is_constant or super().field_is_required(field, total)
 
 
 @functools.cache
@@ -130,18 +94,7 @@ def document(areas: Iterable[Area]) -> Json:
         },
         "components": {
             "schemas": components,
-            "headers": {
-                "TraceId": {
-                    "description": "Names the call in the service's log.",
-                    "required": True,
-                    "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-                },
-                "RetryAfter": {
-                    "description": "Seconds to wait.",
-                    "required": True,
-                    "schema": {"type": "integer", "minimum": 1},
-                },
-            },
+            "headers": COMPONENT_HEADERS,
             "securitySchemes": {
                 SCHEME: {
                     "type": "http",
@@ -168,39 +121,31 @@ def _cookie(name: str, where: str) -> Json:
 
 def _schemas(operations: list[Operation]) -> tuple[dict[tuple[str, str], Json], Json]:
     """Return the schemas of bodies and replies by path and mode, and what they refer to."""
-    inputs: list[tuple[tuple[str, str], Literal["validation"], TypeAdapter[Any]]] = []
-    outputs: list[tuple[tuple[str, str], Literal["serialization"], TypeAdapter[Any]]] = []
-    for each in operations:
-        inputs.append(((each.path, "body"), "validation", TypeAdapter(each.body)))
-        outputs.append(((each.path, "reply"), "serialization", TypeAdapter(each.reply)))
-    others: list[tuple[tuple[str, str], Literal["validation"], TypeAdapter[Any]]] = [
-        (("", each.__name__), "validation", TypeAdapter(each))
-        for each in (NetworkPayload, ApplicationPayload, Problem)
+    wanted = [
+        *(SchemaOf((each.path, "body"), each.body) for each in operations),
+        *(SchemaOf((each.path, "reply"), each.reply, is_reply=True) for each in operations),
+        *(
+            SchemaOf(("", each.__name__), each)
+            for each in (NetworkPayload, ApplicationPayload, Problem)
+        ),
     ]
-    found, extra = TypeAdapter.json_schemas(
-        [*inputs, *outputs, *others],
-        by_alias=True,
-        ref_template=REFERENCES,
-        schema_generator=_Schemas,
-    )
-    components: Json = extra["$defs"]
-    schemas = {key: schema for (key, _), schema in found.items()}
+    schemas, components = json_schemas(wanted)
     for each in operations:
         if each.body_schema is not None:
             name = schemas[each.path, "body"]["$ref"].rpartition("/")[2]
             components[name] = each.body_schema(components[name])
-    return schemas, {name: _readable(schema) for name, schema in sorted(components.items())}
+    return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
 
 
 def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], Json]) -> Json:
-    description = MARKUP.sub(r"`\1`", " ".join(operation.description.split()))
+    description = markdown(" ".join(operation.description.split()))
     grant = "Needs a write grant." if operation.writes else "Reads only."
     content: Json = {"application/json": {"schema": schemas[operation.path, "reply"]}}
     if operation.events:
         content["text/event-stream"] = {
             "schema": {"type": "string", "description": operation.events}
         }
-    headers = _headers(200) | (_DEPRECATION if operation.successor else {})
+    headers = headers_of(200) | (_DEPRECATION if operation.successor else {})
     return {
         "operationId": f"{area.name}.{operation.name}",
         **({"deprecated": True} if operation.successor else {}),
@@ -215,34 +160,8 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
         "responses": {
             "200": {"description": "Done.", "headers": headers, "content": content},
             **{
-                str(status): _refusal(status, codes)
+                str(status): refusal(status, codes)
                 for status, codes in sorted(operation.codes().items())
             },
         },
     }
-
-
-def _refusal(status: int, codes: list[str]) -> Json:
-    narrower = {"properties": {"status": {"const": status}, "code": {"enum": codes}}}
-    schema = {"allOf": [{"$ref": REFERENCES.format(model="Problem")}, narrower]}
-    return {
-        "description": f"{_WORDS[status]} Codes: {', '.join(f'`{code}`' for code in codes)}.",
-        "headers": _headers(status),
-        "content": {MEDIA_TYPE: {"schema": schema}},
-    }
-
-
-def _headers(status: int) -> Json:
-    return {"Trace-Id": {"$ref": "#/components/headers/TraceId"}, **_HEADERS.get(status, {})}
-
-
-def _readable(value: Any) -> Any:
-    """Return a schema whose descriptions are Markdown."""
-    if isinstance(value, dict):
-        return {
-            key: MARKUP.sub(r"`\1`", each)
-            if key == "description" and isinstance(each, str)
-            else _readable(each)
-            for key, each in value.items()
-        }
-    return [_readable(each) for each in value] if isinstance(value, list) else value

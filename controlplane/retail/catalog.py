@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, select
 
 from controlplane.http.errors import validation_error
 from controlplane.retail import models as wire
-from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.http.problems import existing_external_id
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
@@ -29,6 +28,7 @@ VAT = "vat"
 
 
 def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
+    """Return one good with its variations."""
     query = select(Good).where(
         Good.id == asked.good_id, Good.organization_id == context.organization_id
     )
@@ -39,11 +39,13 @@ def good(context: RetailContext, asked: wire.GoodQuery) -> wire.Good:
 
 
 def goods(context: RetailContext, asked: wire.PageQuery) -> wire.GoodPage:
+    """Return a page of goods, in the order in which they came."""
     rows, cursor = page_of(context, Good, asked.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_shown(context, rows)))
 
 
 def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPage:
+    """Return a page of categories, in the order in which they came."""
     rows, cursor = page_of(context, Category, asked.cursor)
     items = (
         wire.Category(
@@ -58,11 +60,13 @@ def categories(context: RetailContext, asked: wire.PageQuery) -> wire.CategoryPa
 
 
 def uoms(context: RetailContext, asked: wire.PageQuery) -> wire.UomPage:
+    """Return a page of units of measure, by name."""
     rows, cursor = page_by_name(context, UnitOfMeasure, asked.cursor)
     return wire.UomPage(cursor=cursor, items=tuple(_uom(row) for row in rows))
 
 
 def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
+    """Return a page of fees, by name: VAT and others."""
     rows, cursor = page_by_name(context, FeeItem, asked.cursor)
     items = (
         wire.FeeItem(id=row.id, name=row.name, percentage=percentage(row.percentage_milli))
@@ -72,6 +76,7 @@ def fees(context: RetailContext, asked: wire.PageQuery) -> wire.FeePage:
 
 
 def create_good(context: RetailContext, given: wire.GivenGood) -> wire.Good:
+    """Create a good with its variations. Ids of external data are unique in the company."""
     _require_valid(context, given)
     row = Good(
         id=uuid.uuid4(),
@@ -135,9 +140,6 @@ def _mistakes_in_variations(
             yield f"{where}.name", ("is required where a good has several variations",)
         if len(variations) == 1 and variation.name is not None:
             yield f"{where}.name", ("must be left out where a good has one variation",)
-        for number, code in enumerate(variation.codes):
-            if said := mistake_in(code.type, code.value):
-                yield f"{where}.codes.{number}.value", (said,)
 
 
 def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:

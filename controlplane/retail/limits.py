@@ -7,6 +7,8 @@ from typing import Final
 
 EXTERNAL_ID_MIN: Final = 4
 EXTERNAL_ID_MAX: Final = 128
+EXTERNAL_DEPTH_MAX: Final = 32
+"""Lists and objects of external data within each other: ours, the document names none."""
 
 GOOD_NAME_MIN: Final = 2
 GOOD_NAME_MAX: Final = 128

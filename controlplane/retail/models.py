@@ -7,11 +7,22 @@ document says "not shown", the shape is this service's own reading.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from agent.wire.base import Absent, Array, MaxItems, Model, Timestamp, Uuid
+from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.retail import limits
+from controlplane.retail.barcodes import mistake_in
+from controlplane.retail.texts import LINES, mistake_in_free_data
+from controlplane.storable_text import STORABLE
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
 GoodStatus = Literal["active", "inactive", "unknown"]
@@ -38,6 +49,7 @@ def _text(shortest: int, longest: int) -> StringConstraints:
 GoodName = Annotated[str, _text(limits.GOOD_NAME_MIN, limits.GOOD_NAME_MAX)]
 Description = Annotated[str, _text(limits.DESCRIPTION_MIN, limits.DESCRIPTION_MAX)]
 VariationName = Annotated[str, _text(1, limits.VARIATION_NAME_MAX)]
+GivenDescription = Annotated[Description, *LINES]
 Exponent = Annotated[int, Field(ge=0, le=limits.EXPONENT_MAX)]
 Percentage = Annotated[float, Field(ge=0, le=limits.PERCENTAGE_MAX, strict=False)]
 
@@ -62,7 +74,7 @@ class Shown(Model):
 class Money(Given):
     """``value`` in minimum currency units. The document has one currency."""
 
-    value: Annotated[int, Field(ge=0, le=limits.AMOUNT_MAX)]
+    value: Annotated[int, Field(ge=0, le=limits.AMOUNT_MAX), WHOLE]
     currency_code: Currency = "AED"
 
 
@@ -75,9 +87,32 @@ class ExternalData(Model):
     id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX)]
 
 
+class GivenExternalData(ExternalData):
+    """``id`` is unique in a company across categories, goods and variations; the rest is free."""
+
+    id: Annotated[str, _text(limits.EXTERNAL_ID_MIN, limits.EXTERNAL_ID_MAX), *STORABLE]
+
+    @model_validator(mode="after")
+    def _require_storable(self) -> "GivenExternalData":
+        if mistake := mistake_in_free_data(self.__pydantic_extra__):
+            raise PydanticCustomError("free_data", "{mistake}", {"mistake": mistake})
+        return self
+
+
 class Code(Given):
     type: CodeType
     value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX)]
+
+
+class GivenCode(Code):
+    value: Annotated[str, _text(limits.CODE_MIN, limits.CODE_MAX), *STORABLE]
+
+    @field_validator("value")
+    @classmethod
+    def _require_a_code_of_its_type(cls, value: str, info: ValidationInfo) -> str:
+        if mistake := mistake_in(info.data.get("type", ""), value):
+            raise PydanticCustomError("barcode", "{mistake}", {"mistake": mistake})
+        return value
 
 
 class Uom(Shown):
@@ -119,7 +154,7 @@ class Good(Shown):
     uom: Uom
     vat: Vat
     variations: Annotated[
-        tuple[Variation, ...], BeforeValidator(_require_one), MaxItems(limits.VARIATIONS_MAX)
+        tuple[Variation, ...], MaxItems(limits.VARIATIONS_MAX), BeforeValidator(_require_one)
     ]
 
 
@@ -128,25 +163,25 @@ class GivenVat(Given):
 
 
 class GivenVariation(Given):
-    name: Absent[VariationName] = None
-    description: Absent[Description] = None
-    external_data: Absent[ExternalData] = None
+    name: Absent[Annotated[VariationName, *STORABLE]] = None
+    description: Absent[GivenDescription] = None
+    external_data: Absent[GivenExternalData] = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
-    codes: Annotated[tuple[Code, ...], MaxItems(limits.CODES_MAX)] = ()
+    codes: Annotated[tuple[GivenCode, ...], MaxItems(limits.CODES_MAX)] = ()
 
 
 class GivenGood(Given):
     """The body of ``POST /catalog/goods/regular``."""
 
-    name: GoodName
-    description: Absent[Description] = None
-    external_data: Absent[ExternalData] = None
+    name: Annotated[GoodName, *STORABLE]
+    description: Absent[GivenDescription] = None
+    external_data: Absent[GivenExternalData] = None
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
     variations: Annotated[
-        tuple[GivenVariation, ...], BeforeValidator(_require_one), MaxItems(limits.VARIATIONS_MAX)
+        tuple[GivenVariation, ...], MaxItems(limits.VARIATIONS_MAX), BeforeValidator(_require_one)
     ]
 
 
@@ -155,7 +190,8 @@ class GoodQuery(Given):
 
 
 class PageQuery(Given):
-    cursor: Absent[str] = None
+    # Its length is no mistake of its own: one that is too long is an invalid cursor.
+    cursor: Absent[Annotated[str, Field(json_schema_extra={"maxLength": limits.CURSOR_MAX})]] = None
 
 
 class SalesQuery(PageQuery):

@@ -1,5 +1,6 @@
 """An operation of the retail API: from a call to what it asks, and to the reply."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from agent.wire.base import Model
 from agent.wire.validation import ValidationError
 from controlplane.http.bodies import refusal_of
 from controlplane.http.errors import Refusal, validation_error
+from controlplane.openapi.schemas import markdown
 from controlplane.retail.cursors import Cursors
 
 Asked = TypeVar("Asked", bound=Model)
@@ -39,6 +41,15 @@ class RetailOperation(Generic[Asked]):
     answered: type[Model]
     run: Callable[[RetailContext, Asked], Model]
     status: HTTPStatus = HTTPStatus.OK
+
+    @property
+    def name(self) -> str:
+        """What the OpenAPI document calls it."""
+        return self.run.__name__
+
+    @property
+    def description(self) -> str:
+        return markdown(" ".join((inspect.getdoc(self.run) or "").split()))
 
     @property
     def writes(self) -> bool:

@@ -4,6 +4,8 @@ from typing import Final
 
 BASE: Final = "/api/v1"
 
+DOCUMENT: Final = f"{BASE}/openapi.json"
+
 TOKENS: Final = f"{BASE}/auth/tokens"
 REFRESH: Final = f"{BASE}/auth/tokens/refresh"
 GOODS: Final = f"{BASE}/catalog/goods/regular"

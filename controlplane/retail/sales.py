@@ -23,7 +23,7 @@ COMPLETED: Final = "completed"
 
 
 def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
-    """Return one sale. What is not completed is not listed, and not shown either."""
+    """Return one completed sale. What is not listed is not shown either."""
     try:
         sale_id = UUID(asked.sale_id)
     except ValueError:
@@ -41,8 +41,8 @@ def sale(context: RetailContext, asked: wire.SaleQuery) -> wire.Sale:
 
 
 def sales(context: RetailContext, asked: wire.SalesQuery) -> wire.SalePage:
-    """Return a page. Its order is that of a column and, among equals, of arrival: the next page
-    begins after the last row, wherever that has got to."""
+    """Return a page of completed sales. Among equals their order is that of arrival: the next page
+    begins after the last sale shown, wherever that has got to."""
     name, _, direction = asked.sort.rpartition("_")
     column, is_descending = _COLUMNS[name], direction == "desc"
     listing = _listing(context, asked)

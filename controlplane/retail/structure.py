@@ -9,12 +9,14 @@ from controlplane.storage.merchant.merchant_tables import Employee, Location, Po
 
 
 def employees(context: RetailContext, asked: wire.PageQuery) -> wire.EmployeePage:
+    """Return a page of those who work for the company."""
     rows, cursor = page_of(context, Employee, asked.cursor)
     items = (wire.Employee(id=row.id, name=row.name) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))
 
 
 def points_of_sale(context: RetailContext, asked: wire.PageQuery) -> wire.PointOfSalePage:
+    """Return a page of the company's terminals."""
     rows, cursor = page_of(context, PointOfSale, asked.cursor)
     query = select(Location).where(Location.position.in_({row.location for row in rows}))
     places = {row.position: row for row in context.session.scalars(query)}

@@ -16,6 +16,7 @@ from controlplane.http.facade import parse_fairly
 from controlplane.retail import routes
 from controlplane.retail.cursors import Cursors
 from controlplane.retail.http.admission import Admission
+from controlplane.retail.http.document import DocumentEndpoint
 from controlplane.retail.http.tokens import TokenEndpoint, token_limit
 from controlplane.retail.models import RefreshRequest, TokenRequest
 from controlplane.retail.operation import RetailContext, RetailOperation
@@ -29,6 +30,7 @@ def retail_routes(core: Core) -> list[Route]:
     for each in OPERATIONS:
         paths[each.path][each.method] = each
     return [
+        Route(routes.DOCUMENT, DocumentEndpoint()),
         Route(routes.TOKENS, TokenEndpoint(core, admission, TokenRequest, limit)),
         Route(routes.REFRESH, TokenEndpoint(core, admission, RefreshRequest, limit)),
         *(Route(path, RetailEndpoint(core, admission, by)) for path, by in paths.items()),

@@ -1,13 +1,15 @@
-"""Judges replies by the OpenAPI document: status, media type, code and content."""
+"""Judges replies by the OpenAPI documents: status, media type, code and content."""
 
 import functools
 import json
+import re
 from typing import Any
 
 import httpx2
 from jsonschema import Draft202012Validator
 
 from controlplane.openapi.document import document_bytes
+from controlplane.retail.http.document import document_bytes as retail_document_bytes
 
 Json = dict[str, Any]
 
@@ -18,26 +20,51 @@ def document() -> Json:
     return read
 
 
+@functools.cache
+def retail_document() -> Json:
+    read: Json = json.loads(retail_document_bytes())
+    return read
+
+
 def check(response: httpx2.Response) -> None:
-    """Raise AssertionError where the document does not permit a reply whose content was read."""
-    if response.request.method != "POST" or response.request.url.path not in document()["paths"]:
+    """Raise AssertionError where the documents do not permit a reply whose content was read."""
+    found = _operation(response.request.method.lower(), response.request.url.path)
+    if found is None:
         return
-    path, status = response.request.url.path, str(response.status_code)
-    documented = document()["paths"][path]["post"]["responses"]
-    assert status in documented, f"{path} answered {status}: {response.text[:200]}"
+    whole, path, operation = found
+    status, name = str(response.status_code), f"{response.request.method} {path}"
+    assert status in operation["responses"], f"{name} answered {status}: {response.text[:200]}"
+    documented = operation["responses"][status]
+    for header, described in documented["headers"].items():
+        assert header in response.headers, f"{name} {status} lacks {header}: {described}"
+    if "content" not in documented:
+        assert response.headers.get("content-length") == "0", f"{name} {status} has a body"
+        return
     media_type = response.headers["content-type"].partition(";")[0]
-    assert media_type in documented[status]["content"], f"{path} {status} is {media_type}"
-    for name, header in documented[status]["headers"].items():
-        assert name in response.headers, f"{path} {status} lacks {name}: {header}"
+    assert media_type in documented["content"], f"{name} {status} is {media_type}"
     if media_type.endswith("json"):
-        problems = [
-            error.message for error in _validator(path, status).iter_errors(response.json())
-        ]
-        assert not problems, f"{path} {status}: {problems[:3]}"
+        validator = _validator(whole, response.request.method.lower(), path, status)
+        problems = [error.message for error in validator.iter_errors(response.json())]
+        assert not problems, f"{name} {status}: {problems[:3]}"
+
+
+def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
+    """Return the document's name, the path as it is written there, and the operation."""
+    for whole, paths in (("facade", document()["paths"]), ("retail", retail_document()["paths"])):
+        for written, methods in paths.items():
+            if method in methods and _form(written).fullmatch(path):
+                return whole, written, methods[method]
+    return None
 
 
 @functools.cache
-def _validator(path: str, status: str) -> Draft202012Validator:
-    reply = document()["paths"][path]["post"]["responses"][status]["content"]
+def _form(written: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(written)))
+
+
+@functools.cache
+def _validator(whole: str, method: str, path: str, status: str) -> Draft202012Validator:
+    found = document() if whole == "facade" else retail_document()
+    reply = found["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
-    return Draft202012Validator({"components": document()["components"], **schema})
+    return Draft202012Validator({"components": found["components"], **schema})

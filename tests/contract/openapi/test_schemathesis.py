@@ -13,14 +13,19 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from controlplane.clock import system_clock
 from controlplane.openapi.areas import OPERATIONS
+from controlplane.retail import routes
+from controlplane.retail.credentials import clients
+from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.sandbox.loading import load
-from controlplane.sandbox.plan import Plan
+from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
 from tests.paths import ROOT
-from tests.unit.controlplane.test_process import start, stop
+from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -36,33 +41,77 @@ def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
         database.write(lambda session: load(session, plan, NOW))
     service = start(str(tmp_path / "service.db"), "--rate", "0")
-    seen_file = tmp_path / "seen.json"
     try:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "schemathesis.cli", "--config-file"),
-                *(str(ROOT / "tests/contract/openapi/schemathesis.toml"), "run"),
-                *(f"{service.url}/openapi.json", "--checks=all", "--generation-deterministic"),
-                *(f"--max-examples={EXAMPLES}", "--no-color", "--no-shrink"),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=WITHIN_S,
-            cwd=tmp_path,
-            env=os.environ
-            | {
-                "PYTHONPATH": str(ROOT),
-                "SCHEMATHESIS_URL": service.url,
-                "SCHEMATHESIS_KEY": service.api_key,
-                "SCHEMATHESIS_SEEN": str(seen_file),
-            },
-        )
+        environment = {"SCHEMATHESIS_KEY": service.api_key}
+        seen = ask(service, "/openapi.json", "schemathesis.toml", environment, tmp_path)
     finally:
         assert stop(service) == 0
+    assert {each.name for each in OPERATIONS} == {key.split()[0] for key in seen if " 200" in key}
+    assert not [key for key in seen if " 5" in key]
+
+
+def test_the_retail_api_does_what_its_document_says(tmp_path: Path) -> None:
+    database = str(tmp_path / "service.db")
+    loaded = run("sandbox", "load", "--database", database, "--days", "3", "--sales-per-day", "20")
+    assert loaded.returncode == 0, loaded.stderr
+    api_key = retail_key(database)
+    service = start(database, "--rate", "0")
+    try:
+        exchanged = httpx2.post(service.url + routes.TOKENS, json={"api_key": api_key})
+        environment = {
+            "SCHEMATHESIS_KEY": exchanged.json()["access_token"],
+            "SCHEMATHESIS_API_KEY": api_key,
+        }
+        seen = ask(service, routes.DOCUMENT, "retail.toml", environment, tmp_path)
+    finally:
+        assert stop(service) == 0
+    reached = {" ".join(key.split()[:2]) for key in seen if key.split()[2] in {"200", "201"}}
+    tokens = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
+    assert reached == tokens | {f"{each.method} {each.path}" for each in RETAIL}
+    assert not [key for key in seen if key.split()[2].startswith("5")]
+
+
+def retail_key(database: str) -> str:
+    with closing(Database(database, connections=1)) as opened:
+        return opened.write(
+            lambda session: clients.create_key(
+                session,
+                name="schemathesis",
+                organization_id=ORGANIZATION,
+                environment="test",
+                can_write=True,
+                now=system_clock(),
+            )
+        )[1]
+
+
+def ask(
+    service: Process, document: str, config: str, environment: dict[str, str], folder: Path
+) -> Counter[str]:
+    """Let schemathesis ask; return how often each operation was answered how."""
+    seen_file = folder / "seen.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file"),
+            *(str(ROOT / "tests/contract/openapi" / config), "run"),
+            *(f"{service.url}{document}", "--checks=all", "--generation-deterministic"),
+            *(f"--max-examples={EXAMPLES}", "--no-color", "--no-shrink"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN_S,
+        cwd=folder,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_URL": service.url,
+            "SCHEMATHESIS_SEEN": str(seen_file),
+        }
+        | environment,
+    )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
     seen: Counter[str] = Counter(json.loads(seen_file.read_text()))
     print(done.stdout[done.stdout.index("= SUMMARY =") :])
     print(json.dumps(seen, indent=1))
-    assert {each.name for each in OPERATIONS} == {key.split()[0] for key in seen if " 200" in key}
-    assert not [key for key in seen if " 5" in key]
+    return seen

@@ -14,11 +14,13 @@ from controlplane.accounts.caller import Caller
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.core import Core
 from controlplane.http.app import build_app
+from controlplane.retail.routes import DOCUMENT, is_retail
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.tables import Schema
 from tests.contract.openapi import conformance
+from tests.fakes import figures_schema, retail_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -107,10 +109,15 @@ async def beside(
 
 
 async def _conforms(response: httpx2.Response) -> None:
-    """Hold every reply that a test gets to the OpenAPI document."""
-    if response.headers.get("content-type", "").partition(";")[0].endswith("json"):
+    """Hold every reply that a test gets to the OpenAPI document and to the contract's own."""
+    path = response.request.url.path
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    if is_retail(path) or kind.endswith("json"):
         await response.aread()
     conformance.check(response)
+    figures_schema.require_fitting(response)
+    if is_retail(path) and path != DOCUMENT and response.request.method != "HEAD":
+        retail_schema.require_fitting(response)
 
 
 def _empty(session: Session) -> None:

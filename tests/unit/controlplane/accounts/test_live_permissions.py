@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from controlplane.accounts import key_store, permissions
 from controlplane.accounts.caller import NOWHERE, Caller, cut
@@ -18,6 +18,7 @@ from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sessions import end_by_token, hash_token
 from controlplane.background import look_for_changes
 from controlplane.settings import Settings
+from controlplane.storage.tables import Device
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     Browser,
@@ -241,6 +242,7 @@ async def test_a_command_stream_ends_where_its_owner_only_reads(
     person = make_person(service)
     caller = service.caller(own_key(service, person))
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
+        await service.core.feeds.finished()
         change(service, person, role, ["loc-1"])
         await look_for_changes(service.core)
         await service.core.feeds.finished()
@@ -269,6 +271,8 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
     make_person(service)
     browser = Browser(service)
     await browser.sign_in()
+    await service.device().enrolled()
+    shown = service.database.read(lambda session: session.scalars(select(Device.position)).all())
     sessions = service.database.read(
         lambda session: permissions.of_session(session, hash_token(browser.token), service.clock())
     )
@@ -278,8 +282,10 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_look(
     feeds = service.core.console_feeds
     with (
         service.core.streams.open(caller),
-        feeds.open(caller.organization_id, caller.key_id, ()) as stream,
+        feeds.open(caller.organization_id, caller.key_id, shown) as stream,
     ):
+        rows, _ = await stream.next(TIMEOUT_S)
+        assert len(rows) == 1
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await look_for_changes(service.core)

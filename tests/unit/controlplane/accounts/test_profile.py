@@ -68,6 +68,16 @@ async def test_a_profile_tells_who_is_signed_in_and_where(service: RunningServic
     assert (await other.post(OVERVIEW)).status_code == 200
 
 
+async def test_a_session_that_is_over_is_not_listed(service: RunningService) -> None:
+    await signed_in(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    service.clock.advance(29 * 86_400)
+    assert len((await browser.post(PROFILE)).json()["sessions"]) == 2
+    service.clock.advance(86_400)
+    assert len((await browser.post(PROFILE)).json()["sessions"]) == 1
+
+
 async def test_a_key_is_shown_once_and_works(service: RunningService) -> None:
     browser = await signed_in(service)
     made = await made_key(browser)

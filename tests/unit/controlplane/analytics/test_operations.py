@@ -121,6 +121,8 @@ async def test_without_a_key_nothing_is_told(merchant: RunningService, path: str
     [
         ({"locationId": ""}, "locationId"),
         ({"locationId": None}, "locationId"),
+        ({"locationId": "loc-0001\x00"}, "locationId"),  # PostgreSQL would not even look
+        ({"locationId": "\ud800"}, "locationId"),
         ({"locationID": "loc-0001"}, "locationID"),
         ({"first": "2026-01-01"}, "first"),
     ],

@@ -3,26 +3,39 @@
 import pytest
 
 from controlplane.openapi.document import document_bytes
+from controlplane.retail.http.document import document_bytes as retail_document_bytes
 from tests.unit.controlplane.running_service import RunningService
 
+DOCUMENTS = [
+    ("/openapi.json", document_bytes()),
+    ("/api/v1/openapi.json", retail_document_bytes()),
+]
 
-async def test_the_document_is_served_without_a_key(service: RunningService) -> None:
-    response = await service.http.get("/openapi.json")
+
+@pytest.mark.parametrize(("path", "content"), DOCUMENTS)
+async def test_the_document_is_served_without_a_key(
+    service: RunningService, path: str, content: bytes
+) -> None:
+    response = await service.http.get(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     assert response.headers["cache-control"] == "public, max-age=300"
-    assert response.content == document_bytes()
+    assert response.content == content
     assert response.json()["openapi"] == "3.1.0"
 
 
-async def test_its_head_is_served(service: RunningService) -> None:
-    response = await service.http.head("/openapi.json")
+@pytest.mark.parametrize(("path", "content"), DOCUMENTS)
+async def test_its_head_is_served(service: RunningService, path: str, content: bytes) -> None:
+    response = await service.http.head(path)
     assert response.status_code == 200
-    assert response.headers["content-length"] == str(len(document_bytes()))
+    assert response.headers["content-length"] == str(len(content))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-async def test_nothing_else_is_done_with_it(service: RunningService, method: str) -> None:
-    response = await service.http.request(method, "/openapi.json")
+@pytest.mark.parametrize("path", ["/openapi.json", "/api/v1/openapi.json"])
+async def test_nothing_else_is_done_with_it(
+    service: RunningService, method: str, path: str
+) -> None:
+    response = await service.http.request(method, path)
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, HEAD"

@@ -1,16 +1,18 @@
 """The catalog: what is created, what is refused, what is shown."""
 
+import json
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import update
 
 from agent.wire import codec
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import limits, routes
+from controlplane.retail import models as wire
 from controlplane.retail.barcodes import check_digit, mistake_in
-from controlplane.retail.models import Good, GoodPage
-from controlplane.storage.merchant.catalog_tables import Category
+from controlplane.storage.merchant.catalog_tables import Category, Good, GoodVariation
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
@@ -31,6 +33,13 @@ async def shop(service: RunningService) -> Retailer:
     return await retailer(service)
 
 
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def body(**changes: Any) -> dict[str, Any]:
     given = {
         "name": "Flat white",
@@ -39,6 +48,18 @@ def body(**changes: Any) -> dict[str, Any]:
         "variations": [{}],
     } | changes
     return {name: value for name, value in given.items() if value is not ...}
+
+
+UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
+"""Controls and halves of surrogate pairs."""
+UNKEPT: tuple[dict[str, Any], ...] = (
+    {"a": "\x00"},
+    {"a": [1, {"b": "\ud800"}]},
+    {"a": {"b\x00": 1}},
+    {"\ud800": 1},
+    {"a": nested(32)},
+)
+"""What beside its id external data must not hold."""
 
 
 async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
@@ -78,7 +99,22 @@ async def test_a_good_is_created_and_shown(shop: Retailer) -> None:
     assert "default_price" not in large
     shown = await shop.get(routes.GOOD.format(good_id=made["id"]))
     assert (shown.status_code, shown.json()) == (200, made)
-    codec.decode(shown.content, Good)
+    codec.decode(shown.content, wire.Good)
+
+
+@pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
+async def test_a_good_is_shown_as_it_is_kept(shop: Retailer, status: str) -> None:
+    """No operation sets a good's status or an image: what was imported has them."""
+    made = (await shop.create(body())).json()
+    image = "https://cdn.example.com/" + "x" * (2048 - 24)
+
+    def change(session: Any) -> None:
+        session.execute(update(Good).values(status=status))
+        session.execute(update(GoodVariation).values(image_url=image))
+
+    shop.service.database.write(change)
+    shown = (await shop.get(routes.GOOD.format(good_id=made["id"]))).json()
+    assert (shown["status"], shown["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_the_only_variation_has_no_name(shop: Retailer) -> None:
@@ -106,12 +142,24 @@ def codes(count: int) -> list[dict[str, str]]:
         {"description": "x" * 1024},
         {"external_data": {"id": "abcd"}},
         {"external_data": {"id": "x" * 128}},
+        {
+            "external_data": {
+                "id": "good-1",
+                "deep": nested(31),
+                "wide": 10**40,
+                "other": [None, "é"],
+            }
+        },
+        {"description": "two\r\n\tlines"},
         {"category_id": None},
         {"variations": [{"name": f"{number}"} for number in range(150)]},
         {"variations": [{"name": "x" * 128}, {"name": "y"}]},
+        {"variations": [{"description": "ab", "external_data": {"id": "abcd"}}]},
+        {"variations": [{"description": "x" * 1024, "external_data": {"id": "x" * 128}}]},
         {"variations": [{"codes": codes(20)}]},
         {"variations": [{"codes": [{"type": "sku", "value": "x" * 128}]}]},
         {"variations": [{"default_price": {"value": 2**63 - 1, "currency_code": "AED"}}]},
+        {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
     ],
 )
 async def test_what_is_just_inside_the_limits_is_taken(
@@ -150,6 +198,10 @@ async def test_what_is_just_inside_the_limits_is_taken(
         ({"variations": [{"name": "a"}, {"name": ""}]}, "variations[1].name"),
         ({"variations": [{"name": "a"}, {"name": "x" * 129}]}, "variations[1].name"),
         ({"variations": [{"name": "a"}]}, "variations[0].name"),
+        ({"variations": [{"description": "x"}]}, "variations[0].description"),
+        ({"variations": [{"description": "x" * 1025}]}, "variations[0].description"),
+        ({"variations": [{"external_data": {"id": "abc"}}]}, "variations[0].external_data.id"),
+        ({"variations": [{"external_data": {"id": "x" * 129}}]}, "variations[0].external_data.id"),
         ({"variations": [{"status": "unknown"}]}, "variations[0].status"),
         ({"variations": [{"codes": codes(21)}]}, "variations[0].codes"),
         ({"variations": [{"codes": [{"type": "sku", "value": "abc"}]}]},
@@ -162,11 +214,23 @@ async def test_what_is_just_inside_the_limits_is_taken(
          "variations[0].codes[0].value"),
         ({"variations": [{"default_price": {"value": -1, "currency_code": "AED"}}]},
          "variations[0].default_price.value"),
+        ({"variations": [{"default_price": {"value": 2**63, "currency_code": "AED"}}]},
+         "variations[0].default_price.value"),
         ({"variations": [{"default_price": {"value": 1.5, "currency_code": "AED"}}]},
          "variations[0].default_price.value"),
         ({"variations": [{"default_price": {"value": 1, "currency_code": "EUR"}}]},
          "variations[0].default_price.currency_code"),
         ({"colour": "red"}, "colour"),
+        *(({"name": f"tea{wrong}"}, "name") for wrong in UNSTORABLE),
+        ({"description": "one\x00two"}, "description"),
+        ({"description": "one\ud800"}, "description"),
+        *(({"external_data": {"id": f"tea-{wrong}"}}, "external_data.id") for wrong in UNSTORABLE),
+        *(({"external_data": {"id": "good-1", **extra}}, "external_data") for extra in UNKEPT),
+        ({"variations": [{"name": "a"}, {"name": "b\n"}]}, "variations[1].name"),
+        ({"variations": [{"external_data": {"id": "good-1", "a": "\ud800"}}]},
+         "variations[0].external_data"),
+        ({"variations": [{"codes": [{"type": "sku", "value": "abc\x00"}]}]},
+         "variations[0].codes[0].value"),
     ],
 )  # fmt: skip
 async def test_what_is_just_outside_the_limits_is_named(
@@ -178,16 +242,27 @@ async def test_what_is_just_outside_the_limits_is_named(
     assert (await shop.get(routes.GOODS)).json()["items"] == []
 
 
-async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
-    reply = await shop.create(
-        {"name": "", "vat": {}, "variations": [{"codes": [{"type": "x", "value": ""}]}]}
+async def test_a_number_that_is_too_large_to_keep_is_refused(shop: Retailer) -> None:
+    whole = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
+    reply = await shop.service.http.post(
+        routes.GOODS,
+        content=whole.replace('"large"', "1e999"),
+        headers={"authorization": f"Bearer {shop.access}", "content-type": "application/json"},
     )
+    assert reply.status_code == 400
+    assert list(reply.json()["errors"]) == ["external_data"]
+
+
+async def test_all_mistakes_are_named_at_once(shop: Retailer) -> None:
+    codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "4006381333932"}]
+    reply = await shop.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
         "name",
         "uom_id",
         "vat.fee_item_id",
         "variations[0].codes[0].type",
         "variations[0].codes[0].value",
+        "variations[0].codes[1].value",
     }
 
 
@@ -274,7 +349,7 @@ async def test_goods_are_listed_in_pages(shop: Retailer) -> None:
     cursor: dict[str, str] = {}
     for expected in (20, 20, 1):
         reply = await shop.get(routes.GOODS, **cursor)
-        page = codec.decode(reply.content, GoodPage)
+        page = codec.decode(reply.content, wire.GoodPage)
         assert len(page.items) == expected
         seen += [str(each.id) for each in page.items]
         cursor = {"cursor": page.cursor or ""}

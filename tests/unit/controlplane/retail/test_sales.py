@@ -5,13 +5,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import update
 
 from agent.wire import codec
 from controlplane.retail import routes
 from controlplane.retail.cursors import Cursors, Place
 from controlplane.retail.limits import CURSOR_MAX
 from controlplane.retail.models import Sale, SalePage
+from controlplane.retail.registry import OPERATIONS
 from controlplane.storage.merchant import sales_tables as rows
+from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from tests.unit.controlplane.retail.retailer import (
     VAT,
     Retailer,
@@ -124,6 +127,41 @@ async def test_what_is_not_known_is_null(shop: Retailer) -> None:
     assert {sale.initiated_by_id for sale in (await page(shop)).items} == {None, "emp-1"}
 
 
+@pytest.mark.parametrize("source", ["catalog", "manual_input", "custom_amount"])
+async def test_it_is_told_how_a_position_came_to_be(shop: Retailer, source: str) -> None:
+    def change(session: Any) -> None:
+        session.execute(update(LineSnapshot).values(source=source))
+
+    shop.service.database.write(change)
+    add(shop, a_sale(shop.location, NOON, has_lines=True), {})
+    [sale] = (await page(shop)).items
+    assert [each.source for each in sale.positions or ()] == [source]
+
+
+async def test_the_longest_that_a_sale_may_hold_is_told(shop: Retailer) -> None:
+    def change(session: Any) -> None:
+        codes = [["other", f"{number:0128}"] for number in range(20)]
+        unit = {"uom_name": "n" * 32, "uom_symbol": "s" * 16, "exponent": 3}
+        fee = {"fee_name": "f" * 64, "percentage_milli": 100_000}
+        longest = {"name": "x" * 512, "codes": codes, **unit, **fee}
+        session.execute(update(LineSnapshot).values(longest))
+
+    shop.service.database.write(change)
+    texts = {"number": "1" * 36, "ticket_number": "2" * 16, "comment": "c" * 1024}
+    external = {"id": "e" * 128}
+    add(shop, a_sale(shop.location, NOON, has_lines=True, external_data=external, **texts), {})
+    [sale] = (await shop.get(routes.SALES, status="completed")).json()["items"]
+    assert {name: sale[name] for name in texts} == texts
+    assert sale["external_data"] == external
+    [position] = sale["positions"]
+    assert (len(position["name"]), len(position["codes"])) == (512, 20)
+    assert position["quantity"] | {"value": 0, "uom_id": ""} == {
+        "value": 0, "exponent": 3, "uom_id": "", "uom_name": "n" * 32, "uom_symbol": "s" * 16,
+    }  # fmt: skip
+    assert position["vat"]["fee_item_name"] == "f" * 64
+    assert position["tax_percentage"] == position["vat"]["fee_item_percentage"] == 100
+
+
 async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> None:
     unknown = add(shop, a_sale(shop.location, NOON, status="unknown"))
     foreign = add(shop, a_sale(shop.location, NOON, currency="EUR"))
@@ -135,6 +173,7 @@ async def test_only_completed_sales_of_the_company_are_shown(shop: Retailer) -> 
         (foreign, None),
         (shown, other),
         ("no-uuid", None),
+        ("%00", None),
     ):
         reply = await shop.get(routes.SALE.format(sale_id=sale_id), access)
         assert (reply.status_code, reply.content) == (404, b"")
@@ -257,6 +296,7 @@ async def test_a_cursor_is_good_where_it_came_from_for_a_day(shop: Retailer) -> 
         ({"cursor": cursor[:-8]}, None),
         ({"cursor": ""}, None),
         ({"cursor": "ä"}, None),
+        ({"cursor": "\x00"}, None),
         ({"cursor": "A" * 129}, None),
     ):
         reply = await shop.get(routes.SALES, access, status="completed", **given)
@@ -303,8 +343,10 @@ async def test_terminals_and_people_are_listed(shop: Retailer) -> None:
 
 
 async def test_nothing_is_told_without_a_token(shop: Retailer) -> None:
-    for path in (routes.SALES, routes.GOODS, routes.UOMS, routes.EMPLOYEES):
-        reply = await shop.service.http.get(path)
-        assert (reply.status_code, reply.content) == (401, b"")
+    for each in OPERATIONS:
+        path = each.path.format(good_id=VAT, sale_id=VAT)
+        for headers in ({}, {"authorization": "Bearer a.b.c"}, {"authorization": "Basic YTpi"}):
+            reply = await shop.service.http.request(each.method, path, headers=headers)
+            assert (reply.status_code, reply.content) == (401, b"")
     reply = await shop.get(routes.BASE + "/nothing")
     assert (reply.status_code, reply.content) == (404, b"")

@@ -70,7 +70,7 @@ async def test_keys_have_the_documents_form(service: RunningService, environment
 
 
 @pytest.mark.parametrize(
-    "key", ["", "vck_" + "a" * 43, "venue_live_" + "A" * 64, "venue_live_short", "x" * 256]
+    "key", ["", "vck_" + "a" * 43, "venue_live_" + "A" * 64, "venue_live_short", "\x00", "x" * 256]
 )
 async def test_what_is_no_key_gets_nothing(service: RunningService, key: str) -> None:
     assert_unauthenticated(await exchange(service, key))

@@ -1,0 +1,64 @@
+"""JSON Schemas of models, as an OpenAPI document refers to them: pydantic's own, made readable."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+REFERENCES: Final = "#/components/schemas/{model}"
+_MARKUP: Final = re.compile(r"``([^`]+)``")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaOf:
+    """What schema is wanted: that of what ``kind`` reads or, of a reply, of what it writes."""
+
+    key: Key
+    kind: Any
+    is_reply: bool = False
+
+
+def json_schemas(wanted: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
+    """Return the schemas by their keys, and by name the models that they refer to."""
+    inputs: list[tuple[Key, JsonSchemaMode, TypeAdapter[Any]]] = [
+        (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
+        for each in wanted
+    ]
+    found, extra = TypeAdapter.json_schemas(
+        inputs, by_alias=True, ref_template=REFERENCES, schema_generator=_Schemas
+    )
+    components: Json = extra["$defs"]
+    return {key: schema for (key, _), schema in found.items()}, components
+
+
+def readable(value: Any) -> Any:
+    """Return a schema whose descriptions are Markdown."""
+    if isinstance(value, dict):
+        return {
+            key: markdown(each)
+            if key == "description" and isinstance(each, str)
+            else readable(each)
+            for key, each in value.items()
+        }
+    return [readable(each) for each in value] if isinstance(value, list) else value
+
+
+def markdown(text: str) -> str:
+    """Return a docstring's text as Markdown."""
+    return _MARKUP.sub(r"`\1`", text)
+
+
+class _Schemas(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False  # it would be the name once more
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        # By its constant one of several shapes is known: a default is for our own code only.
+        default = field["schema"]
+        is_constant = default["type"] == "default" and default["schema"]["type"] == "literal"
+        return is_constant or super().field_is_required(field, total)

@@ -1,0 +1,49 @@
+"""What a client may write into a catalog: text that every database holds and every list can show.
+
+Free data of an external system may be anything that JSON has, as long as it can be kept and given
+back: its texts are as storable as a name, its numbers finite, its lists no deeper than `DEPTH_MAX`.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
+from controlplane.storable_text import LINES_PATTERN, is_storable
+
+
+def _lines(text: str) -> str:
+    if not is_storable(text, besides="\n\r\t"):
+        raise PydanticCustomError(
+            "controls", "must not hold control characters but tabs and ends of lines"
+        )
+    return text
+
+
+LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
+"""Annotates a string of several lines."""
+
+
+def mistake_in_free_data(data: dict[str, Any]) -> str | None:
+    """Say why the additional properties of external data cannot be kept; None where they can."""
+    waiting: list[tuple[Any, int]] = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, str) and not is_storable(value):
+            return "must not hold control characters"
+        if isinstance(value, float) and not math.isfinite(value):
+            return "must not hold a number that is too large"
+        parts = _parts(value)
+        if parts is not None and depth >= EXTERNAL_DEPTH_MAX:
+            return f"must not be deeper than {EXTERNAL_DEPTH_MAX} lists and objects"
+        waiting.extend((part, depth + 1) for part in parts or ())
+    return None
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else None

@@ -1,0 +1,144 @@
+"""What schemathesis is told of the retail API: ids that exist, refusals that no schema foresees.
+
+Loaded by schemathesis' own process. Of generated calls that fit the document three in four are
+given ids, cursors and secrets of what exists. Which operations were answered how is written to the
+file named by ``SCHEMATHESIS_SEEN``.
+"""
+
+import atexit
+import itertools
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import schemathesis
+from schemathesis import Case, HookContext, Response
+from schemathesis.core.failures import Failure
+
+from controlplane.retail import routes
+from controlplane.retail.barcodes import LENGTHS, check_digit
+
+NOT_IN_A_SCHEMA: Final = (
+    "check digit",  # of a barcode
+    "digits",
+    "there is no",  # ids in a body that nobody has
+    "initiated_at_to",  # the end before the beginning
+)
+_service: Final = httpx2.Client(
+    base_url=os.environ["SCHEMATHESIS_URL"],
+    headers={"Authorization": f"Bearer {os.environ['SCHEMATHESIS_KEY']}"},
+    timeout=20,
+)
+_seen: Final[Counter[str]] = Counter()
+_turns: Final = itertools.count()
+_cursors: Final[dict[str, str]] = {}
+_refresh_tokens: Final[list[str]] = []
+
+
+def _items(path: str, name: str = "items") -> list[dict[str, Any]]:
+    reply = _service.get(path, params={"status": "completed"} if path == routes.SALES else {})
+    reply.raise_for_status()
+    items: list[dict[str, Any]] = reply.json()[name]
+    return items
+
+
+_ids: Final = {
+    "good_id": [each["id"] for each in _items(routes.GOODS)],
+    "sale_id": [each["id"] for each in _items(routes.SALES)],
+    "category_id": [each["id"] for each in _items(routes.CATEGORIES)],
+    "uom_id": [each["id"] for each in _items(routes.UOMS)],
+}
+_vat: Final = [each["id"] for each in _items(routes.FEES, "fee_items") if "VAT" in each["name"]]
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    mode = None if case.meta is None else case.meta.generation.mode
+    turn = next(_turns)
+    if mode is None or not mode.is_positive or not turn % 4:
+        return
+    for name in case.path_parameters or {}:
+        case.path_parameters[name] = _ids[name][turn % len(_ids[name])]
+    if "cursor" in (case.query or {}):
+        # Of the listing as it is asked for without any filter.
+        case.query = {"status": "completed"} if case.path == routes.SALES else {}
+        if case.path in _cursors:
+            case.query["cursor"] = _cursors[case.path]
+    if isinstance(case.body, dict):
+        case.body = case.body | _existing(case.path, case.body, turn)
+
+
+@schemathesis.hook
+def after_call(context: HookContext, case: Case, response: Response) -> None:
+    try:
+        reply = json.loads(response.content)
+    except ValueError:
+        reply = {}
+    code = reply.get("code", "") if isinstance(reply, dict) else ""
+    _seen[f"{case.method} {case.path} {response.status_code} {code}".strip()] += 1
+    if response.status_code == 200 and isinstance(reply, dict):
+        if reply.get("cursor") and set(case.query or {}) <= {"status"}:
+            _cursors[case.path] = reply["cursor"]
+        if "refresh_token" in reply:
+            _refresh_tokens.append(reply["refresh_token"])
+
+
+@schemathesis.hook
+def filter_failure(context: HookContext, failure: Failure, case: Case, response: Response) -> bool:
+    if type(failure).__name__ != "RejectedPositiveData":
+        return True
+    said = json.loads(response.content)
+    if said.get("code") == "invalid_cursor":
+        return False
+    # Each of the mistakes named is one that no schema can tell.
+    named = [f"{name}: {each}" for name, all_of in said["errors"].items() for each in all_of]
+    return not all(any(known in each for known in NOT_IN_A_SCHEMA) for each in named)
+
+
+@atexit.register
+def _write() -> None:
+    _service.close()
+    Path(os.environ["SCHEMATHESIS_SEEN"]).write_text(json.dumps(_seen))
+
+
+def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
+    """Return what replaces parts of this body."""
+    if path == routes.TOKENS:
+        return {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
+    if path == routes.REFRESH:
+        return {"refresh_token": _refresh_tokens.pop() if _refresh_tokens else _granted()}
+    found: dict[str, Any] = {
+        "uom_id": _ids["uom_id"][turn % len(_ids["uom_id"])],
+        "vat": {"fee_item_id": _vat[turn % len(_vat)]},
+        "variations": [_with_barcodes(each) for each in body["variations"]],
+    }
+    if body.get("category_id") is not None:
+        found["category_id"] = _ids["category_id"][turn % len(_ids["category_id"])]
+    return found
+
+
+def _granted() -> str:
+    body = {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
+    reply = _service.post(routes.TOKENS, json=body)
+    reply.raise_for_status()
+    token: str = reply.json()["refresh_token"]
+    return token
+
+
+def _with_barcodes(variation: dict[str, Any]) -> dict[str, Any]:
+    """Return a variation whose codes end with their check digits."""
+    codes = [
+        {"type": each["type"], "value": _barcode(LENGTHS[each["type"]])}
+        if each["type"] in LENGTHS
+        else each
+        for each in variation.get("codes", [])
+    ]
+    return variation | ({"codes": codes} if "codes" in variation else {})
+
+
+def _barcode(length: int) -> str:
+    digits = f"{next(_turns):0{length - 1}d}"
+    return digits + check_digit(digits)

@@ -1,0 +1,20 @@
+"""Writes docs/service.md anew: ``make service-doc``."""
+
+import asyncio
+import logging
+import tempfile
+from pathlib import Path
+
+from tests.contract.service.document import PATH, written
+from tests.contract.service.examples import recorded
+
+
+def main() -> None:
+    logging.disable()  # the service's faults are part of the play
+    with tempfile.TemporaryDirectory() as folder:
+        examples = asyncio.run(recorded(Path(folder))).texts
+    PATH.write_text(written(examples), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""The life of a device: it enrols, lives, is asked for two reports, hands them in, is revoked."""
+
+import uuid
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agent.wire import routes
+from tests.contract import golden
+from tests.contract.service.calls.recorder import NEVER, Json, Recorder
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+SECONDS_BETWEEN: Final = 5
+
+
+async def record(kept: Recorder) -> None:
+    device = kept.service.device()
+    device.private_key = KEY
+    await _enrolment(kept, device)
+    for kind in ("application", "network"):
+        await _report(kept, device, kind)
+    await _operator(kept, device)
+    await _refusals(kept, device)
+    await kept.call("POST", routes.REVOKE, asked={"instanceId": device.instance_id})
+    gone = {"bindingId": device.binding_id, "foreground": False}
+    await kept.call("POST", routes.HEARTBEAT, asked=gone, of="409 binding_revoked")
+
+
+async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
+    described = {
+        "instanceId": device.instance_id,
+        "publicKey": device.public_key,
+        "platform": "linux",
+        "locationId": device.location_id,
+        "legacyInstallId": "till-01",
+        "appVersion": "0.1.0",
+        "capabilities": ["network", "application"],
+    }
+    challenge = await kept.call("POST", routes.CHALLENGE, asked=described)
+    answer = {
+        "challengeId": challenge["challengeId"],
+        "signature": device.sign(challenge["nonce"]),
+    }
+    device.binding_id = (await kept.call("POST", routes.ENROLL, asked=answer))["bindingId"]
+    await kept.call("POST", routes.CURRENT, asked={})
+    _later(kept)
+    beat = {"bindingId": device.binding_id, "foreground": True}
+    await kept.call("POST", routes.HEARTBEAT, asked=beat)
+
+
+async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
+    """Play a request from its creation to its report. The last kind's calls are the examples."""
+    _later(kept)
+    asked = {"instanceId": device.instance_id, "kind": kind}
+    request = (await kept.call("POST", routes.CREATE_REQUEST, asked=asked))["requestId"]
+    await kept.call("POST", routes.ON_COMMANDS, asked={})
+    named = {"requestId": request, "bindingId": device.binding_id}
+    for status in ("received", "running"):
+        _later(kept)
+        await kept.call("POST", routes.ACKNOWLEDGE, asked={**named, "status": status})
+    _later(kept)
+    payload = _payload(kind)
+    sent = {
+        **named,
+        "reportId": payload["reportId"],
+        "kind": kind,
+        "outcome": payload_outcome(payload),
+        "report": payload,
+    }
+    await kept.call("POST", routes.SUBMIT_RESULT, asked=sent)
+
+
+def payload_outcome(payload: Json) -> str:
+    return "completed" if payload["completeness"] == "complete" else "partial"
+
+
+def _payload(kind: str) -> Json:
+    """Return a full payload under an id of its own."""
+    payload: Json = golden.document_of(f"payloads/{kind}-full")
+    return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
+
+
+async def _operator(kept: Recorder, device: SimulatedDevice) -> None:
+    await kept.call("POST", routes.LIST_DEVICES, asked={})
+    await kept.call("POST", routes.DEVICE_DETAIL, asked={"instanceId": device.instance_id})
+    for kind in ("application", "network"):
+        of = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
+        asked: Any = {"reportId": _payload(kind)["reportId"]}
+        await kept.call("POST", routes.REPORT_DETAIL, asked=asked, of=of)
+
+
+async def _refusals(kept: Recorder, device: SimulatedDevice) -> None:
+    missing = {"instanceId": str(NEVER)}
+    reader = kept.service.make_key(can_write=False)
+    elsewhere = kept.service.make_key(locations=["loc-0002"])
+    of_device = {"instanceId": device.instance_id}
+    detail, revoke = routes.DEVICE_DETAIL, routes.REVOKE
+    wrong = {"instanceId": "7", "cursor": 1, "instanceID": "x"}
+    await kept.call("POST", detail, asked=wrong, of="400 validation_error")
+    await kept.call("POST", detail, asked=[], of="400 invalid_request")
+    again = {**of_device, "cursor": "none"}
+    await kept.call("POST", detail, asked=again, of="400 invalid_cursor")
+    await kept.call("POST", detail, asked=of_device, secret="", of="401 unauthenticated")
+    await kept.call("POST", revoke, asked=of_device, secret=reader, of="403 read_only_key")
+    await kept.call("POST", detail, asked=of_device, secret=elsewhere, of="403 foreign_location")
+    await kept.call("POST", detail, asked=missing, of="404 device_not_found")
+    await kept.call("GET", detail, of="405 method_not_allowed")
+    await kept.call("POST", detail, asked={}, media_type="text/plain", of="415 invalid_request")
+
+
+def _later(kept: Recorder) -> None:
+    kept.service.clock.advance(SECONDS_BETWEEN)

@@ -1,0 +1,46 @@
+"""The ten operations over figures, asked of a merchant that is made up by seed."""
+
+from typing import Final
+
+from controlplane.analytics import routes
+from tests.contract.service.calls.recorder import NOT_SHOWN, OTHER, Json, Recorder
+
+PLACE: Final[Json] = {"locationId": "loc-0001"}
+DAY: Final[Json] = PLACE | {"period": "yesterday"}
+WEEK: Final[Json] = PLACE | {"period": "last7"}
+DATES: Final[Json] = PLACE | {"period": "custom", "from": "2026-11-02", "to": "2026-11-08"}
+BACKWARDS: Final[Json] = DATES | {"to": "2026-11-01"}
+ASKED: Final[tuple[tuple[str, Json], ...]] = (
+    (routes.DASHBOARD, WEEK),
+    (routes.FINANCIAL_SUMMARY, WEEK | {"locationMode": "all"}),
+    (routes.VENUE_FINANCIAL_PULSE, PLACE),
+    (routes.CHART, DAY),
+    (routes.SALES, DAY | {"paymentTypes": ["cash", "card"]}),
+    (routes.ITEMS, DAY),
+    (routes.RECONCILIATION, DAY),
+    (routes.TREND, DATES),
+    (routes.VENUES, DAY | {"locationMode": "all"}),
+    (routes.VENUE_PULSE, PLACE),
+)
+EMPTY: Final[Json] = PLACE | {"period": "custom", "from": "1999-01-01", "to": "1999-01-02"}
+PLACES: Final = ("loc-0001", "loc-0002", "loc-0003")
+
+
+async def record(kept: Recorder) -> None:
+    for path, asked in ASKED:
+        await kept.call("POST", path, asked=asked)
+    await kept.call("POST", routes.DASHBOARD, asked=BACKWARDS, of="400 of a period")
+    nowhere = {"locationId": "loc-none"}
+    await kept.call("POST", routes.DASHBOARD, asked=nowhere, of="404 location_not_found")
+    await _what_examples_lack(kept)
+
+
+async def _what_examples_lack(kept: Recorder) -> None:
+    """Ask for what the examples do not happen to hold: no sales, and days that are not whole."""
+    key = kept.service.make_key(organization_id=OTHER)
+    for secret in (None, key):
+        for place in PLACES:
+            for path in (routes.FINANCIAL_SUMMARY, routes.VENUE_FINANCIAL_PULSE):
+                asked = {"locationId": place}
+                await kept.call("POST", path, asked=asked, secret=secret, of=NOT_SHOWN)
+    await kept.call("POST", routes.FINANCIAL_SUMMARY, asked=EMPTY, of=NOT_SHOWN)

@@ -1,0 +1,112 @@
+"""Calls of a running service as texts in Markdown, without what chance made.
+
+Ids and secrets that the service draws differ from run to run: an id gets one that is always the
+same, what nobody could use again is cut.
+"""
+
+import json
+import re
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx2
+
+from controlplane.sandbox.plan import NAMESPACE
+from tests.contract.service.layout import MORE, laid_out
+from tests.unit.controlplane.running_service import RunningService
+
+Json = dict[str, Any]
+NEVER: Final = uuid.UUID(int=0)
+"""An id that nothing has."""
+NOT_SHOWN: Final = "not shown"
+"""Stands for calls that are no examples: made for what they answer."""
+OTHER: Final = "org-0002"
+"""An organization that has not been trading for long."""
+FACADE: Final = "/api/public/"
+_RANDOM_ID: Final = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+)
+_CUT: Final = {
+    "access_token": "eyJ…",
+    "refresh_token": MORE,
+    "api_key": "venue_test_…",
+    "trace_id": MORE,
+    "nonce": MORE,
+    "signature": MORE,
+}
+_SHOWN_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")
+_CURSOR: Final = re.compile(r"(cursor=[\w-]{8})[\w-]+")
+_CURSOR_SHOWN: Final = 8
+
+
+@dataclass(slots=True)
+class Recorder:
+    """``texts`` by what they are an example of: method and path of an operation, or the words that
+    a call was given. ``replies`` are all that was answered. ``access`` is a token of retail."""
+
+    service: RunningService
+    access: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+    replies: list[httpx2.Response] = field(default_factory=list)
+    _ids: dict[str, str] = field(default_factory=dict)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        asked: Any = None,
+        query: str = "",
+        of: str = "",
+        secret: str | None = None,
+        media_type: str = "application/json",
+        http: httpx2.AsyncClient | None = None,
+    ) -> Any:
+        """Call the service, or another by ``http``; keep the example; return the JSON, or None."""
+        own = self.service.write_key if path.startswith(FACADE) else self.access
+        given = own if secret is None else secret
+        headers = {"authorization": f"Bearer {given}"} if given else {}
+        if asked is not None:
+            headers["content-type"] = media_type
+        content = None if asked is None else json.dumps(asked)
+        reply = await (http or self.service.http).request(
+            method, path + query, content=content, headers=headers
+        )
+        self.replies.append(reply)
+        said = reply.json() if reply.content else None
+        self.texts[of or f"{method} {path}"] = self._request(method, path + query, asked) + (
+            self._reply(reply, said)
+        )
+        return said
+
+    def _request(self, method: str, target: str, asked: Any) -> str:
+        body = "" if asked is None else "\n" + laid_out(self._same(asked))
+        return f"```http\n{method} {self._same_text(target)}{body}\n```\n\n"
+
+    def _reply(self, reply: httpx2.Response, said: Any) -> str:
+        named = "".join(
+            f"\n{name}: {reply.headers[name]}" for name in _SHOWN_HEADERS if name in reply.headers
+        )
+        answer = "\n" + laid_out(self._same(said)) if reply.content else ""
+        return f"```http\n{reply.status_code} {reply.reason_phrase}{named}{answer}\n```\n"
+
+    def _same(self, value: Any, name: str = "") -> Any:
+        """Return a value without what chance made."""
+        if isinstance(value, dict):
+            return {each: self._same(part, each) for each, part in value.items()}
+        if isinstance(value, list):
+            return [self._same(part) for part in value]
+        if isinstance(value, str):
+            if name == "cursor" and len(value) > _CURSOR_SHOWN:
+                return value[:_CURSOR_SHOWN] + MORE
+            return _CUT.get(name) or self._same_text(value)
+        return value
+
+    def _same_text(self, text: str) -> str:
+        text = _CURSOR.sub(rf"\1{MORE}", text)
+        return _RANDOM_ID.sub(lambda found: self._id(found[0]), text)
+
+    def _id(self, random: str) -> str:
+        named = str(uuid.uuid5(NAMESPACE, f"example {len(self._ids)}"))
+        return self._ids.setdefault(random, named)

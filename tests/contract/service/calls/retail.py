@@ -1,0 +1,121 @@
+"""Every operation of the retail API: a till's software that keeps a catalog and reads sales."""
+
+import uuid
+
+from controlplane.retail import routes
+from tests.contract.service.calls.recorder import NEVER, NOT_SHOWN, OTHER, Json, Recorder
+from tests.unit.controlplane.retail.retailer import new_key
+
+SOLD_FROM = "2026-11-10T00:00:00Z"
+
+
+async def record(kept: Recorder) -> None:
+    tokens = await _tokens(kept, new_key(kept.service))
+    again = {"refresh_token": tokens["refresh_token"]}
+    kept.access = (await kept.call("POST", routes.REFRESH, asked=again, secret=""))["access_token"]
+    other = await _tokens(kept, new_key(kept.service, organization=OTHER), of=NOT_SHOWN)
+    await _catalog(kept)
+    await _sales(kept)
+    await _refusals(kept)
+    for access in (kept.access, other["access_token"]):
+        for path in (routes.GOODS, routes.SALES):
+            await _every_page(kept, path, access)
+
+
+async def _tokens(kept: Recorder, api_key: str, of: str = "") -> Json:
+    body = {"api_key": api_key}
+    found: Json = await kept.call("POST", routes.TOKENS, asked=body, secret="", of=of)
+    return found
+
+
+async def _catalog(kept: Recorder) -> None:
+    uoms = await kept.call("GET", routes.UOMS)
+    fees = await kept.call("GET", routes.FEES)
+    categories = await kept.call("GET", routes.CATEGORIES)
+    piece = next(each for each in uoms["items"] if each["name"] == "Piece")
+    vat = next(each for each in fees["fee_items"] if each.get("percentage") == 5)
+    good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
+    made = await kept.call("POST", routes.GOODS, asked=good)
+    await kept.call("POST", routes.GOODS, asked=good, of="409 existing_entity_conflict")
+    wrong = good | {"name": "", "variations": [{"codes": [_ean("4006381333932")]}]}
+    await kept.call("POST", routes.GOODS, asked=wrong, of="400 of a good")
+    await kept.call("GET", routes.GOOD.format(good_id=made["id"]), of=f"GET {routes.GOOD}")
+    await kept.call("GET", routes.GOODS)
+    plain = {name: good[name] for name in ("name", "uom_id", "vat")} | {"category_id": None}
+    await kept.call("POST", routes.GOODS, asked=plain | {"variations": [{}]}, of=NOT_SHOWN)
+
+
+def _good(category: str, piece: str, vat: str) -> Json:
+    return {
+        "name": "Flat white",
+        "description": "With oat milk",
+        "external_data": {"id": "till-4711", "colour": "brown"},
+        "category_id": category,
+        "uom_id": piece,
+        "vat": {"fee_item_id": vat},
+        "variations": [
+            {
+                "name": "Small",
+                "description": "200 ml",
+                "external_data": {"id": "till-4711-s"},
+                "default_price": {"value": 1800, "currency_code": "AED"},
+                "codes": [_ean("4006381333931"), *_codes()],
+            },
+            {"name": "Large", "status": "inactive"},
+        ],
+    }
+
+
+def _ean(value: str) -> Json:
+    return {"type": "ean_13", "value": value}
+
+
+def _codes() -> list[Json]:
+    known = {
+        "ean_8": "73513537",
+        "itf_14": "15400141288763",
+        "upc_a": "036000291452",
+        "sku": "FW-S",
+        "other": "4711",
+    }
+    return [{"type": kind, "value": value} for kind, value in known.items()]
+
+
+async def _sales(kept: Recorder) -> None:
+    query = f"?status=completed&sort=initiated_at_asc&initiated_at_from={SOLD_FROM}"
+    listed = await kept.call("GET", routes.SALES, query=query)
+    sale = next(each for each in listed["items"] if each["positions"])
+    await kept.call("GET", routes.SALE.format(sale_id=sale["id"]), of=f"GET {routes.SALE}")
+    await kept.call("GET", routes.EMPLOYEES)
+    await kept.call("GET", routes.POINTS_OF_SALE)
+
+
+async def _refusals(kept: Recorder) -> None:
+    missing = routes.GOOD.format(good_id=NEVER)
+    cursor = "?status=completed&cursor=none"
+    await kept.call("GET", routes.SALES, of="400 of a parameter")
+    await kept.call("GET", routes.SALES, query=cursor, of="400 of a cursor")
+    await kept.call("POST", routes.GOODS, asked=[], of="400 of no object")
+    await kept.call("GET", routes.SALES, secret="no token", of="401 of retail")
+    reader = await _tokens(kept, new_key(kept.service, can_write=False), of=NOT_SHOWN)
+    access = reader["access_token"]
+    await kept.call("POST", routes.GOODS, asked={}, secret=access, of="403 of retail")
+    await kept.call("GET", missing, of="404 of retail")
+    plain = "text/plain"
+    await kept.call("POST", routes.GOODS, asked={}, media_type=plain, of="415 of retail")
+    for _ in range(400):  # a burst passes, and what is due while it does
+        wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
+        await kept.call("POST", routes.TOKENS, asked=wrong, secret="", of="429 of retail")
+        if kept.replies[-1].status_code == 429:
+            return
+
+
+async def _every_page(kept: Recorder, path: str, access: str) -> None:
+    """Look at all that is listed, for what the examples do not happen to hold."""
+    first = "?status=completed" if path == routes.SALES else "?"
+    query = first
+    for _ in range(100):
+        page = await kept.call("GET", path, query=query, secret=access, of=NOT_SHOWN)
+        if page["cursor"] is None:
+            return
+        query = f"{first}&cursor={page['cursor']}"

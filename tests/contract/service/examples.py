@@ -1,0 +1,35 @@
+"""A running service, and every call of it that docs/service.md shows.
+
+The merchant is made up by seed, the clock moves when it is told to.
+"""
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.contract.service.calls import devices, failures, figures, retail
+from tests.contract.service.calls.recorder import OTHER, Recorder
+from tests.unit.controlplane.running_service import FakeClock, beside
+
+SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
+
+
+async def recorded(folder: Path) -> Recorder:
+    """Return all calls and replies; the service keeps its database in ``folder``."""
+    clock = FakeClock()
+    today = clock.now.date()
+    plan = Plan(days=30, sales_per_day=8, goods=24, until=today)
+    young = Plan(days=3, sales_per_day=60, goods=24, until=today, organization_id=OTHER)
+    with closing(Database(str(folder / "service.db"))) as database:
+        for merchant in (plan, young):
+            database.write(partial(load, plan=merchant, until=clock.now))
+        async with beside(database, SETTINGS, clock) as service:
+            kept = Recorder(service)
+            for part in (figures, retail, devices, failures):
+                await part.record(kept)
+    return kept

@@ -1,0 +1,57 @@
+"""JSON for people: what fits stands on one line, and of a long list one element."""
+
+import json
+from typing import Any, Final
+
+WIDTH: Final = 96
+STEP: Final = "  "
+MORE: Final = "…"
+
+
+def laid_out(value: Any) -> str:
+    return "\n".join(_lines(_cut(value), WIDTH, 0))
+
+
+def _cut(value: Any) -> Any:
+    """Return ``value`` with one element of each list, and without what stands elsewhere too."""
+    if isinstance(value, list):
+        return [_cut(each) for each in value[:1]] + ([MORE] if len(value) > 1 else [])
+    if not isinstance(value, dict):
+        return value
+    cut = {name: _cut(each) for name, each in value.items()}
+    if {"current", "previous"} <= set(cut):
+        cut["previous"] = {MORE: "as current"}
+    if value.get("kind") == "network" and value.get("payload"):
+        cut["payload"] = {MORE: "as it was submitted"}
+    if {"figures", "locations"} <= set(cut):
+        cut["locations"][0]["figures"] = {MORE: "as figures above"}
+    return cut
+
+
+def _lines(value: Any, width: int, before: int) -> list[str]:
+    """Return the lines of a value, for so many columns; ``before`` of the first are taken."""
+    whole = _flat(value)
+    if before + len(whole) < width or not isinstance(value, list | dict) or not value:
+        return [whole]
+    if isinstance(value, list):
+        parts = [("", each) for each in value]
+    else:
+        parts = [(f"{_flat(name)}: ", each) for name, each in value.items()]
+    lines: list[str] = []
+    can_go_on = False
+    for place, (name, each) in enumerate(parts):
+        within = _lines(each, width - len(STEP), len(name))
+        within = [f"{name}{within[0]}", *within[1:]]
+        within[-1] += "" if place == len(parts) - 1 else ","
+        is_plain = not isinstance(each, list | dict)
+        if can_go_on and is_plain and len(lines[-1]) + len(within[0]) + 1 <= width:
+            lines[-1] += f" {within[0]}"
+        else:
+            lines.extend(f"{STEP}{line}" for line in within)
+        can_go_on = is_plain
+    opening, closing = "[]" if isinstance(value, list) else "{}"
+    return [opening, *lines, closing]
+
+
+def _flat(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

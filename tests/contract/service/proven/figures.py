@@ -1,0 +1,118 @@
+"""What the document says of analytics and reports, row by row, and the tests that saw it."""
+
+from typing import Final
+
+from tests.contract.service.proven.rows import EVERY_FIELD, EXAMPLE, UNIT, Table, row
+
+OPERATIONS: Final = UNIT + "analytics/test_operations.py::"
+WINDOWS: Final = UNIT + "figures/test_windows.py::"
+MONEY: Final = UNIT + "figures/test_money.py::"
+RECOUNT: Final = UNIT + "figures/test_recount.py::test_figures_equal_a_recount"
+PULSE: Final = UNIT + "figures/test_pulse.py::test_a_pulse_equals_a_recount"
+PERIOD: Final = OPERATIONS + "test_a_mistake_in_the_period_is_named"
+FITS: Final = OPERATIONS + "test_a_reply_fits_its_record"
+
+FIGURES: Final = (
+    Table(
+        "Figures: operations",
+        (
+            *(
+                row(f"`{name}`", EXAMPLE, FITS, *also)
+                for name, *also in (
+                    (
+                        "analytics.dashboard",
+                        OPERATIONS + "test_dashboard_and_summary_tell_the_same",
+                    ),
+                    ("analytics.venueFinancialPulse", PULSE),
+                    ("reports.financialSummary", RECOUNT),
+                )
+            ),
+            *(
+                row(
+                    f"`analytics.{name}` is deprecated for `analytics.{successor}`",
+                    EXAMPLE,
+                    FITS,
+                    OPERATIONS + "test_what_is_deprecated_says_so_and_names_its_successor",
+                )
+                for name, successor in (
+                    ("chart", "dashboard"),
+                    ("sales", "dashboard"),
+                    ("items", "dashboard"),
+                    ("reconciliation", "dashboard"),
+                    ("trend", "dashboard"),
+                    ("venues", "dashboard"),
+                    ("venuePulse", "venueFinancialPulse"),
+                )
+            ),
+            row(
+                "`POST` only, 200 with a JSON body, an object asked",
+                UNIT + "http/test_auth.py::test_only_post_is_served",
+                UNIT + "http/test_auth.py::test_every_operation_needs_an_object",
+            ),
+        ),
+    ),
+    Table(
+        "Figures: fields of the body",
+        (
+            row(
+                "`locationId`: a character at least, required (ours: no control characters)",
+                OPERATIONS + "test_a_mistake_is_named",
+            ),
+            row(
+                "`period`: five words, `today` unless said",
+                PERIOD,
+                WINDOWS + "test_periods_are_local",
+            ),
+            row(
+                "`from`, `to`: full dates",
+                PERIOD,
+                WINDOWS + "test_custom_days_are_taken_as_they_are",
+            ),
+            row(
+                "`locationMode`: single or all, single unless said",
+                PERIOD,
+                OPERATIONS + "test_all_means_every_location_that_the_key_may_see",
+            ),
+            row(
+                "`paymentTypes`: one at least of five words, where the document has it",
+                OPERATIONS + "test_payment_types_narrow_where_the_contract_says",
+                OPERATIONS + "test_wrong_payment_types_are_named",
+            ),
+            row(
+                "the pulses take `locationId` alone",
+                UNIT + "http/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "analytics/test_schema.py::test_bodies_are_judged_too",
+            ),
+        ),
+    ),
+    Table(
+        "Figures: what the numbers are",
+        (
+            row("money: integers in minor units within ±9007199254740991", RECOUNT, EVERY_FIELD),
+            row(
+                "a `Window` without a valid time zone says `fellBackToUtc`",
+                OPERATIONS + "test_a_location_without_a_zone_is_said",
+                UNIT + "figures/test_local_time.py::test_no_zone_falls_back_to_utc",
+            ),
+            row(
+                "`previous` has the shape of `current`",
+                RECOUNT,
+                WINDOWS + "test_the_previous_stretch_is_as_long_and_right_before",
+            ),
+            row("`sharePercent` is null of nothing", MONEY + "test_shares_of_nothing_are_unknown"),
+            row("the pulse's `weekday` is 1–7, an `hour` 0–23", PULSE),
+        ),
+    ),
+    Table(
+        "Figures: who may call",
+        (
+            row("an API key that only reads may", OPERATIONS + "test_a_read_only_key_may_ask"),
+            row("nobody without a key", OPERATIONS + "test_without_a_key_nothing_is_told"),
+            row(
+                "a key sees its organization's locations, and of them its own",
+                OPERATIONS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
+                OPERATIONS + "test_another_organization_has_no_such_location",
+            ),
+        ),
+    ),
+)

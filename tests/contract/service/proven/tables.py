@@ -1,0 +1,57 @@
+"""What is proven of retail and figures, as tables in Markdown."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tests.contract.service.proven import figures, retail
+from tests.contract.service.proven.rows import EVERY_FIELD, Row, Table
+from tests.contract.service.proven.seen import OBJECTS, documented
+from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
+
+TABLES: Final[tuple[Table, ...]] = (*retail.RETAIL, *figures.FIGURES)
+_TO_ROOT: Final = "../"
+
+
+def proofs() -> Iterator[str]:
+    yield "## Retail and figures: what the documents say, and the test that saw it\n"
+    for table in TABLES:
+        yield f"### {table.title}\n"
+        yield "| the document says | seen by |\n|---|---|"
+        yield from (_row(each) for each in table.rows)
+        yield ""
+    yield "### Fields of replies\n"
+    yield (
+        "Each field was seen on the wire in each way that the documents permit, by\n"
+        f"{_link(EVERY_FIELD)}, but for ways\n"
+        "that name another test, and those struck out, which this service does not use. Every\n"
+        "reply that a test gets is held to schemas transcribed from the documents alone:\n"
+        "`tests/fakes/retail_schema.py`, `tests/fakes/figures_schema.py`.\n"
+    )
+    yield from _fields()
+
+
+def _fields() -> Iterator[str]:
+    yield "| object | field | stands as |\n|---|---|---|"
+    ways = documented()
+    for name in OBJECTS:
+        for (owner, field), found in ways.items():
+            if owner == name or owner.startswith(f"{name}: "):
+                told = ", ".join(_way(owner, field, way) for way in sorted(found))
+                yield f"| {owner} | `{field}` | {told} |"
+    yield ""
+
+
+def _row(row: Row) -> str:
+    return f"| {row.says} | {', '.join(map(_link, row.tests))} |"
+
+
+def _link(test: str) -> str:
+    file, _, name = test.partition("::")
+    return f"[{name.rpartition('::')[2]}]({_TO_ROOT}{file})"
+
+
+def _way(owner: str, field: str, way: str) -> str:
+    key = (owner, field, way)
+    if key in SEEN_ELSEWHERE:
+        return f"{way} ({_link(SEEN_ELSEWHERE[key])})"
+    return f"~~{way}~~ ({NEVER[key]})" if key in NEVER else way

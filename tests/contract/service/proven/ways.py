@@ -1,0 +1,29 @@
+"""Ways in which fields stand that the calls of the document do not show, and why."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.contract.service.proven.figures import MONEY
+from tests.contract.service.proven.retail import GOODS, SALES
+from tests.contract.service.proven.seen import ABSENT, NULL
+
+Way = tuple[str, str, str]
+"""An object, its field, and a way in which that can stand."""
+
+SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
+    **{
+        ("Regular good", "status", status): GOODS + "test_a_good_is_shown_as_it_is_kept"
+        for status in ("inactive", "unknown")
+    },
+    ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_shown_as_it_is_kept",
+    ("Position", "source", "custom_amount"): SALES + "test_it_is_told_how_a_position_came_to_be",
+    ("Method", "sharePercent", NULL): MONEY + "test_shares_of_nothing_are_unknown",
+}
+"""Ways that a merchant of the sandbox's making does not have; the test that saw each."""
+
+NEVER: Final[Mapping[Way, str]] = {
+    ("Problem", "detail", ABSENT): "a problem always says more",
+    ("Problem", "errors", NULL): "left out where there are none",
+    ("Window", "intervals", ABSENT): "always told",
+}
+"""Ways that a document permits and this service does not use; why."""

@@ -1,0 +1,179 @@
+"""The document's analytics and reports as JSON Schema, written from its tables alone: knows nothing
+of the service.
+
+Bodies of replies that the document does not show are not described, so anything may stand there.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import httpx2
+from jsonschema import Draft202012Validator, FormatChecker
+
+from tests.fakes.contract_schema import BOOLEAN, COUNT, NUMBER, SAFE, Schema, array, enum, exact
+
+PREFIX: Final = "/api/public/v1/"
+SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
+TEXT: Final[Schema] = {"type": "string"}
+DATE: Final[Schema] = {"type": "string", "format": "date", "pattern": r"^\d{4}-\d\d-\d\d$"}
+INTEGER: Final[Schema] = {"type": "integer", "minimum": -SAFE, "maximum": SAFE}
+HOUR: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 23}
+ANYTHING: Final[Schema] = {}
+
+
+def null_or(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def each(names: str, schema: Schema) -> dict[str, Schema]:
+    return dict.fromkeys(names.split(), schema)
+
+
+# ---------------------------------------------------------------------------- bodies
+
+_LOCATION: Final[dict[str, Schema]] = {"locationId": SOME_TEXT}
+_COMMON: Final[dict[str, Schema]] = {
+    "period": enum("today", "yesterday", "last7", "thisMonth", "custom"),
+    **each("from to", DATE),
+    "locationMode": enum("single", "all"),
+}
+_PAYMENT_TYPES: Final[Schema] = {
+    **array(enum("cash", "card", "wallet", "mixed", "other")),
+    "minItems": 1,
+}
+LOCATION_QUERY = exact(_LOCATION)
+COMMON_QUERY = exact(_LOCATION, _COMMON)
+NARROWED_QUERY = exact(_LOCATION, {**_COMMON, "paymentTypes": _PAYMENT_TYPES})
+
+# ---------------------------------------------------------------------------- replies
+
+COVERAGE = exact(
+    each(
+        "missingSaleSnapshotCount unresolvedImportedOrderCount undatedRefundPaymentCount"
+        " saleUnknownTaxLineCount refundUnknownTaxCount refundUnknownComponentsCount"
+        " timezoneFallbackCount",
+        COUNT,
+    )
+    | each(
+        "missingSaleSnapshotCents unresolvedImportedOrderCents undatedRefundCents",
+        INTEGER,
+    )
+    | each("salesComplete refundsComplete vatComplete", BOOLEAN)
+)
+QUANTITY = exact({"quantityUnit": null_or(TEXT), "quantityMilli": INTEGER, "lineCount": COUNT})
+FIGURES = exact(
+    each(
+        "grossCents discountCents saleCents refundCents netCents refundAmountCents"
+        " municipalityFeeCents refundedFeeCents refundTipCents knownVatCents",
+        INTEGER,
+    )
+    | each("saleCount refundCount", COUNT)
+    | each("vatCents netWithoutVatCents", null_or(INTEGER))
+    | each("averageSaleCents averageItemsPerSale", null_or(NUMBER))
+    | {"quantities": array(QUANTITY), "coverage": COVERAGE}
+)
+WINDOW = exact(
+    each("locationId fromDate toDate timeZone", TEXT) | {"fellBackToUtc": BOOLEAN},
+    {"intervals": array(exact(each("startUtc endUtc", TEXT)))},
+)
+METHOD = exact(
+    {"paymentType": TEXT, "paymentMethodName": null_or(TEXT)}
+    | each("saleCents refundedCents netCents refundAmountCents", INTEGER)
+    | {"unknownRefundCount": COUNT, "sharePercent": null_or(NUMBER)}
+)
+LOCATION = exact({"locationId": TEXT, "figures": FIGURES, "sharePercent": null_or(NUMBER)})
+BUCKET = exact(
+    each("locationId localDate", TEXT)
+    | {"localHour": HOUR}
+    | each("grossCents discountCents refundCents netCents tradingRevenueCents", INTEGER)
+    | each("saleCount refundCount", COUNT)
+)
+SUMMARY_CURRENCY = exact(
+    {
+        "currency": TEXT,
+        "figures": FIGURES,
+        "methods": array(METHOD),
+        "locations": array(LOCATION),
+        "buckets": array(BUCKET),
+    }
+)
+SUMMARY_PERIOD = exact({"windows": array(WINDOW), "currencies": array(SUMMARY_CURRENCY)})
+# What follows `previous` is not shown, so more may stand there.
+FINANCIAL_SUMMARY: Final[Schema] = {
+    "type": "object",
+    "properties": {"current": SUMMARY_PERIOD, "previous": SUMMARY_PERIOD},
+    "required": ["current", "previous"],
+}
+POINT = exact({"cents": INTEGER})
+PULSE_CURRENCY = exact(
+    {"currency": TEXT}
+    | each("todayCents yesterdayCents", INTEGER)
+    | each("complete comparisonComplete", BOOLEAN)
+    | {"deltaPercent": null_or(NUMBER)}
+    | each("points peakPoints", array(POINT))
+)
+ACTIVITY = exact(
+    {
+        "weekday": {"type": "integer", "minimum": 1, "maximum": 7},
+        "hour": HOUR,
+        "orderCount": COUNT,
+    }
+)
+VENUE = exact(
+    {
+        "locationId": TEXT,
+        "activityComplete": BOOLEAN,
+        "currencies": array(PULSE_CURRENCY),
+        "activity": array(ACTIVITY),
+    }
+)
+FINANCIAL_PULSE = exact({"venues": array(VENUE)})
+
+OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
+    "analytics/dashboard": (COMMON_QUERY, ANYTHING),
+    "analytics/chart": (COMMON_QUERY, ANYTHING),
+    "analytics/sales": (NARROWED_QUERY, ANYTHING),
+    "analytics/items": (NARROWED_QUERY, ANYTHING),
+    "analytics/reconciliation": (NARROWED_QUERY, ANYTHING),
+    "analytics/trend": (NARROWED_QUERY, ANYTHING),
+    "analytics/venues": (NARROWED_QUERY, ANYTHING),
+    "analytics/venueFinancialPulse": (LOCATION_QUERY, FINANCIAL_PULSE),
+    "analytics/venuePulse": (LOCATION_QUERY, ANYTHING),
+    "reports/financialSummary": (COMMON_QUERY, FINANCIAL_SUMMARY),
+}
+"""The body that is asked and the one that is answered, by group and procedure."""
+
+
+class NotFittingError(AssertionError):
+    """A reply that the document does not describe."""
+
+
+def require_fitting(reply: httpx2.Response) -> None:
+    """Compare the reply of a call over figures with what the document says of its operation.
+
+    How a call is refused the document does not show. Raises NotFittingError.
+    """
+    asked = reply.request
+    if asked.url.path.removeprefix(PREFIX) not in OPERATIONS or reply.status_code >= 400:
+        return
+    name = asked.url.path.removeprefix(PREFIX)
+    if (asked.method, reply.status_code) != ("POST", 200):
+        raise NotFittingError(f"{asked.method} {name} answered {reply.status_code}")
+    kind = reply.headers["content-type"]
+    if kind != "application/json":
+        raise NotFittingError(f"{name} is {kind}")
+    for mistake in mistakes(name, reply.json()):
+        raise NotFittingError(f"{name}: {mistake}")
+
+
+def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
+    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
+    for error in _validator(name, asked=asked).iter_errors(body):
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+@functools.cache
+def _validator(name: str, *, asked: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if asked else 1]
+    return Draft202012Validator(schema, format_checker=FormatChecker())

@@ -1,0 +1,108 @@
+"""The transcribed document over figures is strict: what it does not say is not accepted."""
+
+import copy
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.fakes import figures_schema as schema
+
+PREVIOUS: dict[str, Any] = {"windows": [], "currencies": []}
+POINTS = [{"cents": -1}]
+PULSE: dict[str, Any] = {
+    "venues": [
+        {
+            "locationId": "loc-0001",
+            "activityComplete": False,
+            "currencies": [
+                {
+                    "currency": "AED",
+                    "todayCents": 1,
+                    "yesterdayCents": 2**53 - 1,
+                    "complete": True,
+                    "comparisonComplete": True,
+                    "deltaPercent": None,
+                    "points": POINTS,
+                    "peakPoints": [],
+                }
+            ],
+            "activity": [{"weekday": 7, "hour": 23, "orderCount": 0}],
+        }
+    ]
+}
+
+
+def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> httpx2.Response:
+    request = httpx2.Request(method, f"http://service/api/public/v1/{name}")
+    return httpx2.Response(status, json=body, request=request)
+
+
+def pulse(*path: str | int, to: Any) -> httpx2.Response:
+    """Return a right pulse in which one thing is changed."""
+    body = copy.deepcopy(PULSE)
+    place: Any = body
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = to
+    return reply("analytics/venueFinancialPulse", body)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        reply("analytics/venueFinancialPulse", PULSE),
+        reply("reports/financialSummary", {"current": PREVIOUS, "previous": PREVIOUS, "more": 1}),
+        reply("analytics/chart", {"not": "shown"}),
+        reply("analytics/chart", {"refusals": "are not shown"}, 400),
+        reply("remoteControl/current", None),
+    ],
+)
+def test_right_replies_fit(right: httpx2.Response) -> None:
+    schema.require_fitting(right)
+
+
+FIRST = ("venues", 0)
+AED = (*FIRST, "currencies", 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        reply("analytics/venueFinancialPulse", {}),
+        reply("analytics/venueFinancialPulse", PULSE, 201),
+        reply("analytics/venueFinancialPulse", PULSE, method="GET"),
+        reply("reports/financialSummary", {"current": PREVIOUS}),
+        reply("reports/financialSummary", {"current": {"windows": []}, "previous": PREVIOUS}),
+        pulse("more", to=1),
+        pulse(*FIRST, "activityComplete", to=None),
+        pulse(*FIRST, "activity", 0, "weekday", to=0),
+        pulse(*FIRST, "activity", 0, "weekday", to=8),
+        pulse(*FIRST, "activity", 0, "hour", to=24),
+        pulse(*FIRST, "activity", 0, "orderCount", to=-1),
+        pulse(*AED, "todayCents", to=1.5),
+        pulse(*AED, "todayCents", to=2**53),
+        pulse(*AED, "todayCents", to="1"),
+        pulse(*AED, "deltaPercent", to="1"),
+        pulse(*AED, "points", to=[1]),
+    ],
+)
+def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
+    with pytest.raises(schema.NotFittingError):
+        schema.require_fitting(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "fits"),
+    [
+        ("chart", {"locationId": "a", "period": "custom", "from": "2026-11-01"}, True),
+        ("chart", {"locationId": ""}, False),
+        ("chart", {"locationId": "a", "from": "2026-02-30"}, False),
+        ("chart", {"locationId": "a", "paymentTypes": ["cash"]}, False),
+        ("sales", {"locationId": "a", "paymentTypes": ["cash"]}, True),
+        ("sales", {"locationId": "a", "paymentTypes": []}, False),
+        ("venuePulse", {"locationId": "a", "period": "today"}, False),
+    ],
+)
+def test_bodies_are_judged_too(name: str, body: Any, fits: bool) -> None:
+    assert (not list(schema.mistakes(f"analytics/{name}", body, asked=True))) is fits

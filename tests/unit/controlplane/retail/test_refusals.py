@@ -1,0 +1,84 @@
+"""How the retail API says no when it is not the call's fault, or there are too many."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from controlplane.core import Core
+from controlplane.http.app import build_app
+from controlplane.retail import routes
+from controlplane.settings import Settings
+from controlplane.storage.database import Database, DatabaseBusyError
+from tests.unit.controlplane.retail.retailer import fitting, retailer
+from tests.unit.controlplane.running_service import FakeClock, RunningService
+
+EVERYWHERE = [
+    ("GET", routes.GOODS),
+    ("POST", routes.GOODS),
+    ("GET", routes.SALES),
+    ("POST", routes.TOKENS),
+    ("POST", routes.REFRESH),
+]
+BODIES = {routes.TOKENS: '{"api_key": "a"}', routes.REFRESH: '{"refresh_token": "a"}'}
+
+
+class BrokenDatabase(Database):
+    """Opens nothing and raises what it was given."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def read(self, work: Callable[..., Any]) -> Any:
+        raise self._error
+
+    write = read
+
+
+@asynccontextmanager
+async def broken(error: Exception) -> AsyncIterator[httpx2.AsyncClient]:
+    core = Core(BrokenDatabase(error), Settings(refusal_delay_s=0), FakeClock())
+    try:
+        transport = httpx2.ASGITransport(app=build_app(core))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as http:
+            yield http
+    finally:
+        core.close()
+
+
+async def call(http: httpx2.AsyncClient, method: str, path: str) -> httpx2.Response:
+    headers = {"authorization": "Bearer a.b.c", "content-type": "application/json"}
+    return fitting(
+        await http.request(method, path, headers=headers, content=BODIES.get(path, "{}"))
+    )
+
+
+@pytest.mark.parametrize(("method", "path"), EVERYWHERE)
+async def test_a_fault_is_not_told(method: str, path: str) -> None:
+    async with broken(RuntimeError("password=hunter2")) as http:
+        reply = await call(http, method, path)
+    assert (reply.status_code, reply.json()["code"]) == (500, "internal_server_error")
+    assert "hunter2" not in reply.text
+
+
+@pytest.mark.parametrize(("method", "path"), EVERYWHERE)
+async def test_a_busy_database_asks_to_come_back(method: str, path: str) -> None:
+    async with broken(DatabaseBusyError("the database is busy")) as http:
+        reply = await call(http, method, path)
+    assert (reply.status_code, "code" in reply.json()) == (503, False)
+    assert int(reply.headers["retry-after"]) >= 1
+
+
+class TestRate:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return Settings(rate_per_s=0.1, burst=2, refusal_delay_s=0)
+
+    async def test_too_many_calls_are_told_when_to_come_back(self, service: RunningService) -> None:
+        shop = await retailer(service)
+        replies = [await shop.get(routes.UOMS) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200, 200, 429]
+        assert replies[2].json()["code"] == "unexpected_error"
+        assert 1 <= int(replies[2].headers["retry-after"]) <= 20
