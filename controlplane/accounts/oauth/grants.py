@@ -70,7 +70,7 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
     code_hash = hash_secret(code)
     found = session.get(OAuthCode, code_hash)
     if found is not None:
-        _hold(session, found.user_id)
+        hold(session, found.user_id)
         found = session.scalars(
             select(OAuthCode)
             .where(OAuthCode.code_hash == code_hash)
@@ -160,7 +160,7 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
     found = session.execute(query).first()
     if found is None:
         return None
-    _hold(session, found[1].user_id)
+    hold(session, found[1].user_id)
     again = session.execute(query).first()
     return None if again is None else (again[0], again[1])
 
@@ -184,7 +184,7 @@ def of_user(
 
 def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> bool:
     """Return whether the person had such a grant."""
-    _hold(session, user_id)
+    hold(session, user_id)
     grant = session.get(OAuthGrant, grant_id, populate_existing=True)
     if grant is None or grant.user_id != user_id:
         return False
@@ -198,7 +198,8 @@ def end(session: Session, grant: OAuthGrant) -> None:
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
 
 
-def _hold(session: Session, user_id: UUID) -> None:
+def hold(session: Session, user_id: UUID) -> None:
+    """Wait until nobody else changes what is the person's, and keep them waiting then."""
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 

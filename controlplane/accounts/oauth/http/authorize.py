@@ -24,6 +24,7 @@ from controlplane.accounts.http import cookies
 from controlplane.accounts.http.sign_in import SignInEndpoint
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
+from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.asked import Asked, Reply, read_parameters
 from controlplane.accounts.oauth.http.forms import fields_of, read_form
 from controlplane.accounts.oauth.http.pages import (
@@ -206,6 +207,7 @@ async def _answer(core: Core, asked: Asked, caller: Caller, organization_id: str
         assert caller.owner_id is not None  # noqa: S101 - it is a session's
         person = None
         if organization_id is not None:
+            grants.hold(session, caller.owner_id)
             of = {each.organization_id for each in memberships(session, caller.owner_id)}
             if organization_id not in of:
                 raise invalid_request("you are no member of the organization")

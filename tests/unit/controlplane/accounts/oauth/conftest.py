@@ -3,8 +3,9 @@
 import pytest
 
 from controlplane.settings import Settings
-from tests.unit.controlplane.accounts.oauth.program import ISSUER
-from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
+from tests.unit.controlplane.accounts.oauth.program import ISSUER, Asking, Program, Visitor
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, make_person
+from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture
@@ -16,3 +17,12 @@ def settings() -> Settings:
         refusal_delay_s=0,
         origin=ISSUER,
     )
+
+
+@pytest.fixture
+async def asking(service: RunningService) -> Asking:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), "ada@example.com")
+    return program, visitor

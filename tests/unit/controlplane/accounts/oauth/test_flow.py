@@ -1,14 +1,16 @@
 """The way from a registration to a token, as the standards have it."""
 
+import json
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 from authlib.oauth2.rfc9207 import AuthorizationServerMetadata as IssuerMetadata
+from sqlalchemy import select
 
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.storage.layout import Base
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     ISSUER,
@@ -216,8 +218,6 @@ async def test_on_loopback_it_needs_no_tls_and_elsewhere_it_does(
 
 
 async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
-    import json
-
     headers = {
         "content-type": "application/json",
         "origin": ISSUER,
@@ -228,9 +228,5 @@ async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
 
 
 def _everything(session: Any) -> list[Any]:
-    from sqlalchemy import select
-
-    from controlplane.storage.layout import Base
-
     tables = [each for each in Base.metadata.sorted_tables if each.name.startswith("oauth_")]
     return [tuple(row) for table in tables for row in session.execute(select(table))]
