@@ -34,7 +34,7 @@ async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -
     await agent.call("business_context", key)
     now = agent.service.clock()
     # The cache is told that it holds, as it would between two looks.
-    agent.service.core.keys.forget((), agent.service.core.keys.now_s())
+    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     agent.service.database.write(lambda session: revoke_key(session, key_id, now))
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
@@ -46,7 +46,7 @@ async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -
 async def test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
-    agent.service.core.keys.forget((), agent.service.core.keys.now_s())
+    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
     good = (await agent.call("read_catalog", key, limit=1))["rows"][0]
 
     def read_only(session: object) -> None:
