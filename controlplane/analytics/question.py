@@ -1,6 +1,6 @@
 """What is asked, by whom, about which locations and local days."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -46,14 +46,21 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
     asked = PeriodAsked(body.period, body.first, body.last)
     own = place(context, body.location_id)
     places = [own] if body.location_mode == "single" else visible_places(context)
-    try:
-        days = {each: days_asked(asked, each.clock, context.now) for each in places}
-    except PeriodError as error:
-        raise invalid_field(error.field, str(error)) from None
+    days = days_of(context, places, asked)
     types: Collection[str] | None = None
     if isinstance(body, NarrowedQuery) and body.payment_types is not None:
         types = frozenset(body.payment_types)
     return Question(days, Reader(context.session, context.caller.organization_id, types))
+
+
+def days_of(
+    context: RequestContext, places: Iterable[Place], asked: PeriodAsked
+) -> dict[Place, Days]:
+    """Return the local days that are meant at each place. Raises a refusal."""
+    try:
+        return {each: days_asked(asked, each.clock, context.now) for each in places}
+    except PeriodError as error:
+        raise invalid_field(error.field, str(error)) from None
 
 
 def place(context: RequestContext, location_id: str) -> Place:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
@@ -27,6 +27,9 @@ from controlplane.storage.merchant.rollup_tables import (
 
 IDS_AT_ONCE: Final = 500
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
+Part = TypeVar("Part", DaySums, ItemSums)
+Told = tuple[str, Mapping[str, Any], Part]
+"""A currency, the values of columns, and sums."""
 Types = Collection[str] | None
 """Types of payment that are asked for; None for all."""
 
@@ -105,20 +108,48 @@ class Reader:
                     found[currency][snapshot] = plus(known, ItemSums(*sums))
         return dict(found)
 
+    def days(self, asked: Iterable[Stretch], columns: Sequence[str]) -> Iterator[Told[DaySums]]:
+        """Give sums by currency and these columns of the rollup of days."""
+        return self._told(DayRollup, DaySums, asked, columns)
+
+    def item_days(
+        self, asked: Iterable[Stretch], columns: Sequence[str]
+    ) -> Iterator[Told[ItemSums]]:
+        """Give sums by currency, snapshot and these columns of the rollup of articles' days."""
+        return self._told(ItemDayRollup, ItemSums, asked, ("snapshot", *columns))
+
+    def _told(
+        self, rollup: Any, of: type[Part], asked: Iterable[Stretch], columns: Sequence[str]
+    ) -> Iterator[Told[Part]]:
+        key = ("currency", *columns)
+        for stretch in asked:
+            for currency, *row in self._sum(rollup, key, stretch):
+                values = dict(zip(columns, row, strict=False))
+                yield currency, values, of(*row[len(columns) :])
+
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
-        found, ids = {}, sorted(snapshots)
+        columns = (
+            LineSnapshot.good_id,
+            LineSnapshot.variation_id,
+            LineSnapshot.name,
+            LineSnapshot.uom_symbol,
+        )
+        return {
+            position: Article(_text(good), _text(variation), name, unit)
+            for position, good, variation, name, unit in self._snapshots(snapshots, *columns)
+        }
+
+    def categories(self, snapshots: Collection[int]) -> dict[int, str | None]:
+        """Return the category that each was in when it was sold."""
+        rows = self._snapshots(snapshots, LineSnapshot.category_id)
+        return {position: _text(category) for position, category in rows}
+
+    def _snapshots(self, snapshots: Collection[int], *columns: Any) -> Iterator[Sequence[Any]]:
+        ids = sorted(snapshots)
         for start in range(0, len(ids), IDS_AT_ONCE):
             some = ids[start : start + IDS_AT_ONCE]
-            query = select(
-                LineSnapshot.position,
-                LineSnapshot.good_id,
-                LineSnapshot.variation_id,
-                LineSnapshot.name,
-                LineSnapshot.uom_symbol,
-            ).where(LineSnapshot.position.in_(some))
-            for position, good, variation, name, unit in self._session.execute(query):
-                found[position] = Article(_text(good), _text(variation), name, unit)
-        return found
+            query = select(LineSnapshot.position, *columns)
+            yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
         """Give the tables and the days, or spans, that together are ``days``."""

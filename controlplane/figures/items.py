@@ -34,12 +34,32 @@ class Items(NamedTuple):
     omitted_net: int
 
 
+class Ranked(NamedTuple):
+    """An article as its latest snapshot shows it, with the sums of all of them."""
+
+    article: Article
+    sums: ItemSums
+
+    @property
+    def net(self) -> int:
+        return self.sums.gross - self.sums.discount - self.sums.refund
+
+
 def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> Items:
     """Return the items of a currency, the greatest net first.
 
-    ``sums`` are by snapshot, and so are ``articles``; of several names of an article the one of
-    its latest snapshot is shown.
+    ``sums`` are by snapshot, and so are ``articles``.
     """
+    ranked = rank(sums, articles)
+    net = sum(each.net for each in ranked)
+    listed, rest = ranked[:ITEMS_MAX], ranked[ITEMS_MAX:]
+    return Items(
+        tuple(item(each, net) for each in listed), len(rest), sum(each.net for each in rest)
+    )
+
+
+def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> list[Ranked]:
+    """Return what was sold of each article, the greatest net first."""
     whole: defaultdict[tuple[str | None, str | None], ItemSums] = defaultdict(ItemSums)
     latest: dict[tuple[str | None, str | None], tuple[int, Article]] = {}
     for snapshot, part in sums:
@@ -47,21 +67,13 @@ def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article])
         key = article.identity
         whole[key] = plus(whole[key], part)
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
-    net = sum(map(_net, whole.values()))
-    ranked = sorted(whole.items(), key=lambda each: (-_net(each[1]), repr(each[0])))
-    listed, rest = ranked[:ITEMS_MAX], ranked[ITEMS_MAX:]
-    return Items(
-        tuple(_item(latest[key][1], part, net) for key, part in listed),
-        len(rest),
-        sum(_net(part) for _, part in rest),
-    )
+    found = {key: Ranked(latest[key][1], part) for key, part in whole.items()}
+    return [found[key] for key in sorted(found, key=lambda key: (-found[key].net, repr(key)))]
 
 
-def _net(sums: ItemSums) -> int:
-    return sums.gross - sums.discount - sums.refund
-
-
-def _item(article: Article, sums: ItemSums, whole: int) -> Item:
+def item(ranked: Ranked, whole: int) -> Item:
+    """``whole`` is the net that its share is of."""
+    article, sums = ranked
     return Item(
         good_id=article.good_id,
         variation_id=article.variation_id,
@@ -74,6 +86,6 @@ def _item(article: Article, sums: ItemSums, whole: int) -> Item:
         sale_cents=sums.gross - sums.discount,
         refunded_quantity_milli=sums.refunded_milli,
         refund_cents=sums.refund,
-        net_cents=_net(sums),
-        share_percent=percent(_net(sums), whole),
+        net_cents=ranked.net,
+        share_percent=percent(ranked.net, whole),
     )

@@ -19,6 +19,9 @@ from controlplane.accounts.http.sign_in import sign_in_routes
 from controlplane.accounts.oauth.http.endpoints import oauth_routes
 from controlplane.accounts.oauth.http.refusals import oauth_problem
 from controlplane.accounts.oauth.issuer import is_oauth
+from controlplane.agent_protocol.endpoint import agent_protocol_routes
+from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.agent_protocol.refusals import refusal_reply
 from controlplane.background import background
 from controlplane.core import Core
 from controlplane.http.auth import require_method
@@ -60,6 +63,7 @@ def build_app(core: Core) -> Starlette:
         *console_routes(core),
         *console_api_routes(core),
         *retail_routes(core),
+        *agent_protocol_routes(core),
         Route("/healthz", _healthz),
         Route("/readyz", ReadyEndpoint(core)),
     ]
@@ -85,6 +89,7 @@ def build_app(core: Core) -> Starlette:
 def _names(routes: Iterable[Route]) -> dict[str, str]:
     """Return what metrics and logs call each path."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
+    names[AGENT_PROTOCOL] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
         plain = "console.page" if is_page else route.path.strip("/.").replace("/", ".")
@@ -139,6 +144,8 @@ def _problem(refusal: Refusal, path: str, trace_id: str) -> Response:
         return retail_problem(refusal, path, trace_id)
     if is_oauth(path):
         return oauth_problem(refusal, path)
+    if path == AGENT_PROTOCOL:
+        return refusal_reply(refusal)
     body = problem_body(refusal, path=path, trace_id=trace_id)
     return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
 

@@ -33,14 +33,19 @@ def parse_json(body: bytes) -> dict[str, Any]:
     Whether a large one names a key twice is seen later, by `require_unique_keys`: that costs more
     than reading it, and most large bodies are refused for something else.
     """
+    value = parse_any_json(body)
+    if not isinstance(value, dict):
+        raise invalid_request("the body must be a JSON object")
+    return value
+
+
+def parse_any_json(body: bytes) -> Any:
+    """The same, of a body that need not be an object."""
     if body.count(b"[") + body.count(b"{") > CONTAINERS_MAX:
         raise invalid_request(f"the body holds more than {CONTAINERS_MAX} lists and objects")
     if body.count(b",") > ITEMS_MAX:
         raise invalid_request(f"the body holds more than {ITEMS_MAX} members and elements")
-    value = _read_carefully(body, _unique_keys) if len(body) <= SMALL_BYTES else _read_quickly(body)
-    if not isinstance(value, dict):
-        raise invalid_request("the body must be a JSON object")
-    return value
+    return _read_carefully(body, _unique_keys) if len(body) <= SMALL_BYTES else _read_quickly(body)
 
 
 def require_unique_keys(body: bytes) -> None:

@@ -52,6 +52,7 @@ ANYWHERE: Final = (
     "unit/agent/rules/reports/test_sealing.py",
     "unit/collectors/network/matching/test_venues.py",
     "unit/collectors/test_event_lines.py",
+    "unit/controlplane/agent_protocol",
     "unit/controlplane/cli/test_request.py",
     "unit/controlplane/figures",
     "unit/controlplane/http/test_body_reader.py",
@@ -100,6 +101,7 @@ class Situation:
 
 NOT_INSTALLED: Final = (
     "veth", "tap", "peers", "snmpd", "postgresql", "browser", "systemd-analyze", "systemctl",
+    "mcp-conformance",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")

@@ -283,5 +283,5 @@ def test_the_package_says_in_one_line_where_the_demo_is() -> None:
 
 
 def test_what_the_short_form_of_a_bare_machine_leaves_out_exists() -> None:
-    scenarios = ROOT / "tests/scenario"
-    assert [name for name in prove_bare.ANYWHERE if not (scenarios / name).exists()] == []
+    tests = ROOT / "tests"
+    assert [name for name in prove_bare.ANYWHERE if not (tests / name).exists()] == []

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from agent.wire import routes as devices
+from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.analytics import routes as figures
 from controlplane.openapi.areas import OPERATIONS
 from controlplane.openapi.operation import Operation
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
+from tests.contract.service.calls import agents
 from tests.contract.service.proven.tables import proofs
 from tests.paths import ROOT
 
@@ -19,14 +21,15 @@ INTRODUCTION: Final = """\
 
 What `venue-control serve` answers, operation by operation, and which test saw it. A test asks a
 running service every call below and fails where this text is not what it said; `make service-doc`
-writes it anew. Where the contract is silent: [controlplane.md](controlplane.md) and
-[figures.md](figures.md).
+writes it anew. Where the contract is silent: [controlplane.md](controlplane.md),
+[figures.md](figures.md) and [agent-protocol.md](agent-protocol.md).
 
 | at | is | credential | described by |
 |---|---|---|---|
 | `/api/public/v1/remoteControl/…` | devices and operators | key or session | `/openapi.json` |
 | `/api/public/v1/analytics/…`, `reports/…` | figures | key or session | `/openapi.json` |
 | `/api/v1/…` | the retail API | an access token | `/api/v1/openapi.json` |
+| `/api/mcp/v1` | the agent protocol | an API key | `tools/list` |
 
 A key or token is sent as `Authorization: Bearer …`, a session as a cookie
 ([accounts.md](accounts.md)), a body as `Content-Type: application/json`; the examples leave them
@@ -84,6 +87,9 @@ _RETAIL_REFUSALS: Final = (
     "403 of retail", "404 of retail", "409 existing_entity_conflict", "415 of retail",
     "429 of retail", "500 of retail", "503 of retail",
 )  # fmt: skip
+_AGENTS_REFUSALS: Final = (
+    agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NOBODY, agents.OTHER_METHOD,
+)  # fmt: skip
 VERSION_1: Final = f"POST {devices.REPORT_DETAIL} 1"
 
 
@@ -91,7 +97,8 @@ def operations() -> tuple[str, ...]:
     """Return the method and path of every operation that the service serves."""
     facade = (f"POST {each.path}" for each in OPERATIONS)
     tokens = (f"POST {path}" for path in _TOKENS)
-    return (*facade, *tokens, *(f"{each.method} {each.path}" for each in RETAIL))
+    tools = (f"{agents.TOOL}{name}" for name in TOOLS)
+    return (*facade, *tokens, *(f"{each.method} {each.path}" for each in RETAIL), *tools)
 
 
 def written(examples: Mapping[str, str]) -> str:
@@ -116,9 +123,11 @@ def _parts(examples: Mapping[str, str]) -> Iterator[str]:
         for path in paths:
             yield from _operation(by_path[path], examples)
     yield from _retail(examples)
+    yield from _agents(examples)
     for title, names in (
         ("Refusals", _FACADE_REFUSALS),
         ("Refusals of the retail API", _RETAIL_REFUSALS),
+        ("Refusals of the agent protocol", _AGENTS_REFUSALS),
     ):
         yield f"## {title}\n"
         yield from (examples[name] for name in names)
@@ -147,3 +156,11 @@ def _retail(examples: Mapping[str, str]) -> Iterator[str]:
         yield f"### {method} {path}\n"
         yield f"{rows[method, path].description}\n"
         yield examples[f"{method} {path}"]
+
+
+def _agents(examples: Mapping[str, str]) -> Iterator[str]:
+    yield "## Agents\n"
+    for name, tool in TOOLS.items():
+        yield f"### {name}\n"
+        yield f"{tool.description}\n"
+        yield examples[f"{agents.TOOL}{name}"]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
+from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from tests.fakes import figures_schema as figures
 from tests.fakes import retail_schema as retail
 from tests.fakes.contract_schema import Schema
@@ -103,6 +104,8 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     if path.startswith(figures.PREFIX):
         of_figures = figures.OPERATIONS.get(path.removeprefix(figures.PREFIX))
         return of_figures[1] if of_figures and reply.status_code == 200 else None
+    if path == AGENT_PROTOCOL:
+        return None
     if reply.status_code >= 400:
         return retail.PROBLEM
     below = path.removeprefix("/api/v1")

@@ -388,6 +388,13 @@ async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningServi
     assert good.status_code == 200
 
 
+async def test_the_agent_protocol_takes_no_cookie(service: RunningService) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    assert (await browser.post("/api/mcp/v1", {}, origin=None)).status_code == 401
+
+
 @pytest.mark.parametrize("is_trusted", [True, False])
 async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
     database: Database, is_trusted: bool

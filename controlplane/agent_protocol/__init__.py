@@ -1,0 +1,1 @@
+"""The agent protocol: a Model Context Protocol server over one POST (contract: Agent protocol)."""

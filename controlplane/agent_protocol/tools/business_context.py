@@ -1,0 +1,114 @@
+"""business_context: who is asking, about which locations, and for which days there are sales."""
+
+from typing import Literal
+
+from pydantic import Field
+from sqlalchemy import func, select
+
+from agent.wire.base import Array, Exact, Timestamp, Tolerant
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.analytics.question import visible_places
+from controlplane.figures.local_time import date_of
+from controlplane.storage.merchant.merchant_tables import Location, Organization
+from controlplane.storage.merchant.rollup_tables import DayRollup
+
+
+class BusinessContextArguments(Exact):
+    """Nothing is asked for."""
+
+
+class OrganizationContext(Tolerant):
+    organization_id: str
+    name: str | None
+
+
+class Credential(Tolerant):
+    kind: Literal["apiKey"]
+    read_only: bool
+    all_locations: bool = Field(description="false: the credential is cut to some locations")
+
+
+class LocationContext(Tolerant):
+    location_id: str
+    name: str
+    currency: str
+    time_zone: str
+    fell_back_to_utc: bool = Field(description="true: it has no valid time zone, days are UTC's")
+    local_time: str = Field(description="what its clocks show now")
+
+
+class DataSpan(Tolerant):
+    from_date: str
+    to_date: str
+
+
+class BusinessContext(Tolerant):
+    organization: OrganizationContext
+    role: str | None = Field(description="null: an API key of the organization, of no member")
+    credential: Credential
+    locations: Array[LocationContext]
+    now: Timestamp
+    data_span: DataSpan | None = Field(description="first and last local day with any movement")
+
+
+def business_context(
+    context: ToolContext, _asked: BusinessContextArguments
+) -> tuple[str, BusinessContext]:
+    caller = context.caller
+    places = visible_places(context)
+    names = {
+        row.position: row.name
+        for row in context.session.execute(
+            select(Location.position, Location.name).where(
+                Location.position.in_([place.position for place in places])
+            )
+        )
+    }
+    organization = context.session.get(Organization, caller.organization_id)
+    span = _span(context, [place.position for place in places])
+    result = BusinessContext(
+        organization=OrganizationContext(
+            organization_id=caller.organization_id,
+            name=organization.name if organization else None,
+        ),
+        role=caller.role,
+        credential=Credential(
+            kind="apiKey", read_only=not caller.can_write, all_locations=not caller.locations
+        ),
+        locations=tuple(
+            LocationContext(
+                location_id=place.location_id,
+                name=names[place.position],
+                currency=place.currency,
+                time_zone=place.clock.name,
+                fell_back_to_utc=place.clock.fell_back,
+                local_time=context.now.astimezone(place.clock.zone).isoformat(timespec="minutes"),
+            )
+            for place in places
+        ),
+        now=context.now,
+        data_span=span,
+    )
+    days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
+    who = result.organization.name or caller.organization_id
+    return f"{who}. Locations: {len(places)}. {days}.", result
+
+
+def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:
+    days = DayRollup.__table__.c.day
+    query = select(func.min(days), func.max(days)).where(DayRollup.location.in_(positions))
+    first, last = context.session.execute(query).one()
+    if first is None:
+        return None
+    return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
+
+
+BUSINESS_CONTEXT = Tool(
+    "business_context",
+    "Business context",
+    "Who you are here: organization, credential, the locations you may ask about with their time"
+    " zones and currencies, the time now, and for which days there are sales. Call it first.",
+    BusinessContextArguments,
+    BusinessContext,
+    business_context,
+)

@@ -1,0 +1,247 @@
+"""read_business_records: the rows behind the figures, a page at a time, the newest first."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Select, select
+
+from controlplane.agent_protocol.tools.paging import Order, page
+from controlplane.agent_protocol.tools.record_models import (
+    BusinessRecords,
+    Dataset,
+    EmployeeRecord,
+    PointOfSaleRecord,
+    ReadBusinessRecordsArguments,
+    Record,
+    RecordFilters,
+)
+from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
+from controlplane.agent_protocol.tools.scope import named_places
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.figures.financial import Place
+from controlplane.remote_control.records import device_records, report_summary, request_record
+from controlplane.remote_control.requests import lifecycle
+from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
+from controlplane.storage.merchant.sales_tables import Refund, Sale
+from controlplane.storage.tables import Device, Report, Request
+
+Show = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
+"""Makes records of rows; takes the ids of locations by position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a dataset comes from. ``moment`` is what from and to are about; ``location`` is the
+    column that holds a location's id, or its position where ``by_position``."""
+
+    table: Any
+    show: Show
+    location: Any
+    order: Order
+    moment: Any = None
+    by_position: bool = True
+    with_none: bool = False
+    """Rows without a location are everybody's."""
+    columns: Mapping[str, Any] | None = None
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        moments = ("from", "to") if self.moment is not None else ()
+        return ("locations", *moments, *(self.columns or ()))
+
+
+def read_business_records(
+    context: ToolContext, asked: ReadBusinessRecordsArguments
+) -> tuple[str, BusinessRecords]:
+    source = SOURCES[asked.dataset]
+    filters = asked.filters or RecordFilters()
+    _require_known(asked.dataset, source, filters)
+    places = named_places(context, filters.locations) if source.by_position else []
+    ids = {place.position: place.location_id for place in places}
+    query = _query(context, source, filters, places)
+    rows, cursor = page(context, query, source.order, asked, asked.limit)
+    shown = tuple(source.show(context, rows, ids))
+    more = "; more with nextCursor" if cursor else ""
+    answer = BusinessRecords(dataset=asked.dataset, rows=shown, next_cursor=cursor)
+    return f"Rows of {asked.dataset}: {len(shown)}{more}.", answer
+
+
+def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
+    given = filters.model_dump(by_alias=True, exclude_none=True)
+    if strange := [name for name in given if name not in source.filters]:
+        raise ToolError(
+            f"{dataset} cannot be filtered by {', '.join(strange)}."
+            f" Its filters: {', '.join(source.filters)}."
+        )
+
+
+def _query(
+    context: ToolContext, source: Source, filters: RecordFilters, places: Sequence[Place]
+) -> Select[Any]:
+    organization = context.caller.organization_id
+    query = select(source.table).where(source.table.organization_id == organization)
+    is_cut = filters.locations is not None or context.caller.locations
+    visible: Sequence[Any] = [place.position for place in places]
+    if not source.by_position:
+        visible = _location_ids(context, filters)
+    if is_cut:
+        within = source.location.in_(visible)
+        is_shared = source.with_none and filters.locations is None
+        query = query.where(within | source.location.is_(None) if is_shared else within)
+    if filters.since is not None:
+        query = query.where(source.moment >= filters.since)
+    if filters.until is not None:
+        query = query.where(source.moment < filters.until)
+    for name, column in (source.columns or {}).items():
+        value = getattr(filters, _FIELDS[name])
+        if value is not None:
+            query = query.where(column.in_(_matching(context, name, value)))
+    return query
+
+
+def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
+    """Return ids of locations: devices may stand where the merchant sells nothing."""
+    if filters.locations is None:
+        return sorted(context.caller.locations)
+    for location_id in filters.locations:
+        context.visit(context.caller.organization_id, location_id, "location")
+    return filters.locations
+
+
+def _matching(context: ToolContext, name: str, value: Any) -> Any:
+    """Return what a column must hold for a filter's value."""
+    if name != "employeeId":
+        return [value]
+    return select(Employee.position).where(
+        Employee.organization_id == context.caller.organization_id, Employee.id == value
+    )
+
+
+_FIELDS: Final = {
+    "paymentType": "payment_type",
+    "employeeId": "employee_id",
+    "status": "status",
+    "instanceId": "instance_id",
+}
+
+# ---------------------------------------------------------------------------- showing
+
+
+def _employees(
+    _context: ToolContext, rows: Sequence[Employee], ids: Mapping[int, str]
+) -> Iterable[Record]:
+    for row in rows:
+        yield EmployeeRecord(
+            employee_id=row.id,
+            name=row.name,
+            role=row.role,
+            status=row.status,
+            location_id=None if row.location is None else ids.get(row.location),
+        )
+
+
+def _points_of_sale(
+    _context: ToolContext, rows: Sequence[PointOfSale], ids: Mapping[int, str]
+) -> Iterable[Record]:
+    for row in rows:
+        yield PointOfSaleRecord(
+            point_of_sale_id=row.id,
+            name=row.name,
+            status=row.status,
+            location_id=ids[row.location],
+        )
+
+
+def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterable[Record]:
+    return device_records(context.session, rows, context.now, context.settings)
+
+
+def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Iterable[Record]:
+    for row in rows:
+        # As the facade shows it: what is due is expired, the sweep writes it down.
+        if lifecycle.is_due(row.status, row.expires_at, context.now):
+            context.session.expunge(row)
+            row.status = lifecycle.move(row.status, "expire")
+            row.finished_at = row.expires_at
+        yield request_record(row)
+
+
+def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
+    return (report_summary(row) for row in rows)
+
+
+SOURCES: Final[Mapping[Dataset, Source]] = {
+    "sales": Source(
+        Sale,
+        sale_records,
+        Sale.location,
+        Order(Sale.position, Sale.initiated_at),
+        Sale.initiated_at,
+        columns={
+            "paymentType": Sale.payment_type,
+            "employeeId": Sale.employee,
+            "status": Sale.status,
+        },
+    ),
+    "refunds": Source(
+        Refund,
+        refund_records,
+        Refund.location,
+        Order(Refund.position),
+        Refund.refunded_at,
+        columns={"paymentType": Refund.payment_type, "employeeId": Refund.employee},
+    ),
+    "employees": Source(
+        Employee,
+        _employees,
+        Employee.location,
+        Order(Employee.position, is_newest_first=False),
+        with_none=True,
+        columns={"status": Employee.status},
+    ),
+    "pointsOfSale": Source(
+        PointOfSale,
+        _points_of_sale,
+        PointOfSale.location,
+        Order(PointOfSale.position, is_newest_first=False),
+        columns={"status": PointOfSale.status},
+    ),
+    "devices": Source(
+        Device,
+        _devices,
+        Device.location_id,
+        Order(Device.position, is_newest_first=False),
+        by_position=False,
+        columns={"instanceId": Device.instance_id},
+    ),
+    "deviceRequests": Source(
+        Request,
+        _requests,
+        Request.location_id,
+        Order(Request.position),
+        Request.created_at,
+        by_position=False,
+        columns={"instanceId": Request.instance_id},
+    ),
+    "deviceReports": Source(
+        Report,
+        _reports,
+        Report.location_id,
+        Order(Report.position),
+        Report.created_at,
+        by_position=False,
+        columns={"instanceId": Report.instance_id},
+    ),
+}
+
+READ_BUSINESS_RECORDS = Tool(
+    "read_business_records",
+    "Business records",
+    "The rows behind the figures, a page at a time: sales with their lines, refunds, employees,"
+    " points of sale, devices, and the requests and reports of devices. What happens comes newest"
+    " first. For sums use query_sales.",
+    ReadBusinessRecordsArguments,
+    BusinessRecords,
+    read_business_records,
+)

@@ -1,0 +1,262 @@
+"""read_catalog and set_catalog_availability: what a merchant offers, and whether it does now."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import Field
+from sqlalchemy import or_, select
+
+from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
+from agent.wire.text import Cursor, Utf16Length
+from controlplane.agent_protocol.tools.paging import Order, page
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.figures.records import Cents
+from controlplane.http.errors import not_found
+from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
+from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
+
+GOODS_MAX: Final = 100
+GOODS_USUAL: Final = 20
+NAMED_MAX: Final = 20
+"""Categories that a mistake names."""
+SearchText = Annotated[str, Utf16Length(128, 1)]
+Availability = Literal["active", "inactive"]
+Text = str | None
+
+
+class ReadCatalogArguments(Exact):
+    search: Absent[SearchText] = Field(
+        default=None, description="part of a good's or variation's name, or a whole code"
+    )
+    category: Absent[SearchText] = Field(default=None, description="a category's id or name")
+    status: Absent[Literal["active", "inactive", "unknown"]] = None
+    cursor: Absent[Cursor] = Field(
+        default=None, description="nextCursor of the call before, with the same arguments"
+    )
+    limit: Annotated[int, Field(ge=1, le=GOODS_MAX)] = GOODS_USUAL
+
+
+class CodeRow(Tolerant):
+    type: str
+    value: str
+
+
+class VariationRow(Tolerant):
+    variation_id: Uuid
+    name: str | None
+    status: str
+    price_cents: Cents | None = Field(description="null: asked for at the sale")
+    currency: str | None
+    codes: Array[CodeRow]
+
+
+class GoodRow(Tolerant):
+    good_id: Uuid
+    name: str
+    description: str | None
+    status: str
+    category_id: Uuid | None
+    category_name: str | None
+    quantity_unit: str | None
+    variations: Array[VariationRow]
+
+
+class Catalog(Tolerant):
+    rows: Array[GoodRow]
+    next_cursor: str | None
+
+
+def read_catalog(context: ToolContext, asked: ReadCatalogArguments) -> tuple[str, Catalog]:
+    query = select(Good).where(Good.organization_id == context.caller.organization_id)
+    if asked.status is not None:
+        query = query.where(Good.status == asked.status)
+    if asked.category is not None:
+        query = query.where(Good.category_id.in_(_categories(context, asked.category)))
+    if asked.search is not None:
+        query = query.where(_found_by(asked.search))
+    order = Order(Good.position, is_newest_first=False)
+    rows, cursor = page(context, query, order, asked, asked.limit)
+    answer = Catalog(rows=tuple(_shown(context, rows)), next_cursor=cursor)
+    more = "; more with nextCursor" if cursor else ""
+    return f"Goods: {len(answer.rows)}{more}.", answer
+
+
+def _found_by(search: str) -> Any:
+    of_variation = (
+        select(GoodVariation.good_id)
+        .outerjoin(GoodCode, GoodCode.variation_id == GoodVariation.id)
+        .where(
+            or_(
+                GoodVariation.name.icontains(search, autoescape=True),
+                GoodCode.value == search,
+            )
+        )
+    )
+    return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(of_variation))
+
+
+def _categories(context: ToolContext, named: str) -> list[UUID]:
+    """Return the ids of the categories that are meant. Raises what tells a model the names."""
+    query = select(Category.id, Category.name).where(
+        Category.organization_id == context.caller.organization_id
+    )
+    names: Mapping[UUID, str] = _texts(context.session, query.order_by(Category.name))
+    found = [
+        key
+        for key, name in names.items()
+        if str(key) == named.lower() or name.casefold() == named.casefold()
+    ]
+    if not found:
+        some = ", ".join(list(names.values())[:NAMED_MAX])
+        raise ToolError(f"There is no category {named!r}. Categories: {some or 'none'}.")
+    return found
+
+
+def _shown(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
+    """Yield goods with all that belongs to them, by one question for each kind of it."""
+    session = context.session
+    variations = _variations(context, [row.id for row in rows])
+    wanted = {row.category_id for row in rows if row.category_id}
+    categories = _texts(session, select(Category.id, Category.name).where(Category.id.in_(wanted)))
+    units = {row.uom_id for row in rows}
+    symbols = _texts(
+        session, select(UnitOfMeasure.id, UnitOfMeasure.symbol).where(UnitOfMeasure.id.in_(units))
+    )
+    for row in rows:
+        yield GoodRow(
+            good_id=row.id,
+            name=row.name,
+            description=row.description,
+            status=row.status,
+            category_id=row.category_id,
+            category_name=categories.get(row.category_id),
+            quantity_unit=symbols.get(row.uom_id),
+            variations=tuple(variations[row.id]),
+        )
+
+
+def _texts(session: Any, query: Any) -> Mapping[Any, str]:
+    return {row[0]: row[1] for row in session.execute(query)}
+
+
+def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, list[VariationRow]]:
+    query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
+    found = list(context.session.scalars(query.order_by(GoodVariation.number)))
+    codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
+    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in found]))
+    for code in context.session.scalars(of.order_by(GoodCode.number)):
+        codes[code.variation_id].append(CodeRow(type=code.type, value=code.value))
+    rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
+    for each in found:
+        rows[each.good_id].append(
+            VariationRow(
+                variation_id=each.id,
+                name=each.name,
+                status=each.status,
+                price_cents=each.price,
+                currency=each.currency,
+                codes=tuple(codes[each.id]),
+            )
+        )
+    return rows
+
+
+# ---------------------------------------------------------------------------- availability
+
+
+class SetCatalogAvailabilityArguments(Exact):
+    good_id: Uuid
+    variation_id: Absent[Uuid] = Field(
+        default=None, description="one variation of the good; the good itself where left out"
+    )
+    status: Availability
+
+
+class StatusSeen(Tolerant):
+    good_status: str
+    variation_status: str | None = Field(description="null: no variation was named")
+
+
+class AvailabilityChange(Tolerant):
+    good_id: Uuid
+    variation_id: Uuid | None
+    name: str
+    changed: bool = Field(description="false: it was so before")
+    before: StatusSeen
+    after: StatusSeen
+
+
+def set_catalog_availability(
+    context: ToolContext, asked: SetCatalogAvailabilityArguments
+) -> tuple[str, AvailabilityChange]:
+    if context.caller.locations:
+        raise ToolError(
+            "The catalog is that of all locations, and this API key is cut to some: it needs one"
+            " for all locations."
+        )
+    good = _locked(
+        context,
+        select(Good).where(
+            Good.id == asked.good_id, Good.organization_id == context.caller.organization_id
+        ),
+    )
+    variation: GoodVariation | None = None
+    if asked.variation_id is not None:
+        variation = _locked(
+            context,
+            select(GoodVariation).where(
+                GoodVariation.id == asked.variation_id, GoodVariation.good_id == good.id
+            ),
+        )
+    target = variation or good
+    before = _seen(good, variation)
+    is_changed = target.status != asked.status
+    if is_changed:
+        target.status = asked.status
+        good.updated_at = context.now
+    answer = AvailabilityChange(
+        good_id=good.id,
+        variation_id=asked.variation_id,
+        name=good.name,
+        changed=is_changed,
+        before=before,
+        after=_seen(good, variation),
+    )
+    return f"{good.name} {'is now' if is_changed else 'was already'} {asked.status}.", answer
+
+
+def _locked(context: ToolContext, query: Any) -> Any:
+    row = context.session.scalars(query.with_for_update()).first()
+    if row is None:
+        raise not_found("good")
+    return row
+
+
+def _seen(good: Good, variation: GoodVariation | None) -> StatusSeen:
+    return StatusSeen(
+        good_status=good.status, variation_status=variation.status if variation else None
+    )
+
+
+READ_CATALOG = Tool(
+    "read_catalog",
+    "Catalog",
+    "Goods with their variations, prices, codes and whether they are offered, a page at a time;"
+    " searched by name or code, category and status.",
+    ReadCatalogArguments,
+    Catalog,
+    read_catalog,
+)
+SET_CATALOG_AVAILABILITY = Tool(
+    "set_catalog_availability",
+    "Set availability",
+    "Offers a good, or one variation of it, or takes it off the offer: status active or inactive."
+    " Answers with the status before and after; the same call again changes nothing. Needs an API"
+    " key with a write grant.",
+    SetCatalogAvailabilityArguments,
+    AvailabilityChange,
+    set_catalog_availability,
+    writes=True,
+)

@@ -1,0 +1,201 @@
+"""describe_business_data: what can be asked for, made of the models that answer it."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from agent.wire.base import Absent, Array, Exact, Tolerant
+from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
+from controlplane.agent_protocol.tools.business_context import OrganizationContext
+from controlplane.agent_protocol.tools.business_records import SOURCES, Source
+from controlplane.agent_protocol.tools.catalog import GoodRow
+from controlplane.agent_protocol.tools.merchant_data import (
+    FeeRow,
+    LocationRow,
+    PaymentMethodRow,
+    UomRow,
+)
+from controlplane.agent_protocol.tools.query_sales import SalesRow
+from controlplane.agent_protocol.tools.record_models import (
+    EmployeeRecord,
+    PointOfSaleRecord,
+    RefundRecord,
+    SaleRecord,
+)
+from controlplane.agent_protocol.tools.sales_groups import METRICS, NOT_BESIDE, GroupBy
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext, schema_of
+
+DatasetName = Literal[
+    "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
+    "deviceReports", "organization", "locations", "fees", "uoms", "paymentMethods", "catalog",
+]  # fmt: skip
+Json = dict[str, Any]
+
+
+class DescribeBusinessDataArguments(Exact):
+    dataset: Absent[DatasetName] = Field(default=None, description="all where left out")
+
+
+class FieldDescription(Tolerant):
+    name: str
+    type: str
+    description: str | None
+
+
+class Grouping(Tolerant):
+    name: str
+    not_beside: Array[str] = Field(description="cannot be grouped by in the same call")
+
+
+class MetricDescription(Tolerant):
+    name: str
+    description: str
+
+
+class Example(Tolerant):
+    question: str
+    arguments: dict[str, Any]
+
+
+class DatasetDescription(Tolerant):
+    dataset: DatasetName
+    tool: str = Field(description="the tool that reads it")
+    fields: Array[FieldDescription]
+    filters: Array[str]
+    groupings: Array[Grouping]
+    metrics: Array[MetricDescription]
+    examples: Array[Example]
+
+
+class BusinessDataDescription(Tolerant):
+    datasets: Array[DatasetDescription]
+
+
+def describe_business_data(
+    _context: ToolContext, asked: DescribeBusinessDataArguments
+) -> tuple[str, BusinessDataDescription]:
+    names = [asked.dataset] if asked.dataset is not None else list(_ROWS)
+    answer = BusinessDataDescription(datasets=tuple(_described(name) for name in names))
+    return f"Datasets: {', '.join(names)}.", answer
+
+
+_RECORDS: Final = "read_business_records"
+_MERCHANT: Final = "read_merchant_data"
+_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
+    "salesFigures": ("query_sales", SalesRow),
+    "sales": (_RECORDS, SaleRecord),
+    "refunds": (_RECORDS, RefundRecord),
+    "employees": (_RECORDS, EmployeeRecord),
+    "pointsOfSale": (_RECORDS, PointOfSaleRecord),
+    "devices": (_RECORDS, Device),
+    "deviceRequests": (_RECORDS, RemoteRequest),
+    "deviceReports": (_RECORDS, ReportSummary),
+    "organization": (_MERCHANT, OrganizationContext),
+    "locations": (_MERCHANT, LocationRow),
+    "fees": (_MERCHANT, FeeRow),
+    "uoms": (_MERCHANT, UomRow),
+    "paymentMethods": (_MERCHANT, PaymentMethodRow),
+    "catalog": ("read_catalog", GoodRow),
+}
+_FIGURES_EXAMPLES: Final = (
+    ("What sold best in the last seven days?",
+     {"period": "last7", "groupBy": ["item"], "metrics": ["netCents", "quantityMilli"],
+      "limit": 10}),
+    ("How did each location do in October, day by day?",
+     {"from": "2026-10-01", "to": "2026-10-31", "groupBy": ["location", "day"], "limit": 500}),
+    ("At which hours is the place busy?",
+     {"period": "thisMonth", "groupBy": ["weekday", "hour"], "metrics": ["saleCount"],
+      "limit": 200}),
+)  # fmt: skip
+_CATALOG_EXAMPLES: Final = (
+    ("Which goods are not offered?", {"status": "inactive"}),
+    ("Find a good by its barcode", {"search": "4006381333931"}),
+)
+
+
+@cache
+def _described(name: DatasetName) -> DatasetDescription:
+    tool, row = _ROWS[name]
+    is_figures = name == "salesFigures"
+    return DatasetDescription(
+        dataset=name,
+        tool=tool,
+        fields=tuple(_fields(row)),
+        filters=_filters(name),
+        groupings=tuple(
+            Grouping(name=each, not_beside=tuple(sorted(NOT_BESIDE.get(each, ()))))
+            for each in (GroupBy.__args__ if is_figures else ())  # type: ignore[attr-defined]
+        ),
+        metrics=tuple(
+            MetricDescription(name=each, description=said)
+            for each, said in (METRICS.items() if is_figures else ())
+        ),
+        examples=tuple(Example(question=asks, arguments=args) for asks, args in _examples(name)),
+    )
+
+
+def _filters(name: DatasetName) -> tuple[str, ...]:
+    sources: Mapping[str, Source] = dict(SOURCES.items())
+    if name in sources:
+        return sources[name].filters
+    of: dict[str, tuple[str, ...]] = {
+        "salesFigures": ("locations", "period", "from", "to"),
+        "catalog": ("search", "category", "status"),
+    }
+    return of.get(name, ())
+
+
+def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:
+    if name == "salesFigures":
+        return _FIGURES_EXAMPLES
+    if name == "catalog":
+        return _CATALOG_EXAMPLES
+    if name in SOURCES:
+        return ((f"The first {name}", {"dataset": name, "limit": 10}),)
+    return ((f"All of {name}", {"section": name}),)
+
+
+def _fields(row: type[BaseModel]) -> Iterator[FieldDescription]:
+    """Yield an object's fields, those of inner objects dotted."""
+    schema = schema_of(row, "serialization")
+    yield from _of_object(schema, schema.get("$defs", {}), "")
+
+
+def _of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDescription]:
+    for name, told in schema.get("properties", {}).items():
+        kind, inner = _type(told, definitions)
+        said = told.get("description")
+        yield FieldDescription(name=f"{prefix}{name}", type=kind, description=said)
+        if inner is not None:
+            yield from _of_object(inner, definitions, f"{prefix}{name}.")
+
+
+def _type(told: Json, definitions: Json) -> tuple[str, Json | None]:
+    """Return a type in words, and the schema of the object that is in it."""
+    if "$ref" in told:
+        told = definitions[told["$ref"].rpartition("/")[2]]
+    if "anyOf" in told:
+        parts = [_type(each, definitions) for each in told["anyOf"]]
+        words = list(dict.fromkeys(word for word, _ in parts))
+        inner = next((each for _, each in parts if each is not None), None)
+        return " or ".join(words), inner
+    if "enum" in told or "const" in told:
+        return "one of " + ", ".join(map(str, told.get("enum", [told.get("const")]))), None
+    if told.get("type") == "array":
+        word, inner = _type(told.get("items", {}), definitions)
+        return f"list of {word}", inner
+    kind = str(told.get("format") or told.get("type", "any"))
+    return kind, told if "properties" in told else None
+
+
+DESCRIBE_BUSINESS_DATA = Tool(
+    "describe_business_data",
+    "What can be asked",
+    "Datasets with their fields, types, filters, groupings, metrics and examples of arguments, and"
+    " which tool reads each.",
+    DescribeBusinessDataArguments,
+    BusinessDataDescription,
+    describe_business_data,
+)

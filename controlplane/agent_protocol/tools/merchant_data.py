@@ -1,0 +1,174 @@
+"""read_merchant_data: how a merchant is set up, a section at a time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field
+from sqlalchemy import select
+
+from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
+from controlplane.agent_protocol.tools.business_context import OrganizationContext
+from controlplane.agent_protocol.tools.business_records import read_business_records
+from controlplane.agent_protocol.tools.record_models import (
+    Dataset,
+    EmployeeRecord,
+    PointOfSaleRecord,
+    ReadBusinessRecordsArguments,
+)
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext
+from controlplane.analytics.question import visible_places
+from controlplane.storage.merchant.merchant_tables import (
+    FeeItem,
+    Location,
+    Organization,
+    PaymentMethod,
+    UnitOfMeasure,
+)
+
+ROWS_MAX: Final = 500
+MILLI: Final = 1000
+
+Section = Literal[
+    "organization", "locations", "fees", "uoms", "paymentMethods", "pointsOfSale", "employees"
+]
+
+
+class ReadMerchantDataArguments(Exact):
+    section: Section
+
+
+class LocationRow(Tolerant):
+    location_id: str
+    name: str
+    currency: str
+    time_zone: str | None = Field(description="as set up; null or no IANA name: days are UTC's")
+
+
+class FeeRow(Tolerant):
+    fee_item_id: Uuid
+    name: str
+    kind: str
+    percentage: Number | None = Field(description="null: exempt, or no percentage")
+
+
+class UomRow(Tolerant):
+    uom_id: Uuid
+    name: str
+    symbol: str
+    exponent: int
+
+
+class PaymentMethodRow(Tolerant):
+    payment_method_id: Uuid
+    type: str
+    name: str
+
+
+Row = (
+    OrganizationContext
+    | LocationRow
+    | FeeRow
+    | UomRow
+    | PaymentMethodRow
+    | PointOfSaleRecord
+    | EmployeeRecord
+)
+
+
+class MerchantData(Tolerant):
+    section: Section
+    rows: Array[Row]
+    omitted_count: Count = Field(description="rows beyond 500: read_business_records has them")
+
+
+def read_merchant_data(
+    context: ToolContext, asked: ReadMerchantDataArguments
+) -> tuple[str, MerchantData]:
+    rows = _SECTIONS[asked.section](context)
+    shown = tuple(rows[:ROWS_MAX])
+    answer = MerchantData(section=asked.section, rows=shown, omitted_count=len(rows) - len(shown))
+    return f"Rows of {asked.section}: {len(shown)}.", answer
+
+
+def _organization(context: ToolContext) -> list[Any]:
+    row = context.session.get(Organization, context.caller.organization_id)
+    name = row.name if row else None
+    return [OrganizationContext(organization_id=context.caller.organization_id, name=name)]
+
+
+def _locations(context: ToolContext) -> list[Any]:
+    positions = [place.position for place in visible_places(context)]
+    query = select(Location).where(Location.position.in_(positions)).order_by(Location.id)
+    return [
+        LocationRow(location_id=row.id, name=row.name, currency=row.currency, time_zone=row.zone)
+        for row in context.session.scalars(query)
+    ]
+
+
+def _fees(context: ToolContext) -> list[Any]:
+    return [
+        FeeRow(
+            fee_item_id=row.id,
+            name=row.name,
+            kind=row.kind,
+            percentage=None if row.percentage_milli is None else row.percentage_milli / MILLI,
+        )
+        for row in _by_name(context, FeeItem)
+    ]
+
+
+def _uoms(context: ToolContext) -> list[Any]:
+    return [
+        UomRow(uom_id=row.id, name=row.name, symbol=row.symbol, exponent=row.exponent)
+        for row in _by_name(context, UnitOfMeasure)
+    ]
+
+
+def _payment_methods(context: ToolContext) -> list[Any]:
+    return [
+        PaymentMethodRow(payment_method_id=row.id, type=row.type, name=row.name)
+        for row in _by_name(context, PaymentMethod)
+    ]
+
+
+def _by_name(context: ToolContext, table: Any) -> list[Any]:
+    query = select(table).where(table.organization_id == context.caller.organization_id)
+    return list(context.session.scalars(query.order_by(table.name, table.id)))
+
+
+def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
+    """Read all pages of a dataset, as far as they are shown."""
+
+    def read(context: ToolContext) -> list[Any]:
+        rows: list[Any] = []
+        cursor = None
+        while len(rows) <= ROWS_MAX:
+            asked = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
+            _, found = read_business_records(context, asked)
+            rows += found.rows
+            if (cursor := found.next_cursor) is None:
+                break
+        return rows
+
+    return read
+
+
+_SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
+    "organization": _organization,
+    "locations": _locations,
+    "fees": _fees,
+    "uoms": _uoms,
+    "paymentMethods": _payment_methods,
+    "pointsOfSale": _records("pointsOfSale"),
+    "employees": _records("employees"),
+}
+
+READ_MERCHANT_DATA = Tool(
+    "read_merchant_data",
+    "Merchant data",
+    "How the merchant is set up: organization, locations, fees and taxes, units of measure, payment"
+    " methods, points of sale, employees.",
+    ReadMerchantDataArguments,
+    MerchantData,
+    read_merchant_data,
+)

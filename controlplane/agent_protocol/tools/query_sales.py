@@ -1,0 +1,181 @@
+"""query_sales: figures of a period, grouped. It reads the sums that the dashboard reads."""
+
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Number, Tolerant
+from agent.wire.codec import to_plain
+from agent.wire.text import NonEmptyText
+from controlplane.agent_protocol.tools import sales_groups
+from controlplane.agent_protocol.tools.sales_groups import (
+    BY_TIME,
+    METRICS,
+    Group,
+    GroupBy,
+    Metric,
+    base_of,
+)
+from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX, named_places
+from controlplane.agent_protocol.tools.tool import Tool, ToolContext, ToolError
+from controlplane.analytics.messages import FullDate
+from controlplane.analytics.parts import figures_part
+from controlplane.analytics.question import Question, days_of
+from controlplane.analytics.reading import Reader
+from controlplane.figures.records import Coverage, Window
+from controlplane.figures.windows import Period
+from controlplane.figures.windows import Question as PeriodAsked
+
+ROWS_MAX: Final = 500
+ROWS_USUAL: Final = 100
+GROUPS_MAX: Final = 2
+GroupValue = str | int | None
+
+
+class QuerySalesArguments(Exact):
+    locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
+        default=None, description="ids of locations; all that you may see where left out"
+    )
+    period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
+        default=None, description="local days; today where neither period nor from and to are given"
+    )
+    first: Absent[FullDate] = Field(
+        default=None, alias="from", description="first local day, YYYY-MM-DD; with to"
+    )
+    last: Absent[FullDate] = Field(
+        default=None, alias="to", description="last local day, included; at most 92 days"
+    )
+    group_by: Absent[Annotated[tuple[GroupBy, ...], MaxItems(GROUPS_MAX)]] = Field(
+        default=None, description="at most two; one row of each currency where left out"
+    )
+    metrics: Absent[Annotated[tuple[Metric, ...], MaxItems(len(METRICS))]] = Field(
+        default=None, description="netCents, saleCents, saleCount and more where left out"
+    )
+    limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = ROWS_USUAL
+
+
+class SalesRow(Tolerant):
+    currency: str
+    group: dict[str, GroupValue] = Field(
+        description="by groupBy: a local date, hour 0-23, weekday 1-7 (1 Monday) or an id;"
+        " null: not known"
+    )
+    label: str | None = Field(description="the group's name, where it has one")
+    metrics: dict[str, Number | None] = Field(
+        description="by metric; null: cannot be known, or nothing to divide by"
+    )
+
+
+class SalesTotal(Tolerant):
+    currency: str
+    metrics: dict[str, Number | None]
+    coverage: Coverage
+
+
+class SalesAnswer(Tolerant):
+    """Rows over days begin with the first, others with the greatest net."""
+
+    rows: Array[SalesRow]
+    omitted_count: Count = Field(description="rows beyond limit")
+    totals: Array[SalesTotal] = Field(description="of the whole period, by currency")
+    windows: Array[Window]
+
+
+def query_sales(context: ToolContext, asked: QuerySalesArguments) -> tuple[str, SalesAnswer]:
+    groups = tuple(dict.fromkeys(asked.group_by or ()))
+    metrics = _metrics(groups, asked.metrics)
+    question = _question(context, asked)
+    found = sales_groups.groups_of(question, context, groups)
+    rows = sorted(found, key=partial(_place, groups))
+    shown = [_row(each, groups, metrics) for each in rows[: asked.limit]]
+    answer = SalesAnswer(
+        rows=tuple(shown),
+        omitted_count=len(rows) - len(shown),
+        totals=_totals(question, metrics),
+        windows=question.windows,
+    )
+    return _said(answer), answer
+
+
+def _question(context: ToolContext, asked: QuerySalesArguments) -> Question:
+    if asked.period is not None and (asked.first or asked.last) is not None:
+        raise ToolError("Give either period or from and to, not both.")
+    period: Period = asked.period or "today"
+    if (asked.first or asked.last) is not None:
+        period = "custom"
+    places = named_places(context, asked.locations)
+    days = days_of(context, places, PeriodAsked(period, asked.first, asked.last))
+    return Question(days, Reader(context.session, context.caller.organization_id))
+
+
+def _metrics(groups: tuple[GroupBy, ...], asked: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
+    base = base_of(groups)
+    if asked is None:
+        return base.usual
+    if strange := [each for each in asked if each not in base.metrics]:
+        raise ToolError(
+            f"{', '.join(strange)} cannot be told by {' and '.join(groups) or 'nothing'}."
+            f" Metrics that can: {', '.join(base.metrics)}."
+        )
+    return tuple(dict.fromkeys(asked))
+
+
+def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal, ...]:
+    return tuple(
+        SalesTotal(
+            currency=each.currency,
+            metrics={
+                name: value for name, value in to_plain(each.figures).items() if name in metrics
+            },
+            coverage=each.figures.coverage,
+        )
+        for each in figures_part(question)
+    )
+
+
+def _place(groups: tuple[GroupBy, ...], group: Group) -> tuple[Any, ...]:
+    """What has an order of its own stands in it, the rest by its net."""
+    times = [group.key[name] for name in groups if name in BY_TIME]
+    return group.currency, times, -group.net, repr(group.key)
+
+
+def _row(group: Group, groups: tuple[GroupBy, ...], metrics: tuple[Metric, ...]) -> SalesRow:
+    told = group.tell()
+    return SalesRow(
+        currency=group.currency,
+        group={name: group.key[name] for name in groups},
+        label=group.label,
+        metrics={name: told[name] for name in metrics},
+    )
+
+
+def _said(answer: SalesAnswer) -> str:
+    net = [
+        f"{each.currency} {each.metrics['netCents']} net minor units"
+        for each in answer.totals
+        if "netCents" in each.metrics
+    ]
+    more = f", {answer.omitted_count} more left out" if answer.omitted_count else ""
+    incomplete = [
+        each.currency
+        for each in answer.totals
+        if not (each.coverage.sales_complete and each.coverage.refunds_complete)
+    ]
+    warning = f" Not everything is known of {', '.join(incomplete)}: see coverage." * bool(
+        incomplete
+    )
+    total = f" Total: {'; '.join(net)}." if net else ""
+    return f"Rows: {len(answer.rows)}{more}.{total}{warning}"
+
+
+QUERY_SALES = Tool(
+    "query_sales",
+    "Sales figures",
+    "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
+    " weekday, location, paymentType, item, category, employee: the figures of the dashboard."
+    " coverage counts what could not be known. describe_business_data says what each metric is.",
+    QuerySalesArguments,
+    SalesAnswer,
+    query_sales,
+)

@@ -1,0 +1,123 @@
+"""What read_business_records takes and answers."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
+from agent.wire.text import Cursor, NonEmptyText
+from controlplane.agent_protocol.tools.scope import LOCATIONS_MAX
+from controlplane.figures.records import Cents
+from controlplane.merchant.sales import PaymentType
+
+RECORDS_MAX: Final = 100
+RECORDS_USUAL: Final = 20
+
+Dataset = Literal[
+    "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports"
+]
+
+
+class RecordFilters(Exact):
+    locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
+        default=None, description="ids of locations; all that you may see where left out"
+    )
+    since: Absent[Timestamp] = Field(
+        default=None, alias="from", description="a moment with its offset, included"
+    )
+    until: Absent[Timestamp] = Field(
+        default=None, alias="to", description="a moment with its offset, excluded"
+    )
+    payment_type: Absent[PaymentType] = None
+    employee_id: Absent[NonEmptyText] = None
+    status: Absent[NonEmptyText] = None
+    instance_id: Absent[Uuid] = Field(default=None, description="of a device")
+
+
+class ReadBusinessRecordsArguments(Exact):
+    dataset: Dataset
+    filters: Absent[RecordFilters] = None
+    cursor: Absent[Cursor] = Field(
+        default=None, description="nextCursor of the call before, with the same arguments"
+    )
+    limit: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = RECORDS_USUAL
+
+
+class LineRecord(Tolerant):
+    name: str
+    good_id: Uuid | None
+    variation_id: Uuid | None
+    quantity_milli: int
+    quantity_unit: str | None
+    unit_price_cents: Cents
+    discount_cents: Cents = Field(description="the line's own and its share of the sale's")
+    total_cents: Cents = Field(description="what was paid for it, tax included")
+
+
+class SaleRecord(Tolerant):
+    sale_id: Uuid
+    number: str
+    ticket_number: str
+    status: str = Field(description="completed, or unknown: an order that nobody could resolve")
+    initiated_at: Timestamp
+    location_id: str
+    point_of_sale_id: str | None
+    employee_id: str | None
+    currency: str
+    gross_cents: Cents
+    discount_cents: Cents
+    sale_cents: Cents
+    known_vat_cents: Cents
+    municipality_fee_cents: Cents
+    tip_cents: Cents
+    payment_type: str
+    payment_method_name: str | None
+    lines: Array[LineRecord] | None = Field(description="null: nothing tells what was sold")
+
+
+class RefundRecord(Tolerant):
+    refund_id: Uuid
+    sale_id: Uuid | None
+    refunded_at: Timestamp | None = Field(description="null: nobody wrote down when")
+    location_id: str
+    employee_id: str | None
+    currency: str
+    refund_cents: Cents = Field(description="goods; all of it where components are not known")
+    refunded_fee_cents: Cents
+    refund_tip_cents: Cents
+    components_known: bool
+    payment_type: str
+    payment_method_name: str | None
+
+
+class EmployeeRecord(Tolerant):
+    employee_id: str
+    name: str
+    role: str
+    status: str
+    location_id: str | None = Field(description="null: of no one location")
+
+
+class PointOfSaleRecord(Tolerant):
+    point_of_sale_id: str
+    name: str
+    status: str
+    location_id: str
+
+
+Record = (
+    SaleRecord
+    | RefundRecord
+    | EmployeeRecord
+    | PointOfSaleRecord
+    | Device
+    | RemoteRequest
+    | ReportSummary
+)
+
+
+class BusinessRecords(Tolerant):
+    dataset: Dataset
+    rows: Array[Record]
+    next_cursor: str | None

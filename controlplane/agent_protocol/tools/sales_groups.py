@@ -1,0 +1,294 @@
+"""Sums, grouped: of days, of hours, of articles, and of employees.
+
+Each row of sums goes through the pure functions that make the dashboard's figures, buckets and
+items, so that a group of all is what they show.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from sqlalchemy import select
+
+from agent.wire.codec import to_plain
+from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
+from controlplane.analytics.employees import employee_days
+from controlplane.analytics.question import Question
+from controlplane.figures.buckets import buckets
+from controlplane.figures.financial import figures
+from controlplane.figures.items import Ranked, item, rank
+from controlplane.figures.local_time import date_of
+from controlplane.figures.money import ratio
+from controlplane.figures.sums import DaySums, ItemSums, plus
+from controlplane.storage.merchant.catalog_tables import Category
+from controlplane.storage.merchant.merchant_tables import Employee, Location
+
+GroupBy = Literal[
+    "day", "hour", "weekday", "location", "paymentType", "item", "category", "employee"
+]
+Metric = Literal[
+    "netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
+    "refundCount", "averageSaleCents", "averageItemsPerSale", "refundAmountCents",
+    "municipalityFeeCents", "refundedFeeCents", "refundTipCents", "knownVatCents", "vatCents",
+    "netWithoutVatCents", "tradingRevenueCents", "quantityMilli", "refundedQuantityMilli",
+    "lineCount",
+]  # fmt: skip
+METRICS: Final[Mapping[Metric, str]] = {
+    "netCents": "sales less refunds",
+    "saleCents": "gross less discounts, tax included",
+    "grossCents": "list price × quantity, tax included",
+    "discountCents": "discounts of lines and of whole sales",
+    "refundCents": "goods given back, by the moment of the refund",
+    "saleCount": "completed sales",
+    "refundCount": "refunds",
+    "averageSaleCents": "saleCents ÷ saleCount",
+    "averageItemsPerSale": "pieces ÷ saleCount",
+    "refundAmountCents": "all money that went back: goods, fee and tip",
+    "municipalityFeeCents": "fee beside the sales",
+    "refundedFeeCents": "fee given back",
+    "refundTipCents": "tips given back",
+    "knownVatCents": "tax of lines and refunds whose tax is known",
+    "vatCents": "the same, null unless all of it is known",
+    "netWithoutVatCents": "netCents less vatCents",
+    "tradingRevenueCents": "sales less what was ever given back of them, at the sale's hour",
+    "quantityMilli": "quantity sold, in thousandths of the unit",
+    "refundedQuantityMilli": "quantity given back, in thousandths of the unit",
+    "lineCount": "lines of sales",
+}
+BY_TIME: Final = ("day", "weekday", "hour")
+BY_ARTICLE: Final = ("item", "category")
+NOT_BESIDE: Final[Mapping[str, frozenset[str]]] = {
+    "hour": frozenset({"paymentType", "item", "category", "employee"}),
+    "employee": frozenset({"hour", "item", "category"}),
+}
+_FIGURES: Final[tuple[Metric, ...]] = (
+    "netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
+    "refundCount", "averageSaleCents", "averageItemsPerSale", "refundAmountCents",
+    "municipalityFeeCents", "refundedFeeCents", "refundTipCents", "knownVatCents", "vatCents",
+    "netWithoutVatCents",
+)  # fmt: skip
+_SUMMED: Final = (
+    "grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents", "saleCount",
+    "refundCount",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What can be told, and what is told unasked."""
+
+    metrics: tuple[Metric, ...]
+    usual: tuple[Metric, ...]
+
+
+_DAYS: Final = Base(_FIGURES, ("netCents", "saleCents", "saleCount", "averageSaleCents"))
+_HOURS: Final = Base(
+    ("netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
+     "refundCount", "averageSaleCents", "tradingRevenueCents"),
+    ("netCents", "saleCents", "saleCount", "averageSaleCents"),
+)  # fmt: skip
+_ARTICLES: Final = Base(
+    ("netCents", "saleCents", "grossCents", "discountCents", "refundCents", "quantityMilli",
+     "refundedQuantityMilli", "lineCount"),
+    ("netCents", "quantityMilli", "lineCount"),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Group:
+    """One row. ``key`` is by what is grouped by; ``tell`` makes the metrics, if it is shown."""
+
+    currency: str
+    key: Mapping[str, Any]
+    net: int
+    tell: Callable[[], Mapping[str, Any]]
+    label: str | None = None
+
+
+@dataclass(slots=True)
+class Names:
+    """What groups are called, by what they are grouped by."""
+
+    of: dict[str, dict[Any, str]] = field(default_factory=dict)
+
+    def label(self, key: Mapping[str, Any]) -> str | None:
+        found = [self.of[name][key[name]] for name in key if key[name] in self.of.get(name, {})]
+        return ", ".join(found) or None
+
+
+def base_of(groups: Sequence[GroupBy]) -> Base:
+    """Return what can be told of these groups. Raises ToolError where they do not go together."""
+    for each in groups:
+        if clash := [other for other in groups if other in NOT_BESIDE.get(each, ())]:
+            raise ToolError(
+                f"{each} cannot be grouped together with {clash[0]}: ask twice, once by each."
+            )
+    if "hour" in groups:
+        return _HOURS
+    return _ARTICLES if any(each in BY_ARTICLE for each in groups) else _DAYS
+
+
+def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
+    """Return the groups with any movement, in no order."""
+    ids = {place.position: place.location_id for place in question.places}
+    if "hour" in groups:
+        found = _by_hour(question, groups)
+    elif any(each in BY_ARTICLE for each in groups):
+        found = _by_article(question, context, groups, ids)
+    else:
+        found = _by_day(question, context, groups, ids)
+    names = _names(context, groups)
+    for group in found:
+        group.label = group.label or names.label(group.key)
+    return found
+
+
+# ---------------------------------------------------------------------------- days, employees
+
+
+def _by_day(
+    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+) -> list[Group]:
+    columns = _columns(groups)
+    if "employee" in groups:
+        organization = context.caller.organization_id
+        rows = employee_days(context.session, organization, question.stretches, columns)
+    else:
+        rows = question.reader.days(question.stretches, columns)
+    sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
+    for currency, told, part in rows:
+        key = (currency, *_key(groups, told, ids))
+        sums[key] = plus(sums[key], part)
+    return [
+        Group(key[0], dict(zip(groups, key[1:], strict=True)), part.net, partial(_figures, part))
+        for key, part in sums.items()
+    ]
+
+
+def _figures(sums: DaySums) -> Mapping[str, Any]:
+    return to_plain(figures(sums, {}, 0))
+
+
+def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
+    """Return the columns of the rollups that tell the groups."""
+    of = {"day": "day", "weekday": "day", "location": "location", "paymentType": "payment_type",
+          "employee": "employee"}  # fmt: skip
+    return tuple(dict.fromkeys(of[each] for each in groups if each in of))
+
+
+def _key(
+    groups: Iterable[GroupBy], told: Mapping[str, Any], ids: Mapping[int, str]
+) -> tuple[Any, ...]:
+    return tuple(_value(each, told, ids) for each in groups if each not in BY_ARTICLE)
+
+
+def _value(group: GroupBy, told: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
+    if group == "day":
+        return date_of(told["day"]).isoformat()
+    if group == "weekday":
+        return date_of(told["day"]).isoweekday()
+    if group == "location":
+        return ids[told["location"]]
+    return told["payment_type" if group == "paymentType" else group]
+
+
+# ---------------------------------------------------------------------------- hours
+
+
+def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
+    sums: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found = buckets(question.places, question.reader.hours(question.stretches))
+    for currency, rows in found.items():
+        for bucket in rows:
+            key = (currency, *(_of_bucket(each, bucket) for each in groups))
+            known = sums.setdefault(key, dict.fromkeys(_SUMMED, 0))
+            for name in _SUMMED:
+                known[name] += bucket[name]
+    for told in sums.values():
+        told["saleCents"] = told["grossCents"] - told["discountCents"]
+        told["averageSaleCents"] = ratio(told["saleCents"], told["saleCount"])
+    return [
+        Group(
+            key[0], dict(zip(groups, key[1:], strict=True)), told["netCents"], partial(dict, told)
+        )
+        for key, told in sums.items()
+    ]
+
+
+def _of_bucket(group: GroupBy, bucket: Any) -> Any:
+    if group == "hour":
+        return bucket["localHour"]
+    if group == "location":
+        return bucket["locationId"]
+    if group == "day":
+        return bucket["localDate"]
+    return date.fromisoformat(bucket["localDate"]).isoweekday()
+
+
+# ---------------------------------------------------------------------------- articles
+
+
+def _by_article(
+    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+) -> list[Group]:
+    columns = _columns(groups)
+    sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
+    if columns:
+        for currency, told, added in question.reader.item_days(question.stretches, columns):
+            known = sums[currency, *_key(groups, told, ids)]
+            known[told["snapshot"]] = plus(known.get(told["snapshot"], ItemSums()), added)
+    else:
+        for currency, whole in question.reader.items(question.stretches).items():
+            sums[(currency,)] = whole
+    snapshots = {each for part in sums.values() for each in part}
+    categories = question.reader.categories(snapshots) if "category" in groups else {}
+    articles = question.reader.articles(snapshots) if "item" in groups else {}
+    found, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
+    for (currency, *others), part in sums.items():
+        for category, of in _split(part, categories, is_split="category" in groups):
+            for ranked in rank(of.items(), articles):
+                article = ranked.article
+                key = dict(zip(plain, others, strict=True))
+                key |= {"category": category, "item": article.variation_id or article.name}
+                label = article.name if "item" in groups else None
+                found.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
+    return found
+
+
+def _item(ranked: Ranked) -> Mapping[str, Any]:
+    return to_plain(item(ranked, ranked.net))
+
+
+def _split(
+    part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
+) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
+    """Give the sums of each category, or all of them."""
+    if not is_split:
+        return [(None, part)]
+    found: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
+    for snapshot, sums in part.items():
+        found[categories.get(snapshot)][snapshot] = sums
+    return found.items()
+
+
+# ---------------------------------------------------------------------------- names
+
+
+def _names(context: ToolContext, groups: Sequence[GroupBy]) -> Names:
+    tables: dict[str, Any] = {"location": Location, "category": Category, "employee": Employee}
+    names = Names()
+    for group in groups:
+        if group in tables:
+            table = tables[group]
+            query = select(table.id, table.name).where(
+                table.organization_id == context.caller.organization_id
+            )
+            names.of[group] = {
+                str(key) if isinstance(key, UUID) else key: name
+                for key, name in context.session.execute(query)
+            }
+    return names

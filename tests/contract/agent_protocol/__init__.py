@@ -1,0 +1,1 @@
+"""The agent protocol, held to what others wrote: the official client and the conformance suite."""

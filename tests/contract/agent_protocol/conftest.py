@@ -1,0 +1,46 @@
+"""The service on a socket of loopback, with a merchant behind it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from controlplane.agent_protocol.refusals import PATH
+from controlplane.core import Core
+from controlplane.http.app import build_app
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.server import bind, url_of
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.contract.agent_protocol.served import Served
+from tests.unit.controlplane.running_service import FakeClock
+
+WITHIN_S = 20
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    clock = FakeClock()
+    database = Database(str(tmp_path / "service.db"))
+    plan = Plan(locations=2, days=5, goods=12, sales_per_day=8, until=clock.now.date())
+    database.write(lambda session: load(session, plan, clock.now))
+    core = Core(database, Settings(rate_per_s=0), clock)
+    server = Served(build_app(core), database, clock)
+    config = uvicorn.Config(
+        server, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
+    )
+    listener = bind("127.0.0.1", 0)
+    server.url = url_of(listener) + PATH
+    running = uvicorn.Server(config)
+    task = asyncio.create_task(running._serve(sockets=[listener]))
+    try:
+        yield server
+    finally:
+        running.should_exit = True
+        await asyncio.wait_for(task, WITHIN_S)
+        listener.close()
+        core.close()
+        database.close()

@@ -1,0 +1,32 @@
+"""An application that gives each call which brings no credential the tests' API key: the suite has
+no way to send one."""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from controlplane.accounts import key_store
+from controlplane.storage.database import Database
+from tests.unit.controlplane.running_service import FakeClock
+
+
+class Served:
+    def __init__(self, app: ASGIApp, database: Database, clock: FakeClock) -> None:
+        self.url = ""
+        self.api_key = database.write(
+            lambda session: key_store.create_key(
+                session,
+                name="test",
+                can_write=True,
+                locations=(),
+                organization_id=key_store.DEFAULT_ORGANIZATION,
+                now=clock(),
+            )
+        )[1]
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and all(
+            name != b"authorization" for name, _ in scope["headers"]
+        ):
+            credential = (b"authorization", f"Bearer {self.api_key}".encode())
+            scope = scope | {"headers": [*scope["headers"], credential]}
+        await self._app(scope, receive, send)

@@ -1,0 +1,96 @@
+"""The official conformance suite: what the contract permits passes, and nothing else does.
+
+`FORBIDDEN` has every other scenario, with the sentence of the contract that forbids it.
+"""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.contract.agent_protocol.served import Served
+from tests.prerequisites import mcp_conformance
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("mcp-conformance")]
+WITHIN_S = 120
+_SUMMARY = re.compile(r"^\S (\S+): (\d+) passed, (\d+) failed$", re.MULTILINE)
+
+PERMITTED = {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"}
+SEVEN = (
+    "`tools/call` invokes one of these tools: business_context, describe_business_data,"
+    " query_sales, read_business_records, read_merchant_data, read_catalog,"
+    " set_catalog_availability."
+)
+NO_STREAM = "Only POST is served; the server opens no SSE stream."
+STATELESS = (
+    "A Model Context Protocol (MCP) server for AI agents: JSON-RPC 2.0 over streamable HTTP,"
+    " stateless per request."
+)
+TOOLS_ONLY = f"`tools/list` publishes the typed tool contract. {SEVEN}"
+FORBIDDEN = {
+    # They call tools of the suite's own.
+    "tools-call-simple-text": SEVEN,
+    "tools-call-image": SEVEN,
+    "tools-call-audio": SEVEN,
+    "tools-call-embedded-resource": SEVEN,
+    "tools-call-mixed-content": SEVEN,
+    "tools-call-error": SEVEN,
+    "json-schema-2020-12": SEVEN,
+    # They want messages to the client before the reply.
+    "tools-call-with-logging": NO_STREAM,
+    "tools-call-with-progress": NO_STREAM,
+    "tools-call-sampling": NO_STREAM,
+    "tools-call-elicitation": NO_STREAM,
+    "elicitation-sep1034-defaults": NO_STREAM,
+    "elicitation-sep1330-enums": NO_STREAM,
+    "server-sse-polling": NO_STREAM,
+    "server-sse-multiple-streams": NO_STREAM,
+    # They want something kept until the next request.
+    "logging-set-level": STATELESS,
+    "resources-subscribe": STATELESS,
+    "resources-unsubscribe": STATELESS,
+    # They want more than tools.
+    "completion-complete": TOOLS_ONLY,
+    "resources-list": TOOLS_ONLY,
+    "resources-read-text": TOOLS_ONLY,
+    "resources-read-binary": TOOLS_ONLY,
+    "resources-templates-read": TOOLS_ONLY,
+    "prompts-list": TOOLS_ONLY,
+    "prompts-get-simple": TOOLS_ONLY,
+    "prompts-get-with-args": TOOLS_ONLY,
+    "prompts-get-embedded-resource": TOOLS_ONLY,
+    "prompts-get-with-image": TOOLS_ONLY,
+}
+
+
+async def suite(*words: str) -> str:
+    """Run the suite, and return what it says."""
+    process = await asyncio.create_subprocess_exec(
+        *mcp_conformance(),
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), WITHIN_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
+    return said.decode()
+
+
+async def test_each_scenario_is_permitted_or_forbidden() -> None:
+    said = await suite("list", "--server")
+    listed = {line.split()[1] for line in said.splitlines() if line.startswith("  - ")}
+    assert listed == PERMITTED | FORBIDDEN.keys()
+    assert not PERMITTED & FORBIDDEN.keys()
+
+
+async def test_what_is_permitted_passes_and_nothing_else(served: Served) -> None:
+    said = await suite("server", "--url", served.url, "--suite", "all")
+    counts = {name: (int(good), int(bad)) for name, good, bad in _SUMMARY.findall(said)}
+    assert counts.keys() == PERMITTED | FORBIDDEN.keys(), said[-3000:]
+    passed = {name for name, (good, bad) in counts.items() if good and not bad}
+    assert passed == PERMITTED, said[-3000:]

@@ -1,0 +1,1 @@
+"""The agent protocol, held against the contract."""

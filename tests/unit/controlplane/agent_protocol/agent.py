@@ -1,0 +1,93 @@
+"""Speaks JSON-RPC to the service, and holds each reply to the contract's envelope."""
+
+import json
+from typing import Any
+
+import httpx2
+from jsonschema import Draft202012Validator
+
+from controlplane.agent_protocol.refusals import PATH
+from controlplane.agent_protocol.tools.registry import TOOLS
+from tests.unit.controlplane.running_service import RunningService
+
+Json = dict[str, Any]
+ID = {"type": ["string", "integer"]}
+ENVELOPE: Json = {
+    "oneOf": [
+        {
+            "type": "object",
+            "properties": {"jsonrpc": {"const": "2.0"}, "id": ID, "result": {"type": "object"}},
+            "required": ["jsonrpc", "id", "result"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": ID,
+                "error": {
+                    "type": "object",
+                    "properties": {"code": {"type": "integer"}, "message": {"type": "string"},
+                                   "data": True},
+                    "required": ["code", "message"],
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["jsonrpc", "error"],
+            "additionalProperties": False,
+        },
+    ]
+}  # fmt: skip
+
+
+class Agent:
+    def __init__(self, service: RunningService) -> None:
+        self.service = service
+
+    async def send(
+        self, content: bytes | str, api_key: str | None = None, **headers: str
+    ) -> httpx2.Response:
+        """Post a body; what JSON-RPC answers is held to the envelope."""
+        reply = await self.service.post(PATH, content, api_key=api_key, **headers)
+        if reply.status_code == 200:
+            assert reply.headers["content-type"] == "application/json"
+            assert "mcp-session-id" not in reply.headers
+            Draft202012Validator(ENVELOPE).validate(reply.json())
+        return reply
+
+    async def ask(self, method: str, params: Any = None, api_key: str | None = None) -> Json:
+        """Return the reply to a request."""
+        body: Json = {"jsonrpc": "2.0", "id": 7, "method": method}
+        if params is not None:
+            body["params"] = params
+        reply = await self.send(json.dumps(body), api_key)
+        assert reply.status_code == 200, reply.text
+        answered: Json = reply.json()
+        assert answered["id"] == 7
+        return answered
+
+    async def call(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
+        """Return the result of a tool, which fits its schema."""
+        params = {"name": tool, "arguments": arguments}
+        answered = await self.ask("tools/call", params, api_key)
+        assert "result" in answered, answered
+        result: Json = answered["result"]
+        assert not result["isError"], result
+        assert result["content"][0]["text"]
+        structured: Json = result["structuredContent"]
+        Draft202012Validator(TOOLS[tool].output_schema).validate(structured)
+        return structured
+
+    async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
+        """Return what a model gets to read of its mistake."""
+        params = {"name": tool, "arguments": arguments}
+        result = (await self.ask("tools/call", params, api_key))["result"]
+        assert result["isError"], result
+        assert "structuredContent" not in result
+        return str(result["content"][0]["text"])
+
+    async def refused(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
+        """Return the JSON-RPC error of a call."""
+        params = {"name": tool, "arguments": arguments}
+        error: Json = (await self.ask("tools/call", params, api_key))["error"]
+        return error

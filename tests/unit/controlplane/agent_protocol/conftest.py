@@ -1,0 +1,29 @@
+"""A merchant that agents ask about."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.unit.controlplane.agent_protocol.agent import Agent
+from tests.unit.controlplane.running_service import FakeClock, beside
+
+NOW = FakeClock().now
+
+
+@pytest.fixture(scope="package")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    database = Database(str(tmp_path_factory.mktemp("agents") / "service.db"))
+    plan = Plan(locations=4, days=40, sales_per_day=12, goods=30, until=NOW.date())
+    database.write(lambda session: load(session, plan, NOW))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+async def agent(loaded: Database) -> AsyncIterator[Agent]:
+    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+        yield Agent(service)

@@ -1,0 +1,129 @@
+"""What holds for every caller: live credentials, fair shares, metrics, and the cost of a start."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controlplane.accounts.key_store import revoke_key
+from controlplane.agent_protocol import calls
+from controlplane.agent_protocol.refusals import PATH
+from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.storage.tables import ApiKey
+from tests.unit.controlplane.agent_protocol.agent import Agent
+from tests.unit.controlplane.running_service import FakeClock, beside
+
+PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@pytest.fixture
+async def bounded(loaded: Database) -> AsyncIterator[Agent]:
+    settings = Settings(rate_per_s=1, burst=3, refusal_delay_s=0, calls_at_once=2)
+    async with beside(loaded, settings, FakeClock()) as service:
+        yield Agent(service)
+
+
+async def test_a_key_that_was_revoked_a_moment_ago_calls_no_tool(agent: Agent) -> None:
+    key = agent.service.make_key()
+    key_id = agent.service.caller(key).key_id
+    await agent.call("business_context", key)
+    now = agent.service.clock()
+    # The cache is told that it holds, as it would between two looks.
+    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
+    await agent.call("business_context", key)
+    agent.service.database.write(lambda session: revoke_key(session, key_id, now))
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
+    reply = await agent.send(json.dumps(body), key)
+    assert reply.status_code == 401
+    assert "resource_metadata=" in reply.headers["www-authenticate"]
+
+
+async def test_a_grant_that_was_taken_back_a_moment_ago_changes_nothing(agent: Agent) -> None:
+    key = agent.service.make_key()
+    key_id = agent.service.caller(key).key_id
+    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
+    good = (await agent.call("read_catalog", key, limit=1))["rows"][0]
+
+    def read_only(session: object) -> None:
+        row = session.get(ApiKey, key_id)  # type: ignore[attr-defined]
+        row.can_write = False
+
+    agent.service.database.write(read_only)
+    named = {"goodId": good["goodId"], "status": "inactive"}
+    error = await agent.refused("set_catalog_availability", key, **named)
+    assert "write grant" in error["message"]
+
+
+async def test_who_asks_too_often_waits(bounded: Agent) -> None:
+    replies = [await bounded.send(PING) for _ in range(5)]
+    assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
+    assert list(replies[-1].json()) == ["error"]
+    assert int(replies[-1].headers["retry-after"]) >= 1
+
+
+async def test_what_takes_long_is_charged_for(
+    loaded: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(processing_share=0.0001, processing_burst_s=0.0001, refusal_delay_s=0)
+    async with beside(loaded, settings, FakeClock()) as service:
+        agent = Agent(service)
+        for _ in range(3):
+            await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
+        monkeypatch.setattr(calls, "FREE_S", 0)
+        await agent.call("query_sales", period="thisMonth", groupBy=["item", "day"])
+        refused = await agent.send(PING)
+    assert (refused.status_code, list(refused.json())) == (429, ["error"])
+
+
+async def test_calls_are_measured_and_named(agent: Agent) -> None:
+    for _ in range(2):
+        await agent.send(PING)
+    await agent.service.http.get(PATH)
+    registry = agent.service.core.metrics.registry
+    for status, count in (("2xx", 2), ("4xx", 1)):
+        labels = {"operation": "callMcp", "status": status}
+        assert registry.get_sample_value("venue_control_requests_total", labels) == count
+
+
+async def test_a_fault_of_ours_is_told_as_json_rpc_has_it(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_words: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(calls, "read_arguments", fail)
+    error = await agent.refused("business_context")
+    assert (error["code"], list(error["data"])) == (-32603, ["traceId"])
+    assert "secret" not in json.dumps(error)
+    assert error["data"]["traceId"] in caplog.text
+
+
+async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
+    told = await asyncio.gather(
+        *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
+        *(agent.call("business_context") for _ in range(8)),
+    )
+    assert all(each == told[0] for each in told[:8])
+    assert all(each == told[8] for each in told[8:])
+
+
+def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
+    program = (
+        "import sys, controlplane.http.app, controlplane.cli.main;"
+        "sys.exit(bool({'mcp', 'mcp_types', 'opentelemetry'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_schemas_are_closed_and_described(tool: str) -> None:
+    schema = TOOLS[tool].input_schema
+    assert schema["additionalProperties"] is False
+    for field in schema.get("properties", {}).values():
+        assert "type" in field or "enum" in field or "$ref" in field or "anyOf" in field, field
+    assert len(json.dumps(TOOLS[tool].output_schema)) < 20_000

@@ -1,0 +1,77 @@
+"""The tools answer on PostgreSQL as they do on SQLite."""
+
+import uuid
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from controlplane.accounts.caller import Caller
+from controlplane.agent_protocol.calls import read_arguments
+from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
+from controlplane.agent_protocol.tools.tool import ToolContext
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import ORGANIZATION, Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.postgresql import postgresql
+from tests.unit.controlplane.running_service import FakeClock
+
+NOW = FakeClock().now
+PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date())
+GROUPS = [
+    list(pair)
+    for pair in combinations(get_args(GroupBy), 2)
+    if pair[1] not in NOT_BESIDE.get(pair[0], ()) and pair[0] not in NOT_BESIDE.get(pair[1], ())
+]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("business_context", {}),
+    *(("query_sales", {"period": "last7", "groupBy": each, "limit": 500}) for each in GROUPS),
+    *(("read_business_records", {"dataset": each, "limit": 100}) for each in (
+        "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
+        "deviceReports")),
+    ("read_business_records", {"dataset": "sales", "filters": {
+        "from": "2026-11-10T00:00:00Z", "to": "2026-11-12T00:00:00Z", "paymentType": "card",
+        "employeeId": "emp-0001-2", "locations": ["loc-0001"], "status": "completed"}}),
+    *(("read_merchant_data", {"section": each}) for each in (
+        "organization", "locations", "fees", "uoms", "paymentMethods")),
+    ("read_catalog", {"limit": 100}),
+    ("read_catalog", {"search": "A", "status": "active"}),
+]  # fmt: skip
+
+
+def answers(database: Database) -> list[dict[str, Any]]:
+    """Return what the tools answer, and change what one of them changes."""
+    caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
+
+    def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        asked = read_arguments(TOOLS[tool], arguments)
+
+        def work(session: Any) -> dict[str, Any]:
+            return TOOLS[tool].answer(ToolContext(session, caller, NOW, Settings()), asked)[1]
+
+        return (database.write if TOOLS[tool].writes else database.read)(work)
+
+    found = [ask(*each) for each in CALLS]
+    good = ask("read_catalog", {"limit": 1})["rows"][0]
+    change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
+    for _ in range(2):
+        found.append(ask("set_catalog_availability", change | {"status": "inactive"}))
+    return found
+
+
+@pytest.mark.needs("postgresql")
+def test_both_databases_answer_alike(tmp_path: Path) -> None:
+    told = []
+    with postgresql() as url:
+        for each in (str(tmp_path / "service.db"), url):
+            with closing(Database(each)) as database:
+                database.write(lambda session: load(session, PLAN, NOW))
+                told.append(answers(database))
+    for (tool, arguments), lite, post in zip(CALLS, *told, strict=False):
+        assert post == lite, (tool, arguments)
+    assert [each["changed"] for each in told[1][-2:]] == [True, False]
+    assert any(each["rows"] for each in told[1] if "rows" in each)

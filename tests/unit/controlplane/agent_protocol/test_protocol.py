@@ -1,0 +1,169 @@
+"""What a client of the protocol meets before any tool: methods, credentials, versions, notices."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.agent_protocol.refusals import METADATA_PATH, PATH
+from tests.unit.controlplane.agent_protocol.agent import Agent
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+NOTICE = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+TOOLS = [
+    "business_context", "describe_business_data", "query_sales", "read_business_records",
+    "read_merchant_data", "read_catalog", "set_catalog_availability",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_a_version_that_is_known_is_agreed_to(agent: Agent, version: str) -> None:
+    result = (await agent.ask("initialize", HELLO | {"protocolVersion": version}))["result"]
+    assert result["protocolVersion"] == version
+    assert result["serverInfo"]["name"] == "venue-control"
+    assert list(result["capabilities"]) == ["tools"]
+    assert "business_context" in result["instructions"]
+
+
+async def test_an_unknown_version_is_answered_with_the_latest(agent: Agent) -> None:
+    result = (await agent.ask("initialize", HELLO | {"protocolVersion": "1999-01-01"}))["result"]
+    assert result["protocolVersion"] == "2025-11-25"
+
+
+async def test_ping_and_list_need_no_hello(agent: Agent) -> None:
+    assert (await agent.ask("ping"))["result"] == {}
+    tools = (await agent.ask("tools/list", {}))["result"]["tools"]
+    assert [tool["name"] for tool in tools] == TOOLS
+    for tool in tools:
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["type"] == "object"
+        assert tool["annotations"]["readOnlyHint"] is (tool["name"] != TOOLS[-1])
+
+
+async def test_a_request_with_its_own_envelope_is_served(agent: Agent) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = (
+        '{"jsonrpc":"2.0","id":"a","method":"server/discover","params":{"_meta":'
+        + str(meta).replace("'", '"')
+        + "}}"
+    )
+    reply = await agent.send(body, mcp_protocol_version="2026-07-28", mcp_method="server/discover")
+    result = reply.json()["result"]
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "venue-control"
+    assert "2026-07-28" in result["supportedVersions"]
+    wrong = await agent.send(body, mcp_protocol_version="2026-07-28", mcp_method="tools/list")
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (200, -32020)
+    spaced = await agent.send(
+        body, mcp_protocol_version="2026-07-28", mcp_method=" server/discover\t"
+    )
+    assert "result" in spaced.json()
+
+
+async def test_a_routing_header_is_given_once(agent: Agent) -> None:
+    reply = await agent.service.http.post(
+        PATH,
+        content=PING,
+        headers=[
+            ("authorization", f"Bearer {agent.service.write_key}"),
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", "2025-11-25"),
+            ("mcp-protocol-version", "2025-06-18"),
+        ],
+    )
+    assert (reply.status_code, reply.json()["error"]["code"]) == (200, -32020)
+
+
+async def test_all_tools_are_on_one_page(agent: Agent) -> None:
+    assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
+
+
+async def test_an_unknown_version_header_is_told_which_are_served(agent: Agent) -> None:
+    reply = await agent.send(PING, mcp_protocol_version="1999-01-01")
+    assert reply.status_code == 200
+    error = reply.json()["error"]
+    assert error["code"] == -32022
+    assert "2025-11-25" in error["data"]["supported"]
+
+
+@pytest.mark.parametrize("method", ["resources/list", "logging/setLevel", "x", "initialized"])
+async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method: str) -> None:
+    params = {"level": "info"} if method == "logging/setLevel" else None
+    assert (await agent.ask(method, params))["error"]["code"] == -32601
+
+
+async def test_a_notification_is_taken_and_not_answered(agent: Agent) -> None:
+    reply = await agent.send(NOTICE)
+    assert (reply.status_code, reply.content) == (202, b"")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS", "PATCH"])
+async def test_only_post_is_served(agent: Agent, method: str) -> None:
+    reply = await agent.service.http.request(method, PATH)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+    if method != "HEAD":
+        assert reply.json() == {"error": "only POST is served here"}
+
+
+@pytest.mark.parametrize(
+    "authorization", [None, "Bearer", "Bearer x", "Basic eDp5", "Bearer vck_" + "a" * 43]
+)
+async def test_without_a_credential_the_metadata_is_named(
+    agent: Agent, authorization: str | None
+) -> None:
+    headers = {"content-type": "application/json"}
+    if authorization is not None:
+        headers["authorization"] = authorization
+    reply = await agent.service.http.post(PATH, content=PING, headers=headers)
+    assert reply.status_code == 401
+    assert list(reply.json()) == ["error"]
+    named = f'Bearer resource_metadata="http://service{METADATA_PATH}"'
+    assert reply.headers["www-authenticate"] == named
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [("venues.example", "https://venues.example"), ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+     ("[::1]:80", "http://[::1]:80"), ('x"y', "http://localhost")],
+)  # fmt: skip
+async def test_the_metadata_is_at_the_origin_that_was_called(
+    agent: Agent, host: str, origin: str
+) -> None:
+    headers = {"host": host, "content-type": "application/json"}
+    if origin.startswith("https"):
+        headers["x-forwarded-proto"] = "https"
+    reply = await agent.service.http.post(PATH, content=PING, headers=headers)
+    named = f'Bearer resource_metadata="{origin}{METADATA_PATH}"'
+    assert reply.headers["www-authenticate"] == named
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost.evil.example"}, 403),
+        ({"origin": "http://localhost:6274"}, 200),
+        ({"origin": "http://127.0.0.1"}, 200),
+        ({"content-type": "text/plain"}, 415),
+    ],
+)
+async def test_a_web_page_from_elsewhere_is_refused(
+    agent: Agent, headers: dict[str, Any], status: int
+) -> None:
+    named = {name.replace("-", "_"): value for name, value in headers.items()}
+    reply = await agent.send(PING, **named)
+    assert reply.status_code == status
+    if status != 200:
+        assert list(reply.json()) == ["error"]
+
+
+async def test_a_body_that_is_too_large_is_refused(agent: Agent) -> None:
+    reply = await agent.send(b" " * 65_537)
+    assert (reply.status_code, list(reply.json())) == (413, ["error"])

@@ -1,0 +1,244 @@
+"""query_sales tells what the dashboard tells, however it is grouped."""
+
+import json
+from collections import defaultdict
+from datetime import date
+from itertools import combinations
+from typing import Any, get_args
+
+import pytest
+
+from controlplane.agent_protocol.tools.sales_groups import (
+    METRICS,
+    NOT_BESIDE,
+    GroupBy,
+    Metric,
+    base_of,
+)
+from tests.unit.controlplane.agent_protocol.agent import Agent
+
+Json = dict[str, Any]
+GROUPS: tuple[GroupBy, ...] = get_args(GroupBy)
+PAIRS = [
+    pair
+    for pair in combinations(GROUPS, 2)
+    if pair[1] not in NOT_BESIDE.get(pair[0], ()) and pair[0] not in NOT_BESIDE.get(pair[1], ())
+]
+MONTH = {"from": "2026-10-20", "to": "2026-11-18"}
+ADDED = ("netCents", "saleCents", "grossCents", "discountCents", "refundCents")
+
+
+async def dashboard(agent: Agent, **body: Any) -> Json:
+    sent = {"locationId": "loc-0001", "locationMode": "all", **body}
+    path = "/api/public/v1/analytics/dashboard"
+    reply = await agent.service.post(path, json.dumps(sent))
+    assert reply.status_code == 200, reply.text
+    answered: Json = reply.json()
+    return answered
+
+
+def added(rows: list[Json], metric: str) -> dict[str, int]:
+    found: defaultdict[str, int] = defaultdict(int)
+    for row in rows:
+        found[row["currency"]] += row["metrics"][metric]
+    return dict(found)
+
+
+@pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
+async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, period: str) -> None:
+    asked = MONTH if period == "custom" else {"period": period}
+    told = await agent.call("query_sales", **asked, metrics=list(base_of(()).metrics))
+    shown = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
+    assert told["windows"] == shown["windows"]
+    currencies = shown["financial"]["current"]["currencies"]
+    assert [each["currency"] for each in told["totals"]] == [e["currency"] for e in currencies]
+    for total, each in zip(told["totals"], currencies, strict=True):
+        assert total["coverage"] == each["figures"]["coverage"]
+        for name, value in total["metrics"].items():
+            assert value == each["figures"][name], name
+    rows = {row["currency"]: row["metrics"] for row in told["rows"]}
+    for total in told["totals"]:
+        if total["currency"] in rows:
+            assert rows[total["currency"]] == total["metrics"]
+
+
+@pytest.mark.parametrize("groups", [*((each,) for each in GROUPS), *PAIRS], ids="-".join)
+async def test_groups_add_up_to_the_dashboards_figures(
+    agent: Agent, groups: tuple[GroupBy, ...]
+) -> None:
+    metrics: list[str] = [each for each in ADDED if each in base_of(groups).metrics]
+    whole = await agent.call("query_sales", **MONTH, metrics=metrics)
+    grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
+    pieces = [MONTH]
+    told = await agent.call("query_sales", **MONTH, **grouped)
+    if told["omittedCount"]:
+        pieces = [
+            {"from": f"2026-{day}", "to": f"2026-{day}"}
+            for day in [*(f"10-{each}" for each in range(20, 32)),
+                        *(f"11-{each:02}" for each in range(1, 19))]
+        ]  # fmt: skip
+    rows = []
+    for piece in pieces:
+        part = await agent.call("query_sales", **piece, **grouped)
+        assert part["omittedCount"] == 0
+        rows += part["rows"]
+    keys = [(row["currency"], *row["group"].items()) for row in told["rows"]]
+    assert len(keys) == len(set(keys))
+    for metric in metrics:
+        expected = {
+            each["currency"]: each["metrics"][metric]
+            for each in whole["totals"]
+            if each["currency"] in added(rows, metric)
+        }
+        assert added(rows, metric) == expected
+        assert any(expected.values())
+
+
+async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
+    metrics = ["grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents",
+               "saleCount", "refundCount"]  # fmt: skip
+    day = {"from": "2026-11-10", "to": "2026-11-10"}
+    asked = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
+    told = await agent.call("query_sales", **day, **asked)
+    shown = (await dashboard(agent, period="custom", **day))["buckets"]
+    expected = {
+        (currency["currency"], bucket["locationId"], bucket["localHour"]): {
+            name: bucket[name] for name in metrics
+        }
+        for currency in shown
+        for bucket in currency["buckets"]
+    }
+    found = {
+        (row["currency"], row["group"]["location"], row["group"]["hour"]): row["metrics"]
+        for row in told["rows"]
+    }
+    assert found == expected != {}
+
+
+async def test_items_are_the_dashboards_items(agent: Agent) -> None:
+    metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
+    asked = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
+    told = await agent.call("query_sales", **MONTH, **asked)
+    shown = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
+    expected = [
+        (currency["currency"], item["variationId"] or item["name"], item["name"],
+         {name: item[name] for name in metrics})
+        for currency in shown
+        for item in currency["items"]
+    ]  # fmt: skip
+    found = [
+        (row["currency"], row["group"]["item"], row["label"], row["metrics"])
+        for row in told["rows"]
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert found
+
+
+async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
+    metrics = list(base_of(("location",)).metrics)
+    told = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
+    shown = await dashboard(agent, period="custom", **MONTH)
+    expected = {
+        (currency["currency"], each["locationId"]): {
+            name: each["figures"][name] for name in metrics
+        }
+        for currency in shown["financial"]["current"]["currencies"]
+        for each in currency["locations"]
+        if each["figures"]["saleCount"]
+    }
+    found = {(row["currency"], row["group"]["location"]): row["metrics"] for row in told["rows"]}
+    assert {key: found[key] for key in expected} == expected != {}
+    assert told["rows"][0]["label"]
+
+
+async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
+    asked = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
+    told = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **asked)
+    counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
+    cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
+    cursor: dict[str, str] = {}
+    zone = told["windows"][0]["intervals"][0]
+    filters = {"locations": ["loc-0001"], "status": "completed",
+               "from": zone["startUtc"], "to": zone["endUtc"]}  # fmt: skip
+    for _ in range(40):
+        page = await agent.call(
+            "read_business_records", dataset="sales", filters=filters, limit=100, **cursor
+        )
+        for row in page["rows"]:
+            key = (row["currency"], row["employeeId"])
+            counts[key] += 1
+            cents[key] += row["saleCents"]
+        if page["nextCursor"] is None:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    found = {
+        (row["currency"], row["group"]["employee"]): row["metrics"]
+        for row in told["rows"]
+        if row["metrics"]["saleCount"]
+    }
+    assert {key: each["saleCount"] for key, each in found.items()} == dict(counts)
+    assert {key: each["saleCents"] for key, each in found.items()} == dict(cents)
+    assert len(found) > 2
+
+
+async def test_rows_over_time_come_in_its_order_others_by_net(agent: Agent) -> None:
+    days = (await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500))["rows"]
+    told = [(row["currency"], row["group"]["day"]) for row in days]
+    assert told == sorted(told)
+    week = (await agent.call("query_sales", **MONTH, groupBy=["weekday"]))["rows"]
+    assert {row["group"]["weekday"] for row in week} == set(range(1, 8))
+    monday = sum(
+        row["metrics"]["netCents"]
+        for row in days
+        if date.fromisoformat(row["group"]["day"]).isoweekday() == 1
+        and row["currency"] == week[0]["currency"]
+    )
+    assert week[0]["metrics"]["netCents"] == monday
+    goods = (await agent.call("query_sales", **MONTH, groupBy=["item"], limit=500))["rows"]
+    nets = [row["metrics"]["netCents"] for row in goods if row["currency"] == goods[0]["currency"]]
+    assert nets == sorted(nets, reverse=True)
+
+
+async def test_a_limit_leaves_out_and_counts(agent: Agent) -> None:
+    whole = await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500)
+    some = await agent.call("query_sales", **MONTH, groupBy=["day"], limit=3)
+    assert some["rows"] == whole["rows"][:3]
+    assert some["omittedCount"] == len(whole["rows"]) - 3
+    assert some["totals"] == whole["totals"]
+
+
+async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
+    key = agent.service.make_key(locations=["loc-0002"])
+    told = await agent.call("query_sales", key, **MONTH, groupBy=["location"])
+    assert {row["group"]["location"] for row in told["rows"]} == {"loc-0002"}
+    named = await agent.call("query_sales", **MONTH, locations=["loc-0002"], groupBy=["location"])
+    assert told == named
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"period": "lastYear"}, "period must be"),
+        ({"period": "today", "from": "2026-01-01"}, "either period or from and to"),
+        ({"from": "2026-01-01"}, "to is needed"),
+        ({"from": "2026-02-01", "to": "2026-01-01"}, "must not be before from"),
+        ({"from": "2026-01-01", "to": "2026-06-01"}, "less than 92 days"),
+        ({"from": "yesterday", "to": "2026-06-01"}, "from must be a date such as 2026-11-20"),
+        ({"groupBy": ["day", "hour", "item"]}, "at most 2 entries"),
+        ({"groupBy": ["colour"]}, "groupBy.0 must be"),
+        ({"groupBy": ["hour", "item"]}, "hour cannot be grouped together with item"),
+        ({"groupBy": ["employee", "category"]}, "ask twice"),
+        ({"groupBy": ["item"], "metrics": ["vatCents"]}, "Metrics that can: netCents"),
+        ({"metrics": ["profit"]}, "metrics.0 must be"),
+        ({"limit": 501}, "limit must be at most 500"),
+        ({"limit": 0}, "limit must be at least 1"),
+        ({"locations": "loc-0001"}, "locations must be a list"),
+        ({"locations": None}, "locations must not be null"),
+    ],
+)
+async def test_a_mistake_says_what_to_change(agent: Agent, wrong: Json, said: str) -> None:
+    assert said in await agent.mistake("query_sales", **wrong)
+
+
+def test_every_metric_is_described() -> None:
+    assert set(METRICS) == set(get_args(Metric))
