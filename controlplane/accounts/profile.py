@@ -25,6 +25,7 @@ from controlplane.accounts.messages import (
     UserRecord,
 )
 from controlplane.accounts.names import organization_records
+from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
 from controlplane.audit.entries import Event, Subject, actor_of, grant_in_words, key_subject, note
 from controlplane.http.errors import conflict, foreign_location, not_found, read_only_key
@@ -57,6 +58,7 @@ def profile_operations() -> tuple[Procedure, ...]:
             f"{PREFIX}/choose-organization", ChooseOrganizationRequest, ChooseOrganizationReply,
             choose_organization, writes=True, of_person=True,
         ),
+        *grant_operations(PREFIX),
     )  # fmt: skip
 
 

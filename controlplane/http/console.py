@@ -45,6 +45,7 @@ PAGES = {
     "/console/members.js": "members.js",
     "/console/audit.js": "audit.js",
     "/console/forms.js": "forms.js",
+    "/console/oauth.css": "oauth.css",
     "/console/figures.js": "figures.js",
     "/console/venue.js": "venue.js",
     "/console/venue_parts.js": "venue_parts.js",

@@ -1,6 +1,12 @@
 """All tables of the service: importing this fills `Base.metadata`."""
 
-from controlplane.storage import account_tables, audit_tables, support_tables, watch_tables
+from controlplane.storage import (
+    account_tables,
+    audit_tables,
+    oauth_tables,
+    support_tables,
+    watch_tables,
+)
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
@@ -16,6 +22,7 @@ __all__ = [
     "audit_tables",
     "catalog_tables",
     "merchant_tables",
+    "oauth_tables",
     "retail_tables",
     "rollup_tables",
     "sales_tables",

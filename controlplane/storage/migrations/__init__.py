@@ -7,6 +7,5 @@ from typing import Final
 
 HEAD: Final = "0010"
 """The newest step: the layout of `controlplane.storage.layout`."""
-"""The newest step: the layout of `controlplane.storage.layout`."""
 FIRST: Final = "0001"
 """The layout of release 0.1.0, which kept no account of steps."""
