@@ -80,10 +80,24 @@ class Page:
             "lost(document.body.innerText); else setTimeout(look, 30); }; look(); })"
         )
 
+    async def arrive(self, expression: str) -> None:
+        """Wait until the expression is true of whichever page is shown then.
+
+        Asked from outside: a page that is left takes what waits in it along.
+        """
+        await asyncio.to_thread(self._tab.wait, expression)
+
     async def click(self, selector: str) -> None:
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled && {found}.ariaDisabled !== 'true'")
         await self.run(f"{found}.click()")
+
+    async def take_key(self) -> None:
+        """Get to the field of the API key: an address and a password are asked for first."""
+        await self.until("document.activeElement.id === 'email'")
+        await self.tab_to("#use-key")
+        await self.press("Enter")
+        await self.until("document.activeElement.id === 'key'")
 
     # ------------------------------------------------------------------------ the keyboard
 

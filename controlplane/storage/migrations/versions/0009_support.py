@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 
 Position = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Moment = sa.DateTime(timezone=True)
