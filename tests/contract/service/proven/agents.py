@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.contract.service.proven.facade import OFFICIAL_OAUTH
 from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row, silent
 
 AGENTS_UNIT: Final = UNIT + "agent_protocol/"
@@ -68,6 +69,8 @@ AGENTS: Final = (
                 "401 `{error}`: `WWW-Authenticate` names the resource's metadata",
                 EXAMPLE,
                 PROTOCOL + "test_without_a_credential_the_metadata_is_named",
+                "tests/contract/agent_protocol/test_official_oauth_client.py::"
+                "test_a_token_of_nobody_is_told_where_to_ask",
             ),
             row(
                 "an API key opens it",
@@ -78,7 +81,7 @@ AGENTS: Final = (
                 "a session cookie does not",
                 UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
             ),
-            silent("an OAuth token opens it", "not served yet"),
+            row("an OAuth token opens it, too", OFFICIAL_OAUTH),
             silent("arguments and results of the tools", "[ours](agent-protocol.md)"),
         ),
     ),

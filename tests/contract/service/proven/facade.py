@@ -10,6 +10,11 @@ SIGN_IN: Final = UNIT + "accounts/test_sign_in.py::"
 SESSION: Final = UNIT + "accounts/test_facade.py::"
 PROFILE: Final = UNIT + "accounts/test_profile.py::"
 LIVE: Final = UNIT + "accounts/test_live_permissions.py::"
+OAUTH: Final = UNIT + "accounts/oauth/"
+OFFICIAL_OAUTH: Final = (
+    "tests/contract/agent_protocol/test_official_oauth_client.py::"
+    "test_the_official_client_gets_its_token_by_itself"
+)
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
 NUMBERS: Final = PROOFS + "test_amounts_moments_and_numbers_are_as_the_document_has_them"
 OURS: Final = "not shown by the document; ours is [here](controlplane.md)"
@@ -82,7 +87,24 @@ FACADE: Final = (
                 LIVE + "test_a_removed_member_s_session_ends_at_once",
             ),
             silent("how permissions and grants are assigned", "[ours](accounts.md)"),
-            silent("agent sign-in (OAuth 2.0)", "not served yet"),
+            row(
+                "agent sign-in: OAuth 2.0, the authorization code flow",
+                OFFICIAL_OAUTH,
+                OAUTH + "test_flow.py::test_a_program_is_let_read_as_its_person_and_no_more",
+                OAUTH + "test_codes.py::test_other_flows_are_not_served",
+            ),
+            row(
+                "its endpoints below `/api/auth/oauth2`, its document, no scopes",
+                OAUTH + "test_flow.py::test_the_server_s_document_is_one",
+                OAUTH + "test_flow.py::test_what_a_program_may_be_is_told_to_it",
+            ),
+            row(
+                "its tokens only read, and open the agent protocol alone",
+                OFFICIAL_OAUTH,
+                OAUTH + "test_tokens.py::"
+                "test_a_token_is_good_at_the_agent_protocol_and_nowhere_else",
+                OAUTH + "test_tokens.py::test_a_membership_takes_its_tokens_with_it",
+            ),
         ),
     ),
     Table(
