@@ -1,4 +1,4 @@
-"""Who is calling: what every credential, an API key or a session, stands for."""
+"""Who is calling: what every credential, an API key, a session or an OAuth grant, stands for."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from controlplane.storage.account_tables import Role
 
-CredentialKind = Literal["api_key", "session"]
+CredentialKind = Literal["api_key", "session", "oauth"]
 NOWHERE: Final = frozenset({""})
 """The locations of who may go to none: no location's id is empty, and no locations mean all."""
 
@@ -16,9 +16,10 @@ NOWHERE: Final = frozenset({""})
 class Caller:
     """Who is asking. ``locations`` empty means every location of the organization.
 
-    ``key_id`` names the credential: an API key, or a session. ``owner_id`` and ``role`` are the
-    member's as whom it acts, None for a key without an owner; ``permissions_version`` is the
-    owner's (`controlplane.storage.account_tables.User`) when the rest was read.
+    ``key_id`` names the credential: an API key, a session, or the grant of an OAuth token.
+    ``owner_id`` and ``role`` are the member's as whom it acts, None for a key without an owner;
+    ``permissions_version`` is the owner's (`controlplane.storage.account_tables.User`) when the
+    rest was read.
     """
 
     key_id: UUID

@@ -1,7 +1,8 @@
 """What credentials may do now: read anew from keys, sessions and memberships, never remembered.
 
-A key acts as its owner, cut to the key's own locations and grant, and a session as its user; where
-the membership is gone, neither is anybody. A key without an owner is bound to no membership.
+A key acts as its owner, cut to the key's own locations and grant, a session as its user, and an
+OAuth grant as who gave it, reading only; where the membership is gone, none of them is anybody. A
+key without an owner is bound to no membership.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.caller import Caller, cut
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
+from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
@@ -33,6 +35,8 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
         if others:
             for row in session.execute(_sessions(now).where(SignInSession.id.in_(others))):
                 _add(found, _of_session(row))
+            for row in session.execute(_grants(now).where(OAuthGrant.id.in_(others))):
+                _add(found, _of_grant(row))
     return found
 
 
@@ -45,6 +49,20 @@ def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller
     """Return the caller, and when the session was last used."""
     row = session.execute(_sessions(now).where(SignInSession.token_hash == token_hash)).first()
     return None if row is None else (_of_session(row), row.last_used_at)
+
+
+def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller | None:
+    """Return for whom an OAuth token reads. It is good at the agent protocol only: the facade
+    does not ask here."""
+    of_token = _grants(now).join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id)
+    row = session.execute(
+        of_token.where(
+            OAuthToken.token_hash == token_hash,
+            OAuthToken.kind == "access",
+            OAuthToken.expires_at > now,
+        )
+    ).first()
+    return None if row is None else _of_grant(row)
 
 
 def of_asker(
@@ -154,6 +172,41 @@ def _of_session(row: Row[*tuple[Any, ...]]) -> Caller:
         row.role in WRITING,
         frozenset(row.locations),
         kind="session",
+        owner_id=row.user_id,
+        role=row.role,
+        permissions_version=row.permissions_version,
+    )
+
+
+def _grants(now: datetime) -> Select[*tuple[Any, ...]]:
+    return (
+        select(
+            OAuthGrant.id,
+            OAuthGrant.organization_id,
+            OAuthGrant.user_id,
+            Membership.role,
+            Membership.locations,
+            User.permissions_version,
+        )
+        .join(User, User.id == OAuthGrant.user_id)
+        .join(
+            Membership,
+            and_(
+                Membership.user_id == OAuthGrant.user_id,
+                Membership.organization_id == OAuthGrant.organization_id,
+            ),
+        )
+        .where(OAuthGrant.expires_at > now)
+    )
+
+
+def _of_grant(row: Row[*tuple[Any, ...]]) -> Caller:
+    return Caller(
+        row.id,
+        row.organization_id,
+        False,
+        frozenset(row.locations),
+        kind="oauth",
         owner_id=row.user_id,
         role=row.role,
         permissions_version=row.permissions_version,

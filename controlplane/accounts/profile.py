@@ -25,6 +25,7 @@ from controlplane.accounts.messages import (
     UserRecord,
 )
 from controlplane.accounts.names import organization_records
+from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
 from controlplane.http.errors import conflict, foreign_location, not_found, read_only_key
 from controlplane.openapi.operation import Procedure, procedure
@@ -56,6 +57,7 @@ def profile_operations() -> tuple[Procedure, ...]:
             f"{PREFIX}/choose-organization", ChooseOrganizationRequest, ChooseOrganizationReply,
             choose_organization, writes=True, of_person=True,
         ),
+        *grant_operations(PREFIX),
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Try:
 
 def begin(session: Session, email: str, address: str, now: datetime) -> Try:
     """Count a try as failed, unless it is one too many."""
-    account, place = _subject("account", email_key(email)), _subject("address", _network(address))
+    account, place = _subject("account", email_key(email)), _subject("address", network_of(address))
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     session.execute(delete(SignInFailure).where(SignInFailure.failed_at <= now - WINDOW))
@@ -77,7 +77,7 @@ def _subject(kind: str, value: str) -> str:
     return hashlib.sha256(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Return what one client has: an address, of IPv6 a whole /64."""
     try:
         found = ipaddress.ip_address(address)

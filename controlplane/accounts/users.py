@@ -16,6 +16,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
+from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
@@ -66,9 +67,11 @@ def add_user(session: Session, *, email: str, name: str, password_hash: str, now
 
 
 def set_password(session: Session, user: User, password_hash: str) -> None:
-    """Sign the user out everywhere, too: who else knew the password may be signed in."""
+    """Sign the user out everywhere, too: who else knew the password may be signed in, or have let
+    a program read."""
     user.password_hash = password_hash
     session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
+    _end_grants(session, user.id)
     note_change(session, user.id)
 
 
@@ -92,14 +95,17 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End it, and the keys and sessions that it carried: they do not come back with it.
+    """End it, and the keys, sessions and grants that it carried: they do not come back with it.
 
     Who is a member nowhere any more is forgotten. Returns whether there was such a membership.
     """
+    # Held first, as by whoever exchanges a code: nothing new is made of what ends here.
+    session.execute(select(User.id).where(User.id == user_id).with_for_update())
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
         return False
     session.delete(row)
+    _end_grants(session, user_id, organization_id)
     session.execute(
         update(ApiKey)
         .where(
@@ -154,3 +160,15 @@ def note_change(session: Session, user_id: UUID) -> None:
         .values(permissions_version=User.permissions_version + 1)
         .execution_options(synchronize_session=False)
     )
+
+
+def _end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
+    """End what the user let programs read, in one organization or in all."""
+    of_codes, of_grants = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
+    if organization_id is not None:
+        of_codes.append(OAuthCode.organization_id == organization_id)
+        of_grants.append(OAuthGrant.organization_id == organization_id)
+    ended = list(session.scalars(select(OAuthGrant.id).where(*of_grants)))
+    session.execute(delete(OAuthToken).where(OAuthToken.grant_id.in_(ended)))
+    session.execute(delete(OAuthGrant).where(OAuthGrant.id.in_(ended)))
+    session.execute(delete(OAuthCode).where(*of_codes))

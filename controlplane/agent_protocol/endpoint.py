@@ -46,17 +46,15 @@ class AgentProtocolEndpoint:
         request = Request(scope, receive)
         require_method(request, "POST")
         require_no_web_page(request)
-        if "authorization" not in request.headers:
-            raise unauthorized(request)  # the contract takes no session cookie here
         try:
-            caller = await admit(self._core, request, writes=False)
+            caller = await admit(self._core, request, writes=False, of_agent=True)
             with self._core.fairness.call(caller):
                 limit = min(BODY_MAX_BYTES, self._core.settings.body_limit_bytes)
                 body = await read_body(self._core, request, limit)
                 response = await self._answer(request, caller, body)
         except Refusal as refusal:
             if refusal.status == HTTPStatus.UNAUTHORIZED:
-                raise unauthorized(request) from None
+                raise unauthorized(request, self._core.settings.origin) from None
             raise
         await response(scope, receive, send)
 

@@ -24,13 +24,17 @@ def refusal_reply(refusal: Refusal) -> Response:
     return Response(body, refusal.status, refusal.headers, "application/json")
 
 
-def unauthorized(request: Request) -> Refusal:
-    """Say where a client learns how to get a credential (RFC 9728, section 5.1)."""
+def unauthorized(request: Request, origin: str | None) -> Refusal:
+    """Say where a client learns how to get a credential (RFC 9728, section 5.1).
+
+    ``origin`` is `Settings.origin`.
+    """
+    metadata = f"{origin}{METADATA_PATH}" if origin else metadata_url(request)
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
-        "a valid bearer credential is needed: Authorization: Bearer <API key>",
-        headers={"WWW-Authenticate": f'Bearer resource_metadata="{metadata_url(request)}"'},
+        "a valid bearer credential is needed: Authorization: Bearer <API key or OAuth token>",
+        headers={"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'},
     )
 
 

@@ -16,6 +16,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from controlplane.accounts.http.sign_in import sign_in_routes
+from controlplane.accounts.oauth.http.endpoints import oauth_routes
+from controlplane.accounts.oauth.http.refusals import oauth_problem
+from controlplane.accounts.oauth.issuer import is_oauth
 from controlplane.agent_protocol.endpoint import agent_protocol_routes
 from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.agent_protocol.refusals import refusal_reply
@@ -56,6 +59,7 @@ def build_app(core: Core) -> Starlette:
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
         Route("/openapi.json", DocumentEndpoint()),
         *sign_in_routes(core),
+        *oauth_routes(core),
         *console_routes(core),
         *console_api_routes(core),
         *retail_routes(core),
@@ -88,7 +92,7 @@ def _names(routes: Iterable[Route]) -> dict[str, str]:
     names[AGENT_PROTOCOL] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
-        plain = "console.page" if is_page else route.path.strip("/").replace("/", ".")
+        plain = "console.page" if is_page else route.path.strip("/.").replace("/", ".")
         names.setdefault(route.path, plain)
     return names
 
@@ -138,6 +142,8 @@ def _problem(refusal: Refusal, path: str, trace_id: str) -> Response:
     """Refuse in the words of the interface that was called."""
     if is_retail(path):
         return retail_problem(refusal, path, trace_id)
+    if is_oauth(path):
+        return oauth_problem(refusal, path)
     if path == AGENT_PROTOCOL:
         return refusal_reply(refusal)
     body = problem_body(refusal, path=path, trace_id=trace_id)

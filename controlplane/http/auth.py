@@ -10,6 +10,8 @@ from controlplane.accounts.api_keys import parse_bearer
 from controlplane.accounts.caller import Caller
 from controlplane.accounts.http.cookies import signed_in
 from controlplane.accounts.key_store import recognise
+from controlplane.accounts.oauth.secrets import hash_secret, parse_access_token
+from controlplane.accounts.permissions import of_access_token
 from controlplane.core import Core
 from controlplane.http.errors import (
     Refusal,
@@ -20,13 +22,24 @@ from controlplane.http.errors import (
 )
 
 
-async def admit(core: Core, request: Request, *, writes: bool, of_person: bool = False) -> Caller:
+async def admit(
+    core: Core,
+    request: Request,
+    *,
+    writes: bool,
+    of_person: bool = False,
+    of_agent: bool = False,
+) -> Caller:
     """Return who is calling, or raise the refusal.
 
     ``of_person``: only who is signed in may, whatever their role: it is about themselves.
+    ``of_agent``: it is the agent protocol, which takes OAuth tokens beside API keys, and no cookie.
     """
     require_method(request, "POST")
-    caller = await _authenticate(core, request, writes=writes)
+    if of_agent:
+        caller = await _authenticate_agent(core, request)
+    else:
+        caller = await _authenticate(core, request, writes=writes)
     request.state.caller = caller
     core.fairness.admit(caller)
     if of_person and caller.kind != "session":
@@ -81,6 +94,26 @@ async def _authenticate(core: Core, request: Request, *, writes: bool) -> Caller
     key = parse_bearer(header)
     if key is None:
         raise unauthenticated()
+    return await _recognise(core, key)
+
+
+async def _authenticate_agent(core: Core, request: Request) -> Caller:
+    """Return whose API key or OAuth token it is. A token is looked up with each call."""
+    header = request.headers.get("authorization")
+    key = parse_bearer(header)
+    if key is not None:
+        return await _recognise(core, key)
+    token = parse_access_token(header)
+    if token is None:
+        raise unauthenticated()
+    now, token_hash = core.clock(), hash_secret(token)
+    caller = await core.read(lambda session: of_access_token(session, token_hash, now))
+    if caller is None:
+        raise unauthenticated()
+    return caller
+
+
+async def _recognise(core: Core, key: str) -> Caller:
     caller = core.keys.find(key)
     if caller is None:
         caller = await core.read(lambda session: recognise(session, key))

@@ -36,6 +36,7 @@ PAGES = {
     "/console/console.css": "console.css",
     "/console/watching.css": "watching.css",
     "/console/figures.css": "figures.css",
+    "/console/oauth.css": "oauth.css",
     "/console/figures.js": "figures.js",
     "/console/venue.js": "venue.js",
     "/console/venue_parts.js": "venue_parts.js",

@@ -1,6 +1,6 @@
 """All tables of the service: importing this fills `Base.metadata`."""
 
-from controlplane.storage import account_tables, watch_tables
+from controlplane.storage import account_tables, oauth_tables, watch_tables
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
@@ -15,6 +15,7 @@ __all__ = [
     "account_tables",
     "catalog_tables",
     "merchant_tables",
+    "oauth_tables",
     "retail_tables",
     "rollup_tables",
     "sales_tables",

@@ -53,18 +53,25 @@ class SignInEndpoint:
         require_method(request, "POST")
         require_json(request.headers)
         cookies.require_own_origin(core, request, is_needed=False)
-        address = cookies.address_of(core, request)
-        if wait_s := core.sign_ins.take(address):
-            raise too_many_tries(spread(wait_s))
+        self.count(request)
         asked = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
-        tried = await self._begin(asked.email, address)
-        user = await self._identify(asked.email, asked.password)
-        if user is None:
-            raise sign_in_failed()
-        token, reply = await self._open(request, user, asked.password, tried)
+        token, reply = await self.sign_in(request, asked)
         response = Response(encode(reply), media_type="application/json")
         response.headers["set-cookie"] = cookies.cookie(core, request, token)
         await response(scope, receive, send)
+
+    def count(self, request: Request) -> None:
+        """Count a try of this address. Raises the refusal of one too many."""
+        if wait_s := self._core.sign_ins.take(cookies.address_of(self._core, request)):
+            raise too_many_tries(spread(wait_s))
+
+    async def sign_in(self, request: Request, asked: SignInRequest) -> tuple[str, SignInReply]:
+        """Return the token of a new session, and what is told of it. Raises the refusal."""
+        tried = await self._begin(asked.email, cookies.address_of(self._core, request))
+        user = await self._identify(asked.email, asked.password)
+        if user is None:
+            raise sign_in_failed()
+        return await self._open(request, user, asked.password, tried)
 
     async def _begin(self, email: str, address: str) -> Try:
         now = self._core.clock()

@@ -23,7 +23,7 @@ class OrganizationContext(Tolerant):
 
 
 class Credential(Tolerant):
-    kind: Literal["apiKey"]
+    kind: Literal["apiKey", "oauthToken"]
     read_only: bool
     all_locations: bool = Field(description="false: the credential is cut to some locations")
 
@@ -73,7 +73,9 @@ def business_context(
         ),
         role=caller.role,
         credential=Credential(
-            kind="apiKey", read_only=not caller.can_write, all_locations=not caller.locations
+            kind="oauthToken" if caller.kind == "oauth" else "apiKey",
+            read_only=not caller.can_write,
+            all_locations=not caller.locations,
         ),
         locations=tuple(
             LocationContext(

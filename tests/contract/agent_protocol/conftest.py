@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from controlplane.server import bind, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.contract.agent_protocol.served import Served
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import FakeClock
 
 WITHIN_S = 20
@@ -23,12 +25,26 @@ WITHIN_S = 20
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+async def bare(tmp_path: Path) -> AsyncIterator[Served]:
+    """The service as it is: a call without a credential stays without one."""
+    async with serving(tmp_path, lends_key=False) as server:
+        yield server
+
+
+@asynccontextmanager
+async def serving(folder: Path, *, lends_key: bool = True) -> AsyncIterator[Served]:
     clock = FakeClock()
-    database = Database(str(tmp_path / "service.db"))
+    database = Database(str(folder / "service.db"))
     plan = Plan(locations=2, days=5, goods=12, sales_per_day=8, until=clock.now.date())
     database.write(lambda session: load(session, plan, clock.now))
-    core = Core(database, Settings(rate_per_s=0), clock)
-    server = Served(build_app(core), database, clock)
+    settings = Settings(rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
+    core = Core(database, settings, clock)
+    server = Served(build_app(core), database, clock, lends_key=lends_key)
     config = uvicorn.Config(
         server, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
     )

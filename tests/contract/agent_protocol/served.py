@@ -1,5 +1,5 @@
-"""An application that gives each call which brings no credential the tests' API key: the suite has
-no way to send one."""
+"""An application that gives each call which brings no credential the tests' API key, where it is
+to: the suite has no way to send one."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -9,8 +9,13 @@ from tests.unit.controlplane.running_service import FakeClock
 
 
 class Served:
-    def __init__(self, app: ASGIApp, database: Database, clock: FakeClock) -> None:
+    def __init__(
+        self, app: ASGIApp, database: Database, clock: FakeClock, *, lends_key: bool
+    ) -> None:
         self.url = ""
+        self.database = database
+        self.clock = clock
+        self._lends_key = lends_key
         self.api_key = database.write(
             lambda session: key_store.create_key(
                 session,
@@ -24,9 +29,10 @@ class Served:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and all(
+        is_bare = scope["type"] == "http" and all(
             name != b"authorization" for name, _ in scope["headers"]
-        ):
+        )
+        if is_bare and self._lends_key:
             credential = (b"authorization", f"Bearer {self.api_key}".encode())
             scope = scope | {"headers": [*scope["headers"], credential]}
         await self._app(scope, receive, send)

@@ -294,7 +294,7 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
     ],
 )
 def test_an_address_is_what_one_client_has(one: str, other: str, is_same: bool) -> None:
-    assert (throttle._network(one) == throttle._network(other)) is is_same
+    assert (throttle.network_of(one) == throttle.network_of(other)) is is_same
 
 
 FOREIGN = [

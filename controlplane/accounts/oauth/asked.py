@@ -1,0 +1,82 @@
+"""What an OAuth call asks for, read once: parameters, each at most once, of few characters.
+
+None of the library is imported here: who only serves other calls need not load it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from controlplane.http.errors import Refusal, invalid_request
+
+PARAMETERS_MAX: Final = 24
+QUERY_MAX_BYTES: Final = 4096
+RESOURCE: Final = "resource"
+"""The one parameter that may come more than once (RFC 8707, 2)."""
+_ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
+"""What may stand in ``error_description`` (RFC 6749, 5.2): the library repeats parameters there."""
+_VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``parameters`` without ``resource``, which `resources` has."""
+
+    method: str
+    issuer: str
+    path: str
+    parameters: Mapping[str, str]
+    resources: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """The parameters as they stand in an address."""
+        named = [*self.parameters.items(), *((RESOURCE, each) for each in self.resources)]
+        return urlencode(named)
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer of the authorization server. ``location`` is where the browser is sent."""
+
+    status: int
+    body: Mapping[str, Any]
+    headers: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+
+
+def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the parameters of ``application/x-www-form-urlencoded`` text, and the resources.
+
+    Those without a value count as left out (RFC 6749, 3.1). Raises a refusal.
+    """
+    if len(text) > QUERY_MAX_BYTES:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST,
+            "invalid_request",
+            f"the parameters are longer than {QUERY_MAX_BYTES} bytes",
+        )
+    try:
+        pairs = parse_qsl(text, max_num_fields=PARAMETERS_MAX, errors="strict")
+    except ValueError:
+        raise invalid_request("the parameters are too many, or not UTF-8") from None
+    parameters: dict[str, str] = {}
+    resources: list[str] = []
+    for name, value in pairs:
+        _require_characters(name, value)
+        if name == RESOURCE:
+            resources.append(value)
+        elif name in parameters:
+            raise invalid_request("a parameter is there more than once")
+        else:
+            parameters[name] = value
+    return parameters, tuple(resources)
+
+
+def _require_characters(name: str, value: str) -> None:
+    permitted = _VISIBLE if name == "state" else _ERROR_SAFE
+    if not (_ERROR_SAFE.fullmatch(name) and permitted.fullmatch(value)):
+        raise invalid_request("a parameter has characters that it must not have")

@@ -1,0 +1,311 @@
+"""The authorization server: Authlib's rules over our rows.
+
+Authlib decides what RFC 6749, 7636, 7591, 7009 and 9207 say; here stands what it leaves to whoever
+uses it. Its own class is made for each call: it is bound to one transaction. Refusals are replies,
+not exceptions, so that what a refused call ended stays ended.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749 import AuthorizationServer, ClientMixin, JsonRequest, OAuth2Request
+from authlib.oauth2.rfc6749.errors import InvalidGrantError, InvalidRequestError
+from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
+from authlib.oauth2.rfc6750 import BearerTokenGenerator
+from authlib.oauth2.rfc7009 import RevocationEndpoint
+from authlib.oauth2.rfc7636 import CodeChallenge
+from authlib.oauth2.rfc9207 import IssuerParameter
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.oauth import clients, grants
+from controlplane.accounts.oauth.asked import Asked, Reply
+from controlplane.accounts.oauth.issuer import GRANT_TYPES, resource_of
+from controlplane.accounts.oauth.redirects import is_same
+from controlplane.accounts.oauth.registration import Registration
+from controlplane.accounts.oauth.secrets import (
+    ACCESS,
+    ACCESS_LIFETIME,
+    REFRESH,
+    new_secret,
+)
+from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
+
+PUBLIC: Final = ["none"]
+S256_LENGTH: Final = 43
+"""Of 32 bytes as base64url without padding."""
+
+
+class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
+    """RFC 8707, 2."""
+
+    error = "invalid_target"
+    description = "the resource is none of this service"
+
+
+class Client(ClientMixin):  # type: ignore[misc]
+    """A registered program, as Authlib asks for it."""
+
+    def __init__(self, row: OAuthClient) -> None:
+        self.row = row
+
+    def get_client_id(self) -> str:
+        return self.row.id
+
+    def get_default_redirect_uri(self) -> None:
+        """None: each request names its own (OAuth 2.1, 4.1.1)."""
+
+    def get_allowed_scope(self, _scope: str | None) -> str:
+        """There are no scopes; what is asked for is passed over (RFC 6749, 3.3)."""
+        return ""
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return any(is_same(redirect_uri, each) for each in self.row.redirect_uris)
+
+    def check_endpoint_auth_method(self, method: str, _endpoint: str) -> bool:
+        return method in PUBLIC
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type in GRANT_TYPES
+
+
+class Code:
+    """A code that was taken, as Authlib asks for it."""
+
+    code_challenge_method = "S256"
+
+    def __init__(self, row: OAuthCode) -> None:
+        self.row = row
+        self.code_challenge = row.code_challenge
+
+    def get_redirect_uri(self) -> str:
+        return self.row.redirect_uri
+
+    def get_scope(self) -> str:
+        return ""
+
+
+class Token:
+    """A token and its grant, as Authlib asks for them."""
+
+    def __init__(self, row: OAuthToken, grant: OAuthGrant) -> None:
+        self.row = row
+        self.grant = grant
+
+    def check_client(self, client: Client) -> bool:
+        return self.grant.client_id == client.row.id
+
+    def get_scope(self) -> str:
+        return ""
+
+
+class Person:
+    """Who consented, and in which organization."""
+
+    def __init__(self, user_id: UUID, organization_id: str) -> None:
+        self.user_id = user_id
+        self.organization_id = organization_id
+
+
+class Request(OAuth2Request):  # type: ignore[misc]
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked.method, asked.issuer + asked.path)
+        self.payload = BasicOAuth2Payload(dict(asked.parameters))
+        self.resources = asked.resources
+
+    @property
+    def args(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.payload.data
+        return found
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        return self.args
+
+
+class Server(AuthorizationServer):  # type: ignore[misc]
+    """``asked`` and its replies are `controlplane.accounts.oauth.asked`'s."""
+
+    def __init__(self, session: Session, now: datetime, issuer: str) -> None:
+        super().__init__()
+        self.session = session
+        self.now = now
+        self.issuer = issuer
+        self.register_grant(CodeGrant, [S256(required=True), Resource()])
+        self.register_grant(RefreshGrant)
+        self.register_endpoint(Revocation)
+        self.register_endpoint(Registration)
+        self.register_token_generator(
+            "default",
+            BearerTokenGenerator(
+                lambda **_: new_secret(ACCESS),
+                lambda **_: new_secret(REFRESH),
+                int(ACCESS_LIFETIME.total_seconds()),
+            ),
+        )
+        self._issuer_parameter = Issuer(issuer)
+        self._issuer_parameter(self)
+
+    def check(self, asked: Asked) -> OAuthClient | Reply:
+        """Return which client asks for consent, or the reply that refuses it."""
+        try:
+            grant = self.get_consent_grant(asked)
+        except OAuth2Error as error:
+            reply: Reply = self.handle_error_response(None, error)
+            self._issuer_parameter.add_issuer_parameter(self, reply)
+            return reply
+        row: OAuthClient = grant.client.row
+        return row
+
+    def decide(self, asked: Asked, person: Person | None) -> Reply:
+        """Answer the client: with a code for ``person``, or that nobody let it read."""
+        checked = self.check(asked)
+        if isinstance(checked, Reply):
+            return checked
+        request = self.create_oauth2_request(asked)
+        grant = self.get_authorization_grant(request)
+        reply: Reply = self.create_authorization_response(request, person, grant=grant)
+        return reply
+
+    def query_client(self, client_id: str) -> Client | None:
+        row = clients.find_client(self.session, client_id)
+        return None if row is None else Client(row)
+
+    def save_token(self, token: Mapping[str, str], request: Any) -> None:
+        if request.refresh_token is not None:
+            grant = request.refresh_token.grant
+        else:
+            grant = grants.open_grant(self.session, request.authorization_code.row, self.now)
+        grants.add_tokens(
+            self.session, grant, token["access_token"], token["refresh_token"], self.now
+        )
+
+    def send_signal(self, *_: Any, **__: Any) -> None:
+        """Nobody listens."""
+
+    def create_oauth2_request(self, request: Asked | Request) -> Request:
+        return request if isinstance(request, Request) else Request(request)
+
+    def create_json_request(self, request: JsonRequest) -> JsonRequest:
+        return request
+
+    def handle_response(
+        self, status: int, body: Mapping[str, Any] | str, headers: Sequence[tuple[str, str]]
+    ) -> Reply:
+        named = {name.lower(): value for name, value in headers}
+        location = named.pop("location", None)
+        return Reply(status, body if isinstance(body, Mapping) else {}, named, location)
+
+
+class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
+    TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
+
+    def save_authorization_code(self, _code: str, request: Request) -> None:
+        """Nothing: `generate_authorization_code` has kept it, hashed."""
+
+    def generate_authorization_code(self) -> str:
+        request = self.request
+        return grants.add_code(
+            self.server.session,
+            client_id=request.client.row.id,
+            user_id=request.user.user_id,
+            organization_id=request.user.organization_id,
+            redirect_uri=request.payload.redirect_uri,
+            code_challenge=request.payload.data["code_challenge"],
+            now=self.server.now,
+        )
+
+    def query_authorization_code(self, code: str, client: Client) -> Code | None:
+        row = grants.take_code(self.server.session, code, client.row.id, self.server.now)
+        return None if row is None else Code(row)
+
+    def delete_authorization_code(self, _code: Code) -> None:
+        """Nothing: `grants.open_grant` has used it up."""
+
+    def authenticate_user(self, code: Code) -> Person | None:
+        return _member(self.server.session, code.row.user_id, code.row.organization_id)
+
+
+class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
+    TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
+    INCLUDE_NEW_REFRESH_TOKEN = True
+
+    def validate_token_request(self) -> None:
+        _require_resource(self.server.issuer, self.request)
+        super().validate_token_request()
+
+    def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
+        session, now = self.server.session, self.server.now
+        found = grants.take_refresh_token(session, refresh_token, now)
+        return None if found is None else Token(*found)
+
+    def authenticate_user(self, token: Token) -> Person:
+        person = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
+        if person is None:
+            raise InvalidGrantError()
+        return person
+
+    def revoke_old_credential(self, token: Token) -> None:
+        token.row.used_at = self.server.now
+
+
+class S256(CodeChallenge):  # type: ignore[misc]
+    """PKCE by S256 and nothing else: ``plain`` is what its absence means (RFC 7636, 4.3)."""
+
+    SUPPORTED_CODE_CHALLENGE_METHOD: Final = ["S256"]
+
+    def validate_code_challenge(self, grant: CodeGrant, redirect_uri: str) -> None:
+        data = grant.request.payload.data
+        if len(data.get("code_challenge", "")) != S256_LENGTH:
+            raise InvalidRequestError("a 'code_challenge' of S256 is needed")
+        if data.get("code_challenge_method") != "S256":
+            raise InvalidRequestError("the 'code_challenge_method' has to be S256")
+        super().validate_code_challenge(grant, redirect_uri)
+
+
+class Resource:
+    """Tokens are for one resource, and who asks for another gets none (RFC 8707)."""
+
+    def __call__(self, grant: CodeGrant) -> None:
+        def require(grant: CodeGrant, *_: Any) -> None:
+            _require_resource(grant.server.issuer, grant.request)
+
+        grant.register_hook("after_validate_authorization_request_payload", require)
+        grant.register_hook("after_validate_token_request", require)
+
+
+class Revocation(RevocationEndpoint):  # type: ignore[misc]
+    """Ends the whole grant, whichever of its tokens is shown (RFC 7009, 2.1)."""
+
+    CLIENT_AUTH_METHODS = PUBLIC
+
+    def query_token(self, token: str, _hint: str | None) -> Token | None:
+        found = grants.find_token(self.server.session, token)
+        return None if found is None else Token(*found)
+
+    def revoke_token(self, token: Token, _request: Request) -> None:
+        grants.end(self.server.session, token.grant)
+
+
+class Issuer(IssuerParameter):  # type: ignore[misc]
+    def __init__(self, issuer: str) -> None:
+        self._issuer = issuer
+
+    def get_issuer(self) -> str:
+        return self._issuer
+
+
+def _require_resource(issuer: str, request: Request) -> None:
+    if any(each != resource_of(issuer) for each in request.resources):
+        raise InvalidTargetError()
+
+
+def _member(session: Session, user_id: UUID, organization_id: str) -> Person | None:
+    is_member = grants.is_member(session, user_id, organization_id)
+    return Person(user_id, organization_id) if is_member else None

@@ -1,0 +1,211 @@
+"""Codes, grants and tokens in the database: made, exchanged once, ended.
+
+Whoever exchanges or ends anything holds the person's row first. So two exchanges of one code come
+in turn, and none slips in while a membership ends.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.oauth.secrets import (
+    ACCESS,
+    ACCESS_LIFETIME,
+    CODE,
+    CODE_LIFETIME,
+    REFRESH,
+    REFRESH_LIFETIME,
+    hash_secret,
+    is_secret,
+    new_secret,
+)
+from controlplane.storage.account_tables import Membership, User
+from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
+
+GRANTS_MAX: Final = 50
+"""Of one person: the least recently used gives way."""
+TOKENS_MAX: Final = 500
+"""Of one grant: tokens beyond are forgotten, those that end first."""
+
+
+def add_code(
+    session: Session,
+    *,
+    client_id: str,
+    user_id: UUID,
+    organization_id: str,
+    redirect_uri: str,
+    code_challenge: str,
+    now: datetime,
+) -> str:
+    """Return the code, which is kept nowhere."""
+    session.execute(delete(OAuthCode).where(OAuthCode.expires_at <= now))
+    code = new_secret(CODE)
+    session.add(
+        OAuthCode(
+            code_hash=hash_secret(code),
+            client_id=client_id,
+            user_id=user_id,
+            organization_id=organization_id,
+            redirect_uri=redirect_uri,
+            code_challenge=code_challenge,
+            expires_at=now + CODE_LIFETIME,
+        )
+    )
+    return code
+
+
+def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
+    """Return what the code stands for; its person's row is held then.
+
+    Who shows a code that was exchanged already ends what came of it (RFC 6749, 4.1.2).
+    """
+    if not is_secret(code, CODE):
+        return None
+    code_hash = hash_secret(code)
+    found = session.get(OAuthCode, code_hash)
+    if found is not None:
+        hold(session, found.user_id)
+        found = session.scalars(
+            select(OAuthCode)
+            .where(OAuthCode.code_hash == code_hash)
+            .execution_options(populate_existing=True)
+        ).first()
+    if found is None:
+        query = select(OAuthGrant).where(OAuthGrant.code_hash == code_hash)
+        grant = session.scalars(query).first()
+        if grant is not None:
+            end_by_id(session, grant.id, grant.user_id)
+        return None
+    return found if found.client_id == client_id and found.expires_at > now else None
+
+
+def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
+    """Make the grant of a code that `take_code` returned, and use the code up."""
+    _make_room(session, code.user_id, now)
+    grant = OAuthGrant(
+        id=uuid.uuid4(),
+        client_id=code.client_id,
+        user_id=code.user_id,
+        organization_id=code.organization_id,
+        code_hash=code.code_hash,
+        created_at=now,
+        last_used_at=now,
+        expires_at=now + REFRESH_LIFETIME,
+    )
+    session.add(grant)
+    session.delete(code)
+    client = session.get(OAuthClient, code.client_id)
+    if client is not None:
+        client.granted_at = now
+    session.flush()
+    return grant
+
+
+def add_tokens(
+    session: Session, grant: OAuthGrant, access: str, refresh: str, now: datetime
+) -> None:
+    """Add a pair of tokens; whoever was told them knows them, nobody else."""
+    session.execute(
+        delete(OAuthToken).where(OAuthToken.grant_id == grant.id, OAuthToken.expires_at <= now)
+    )
+    pairs = (("access", access, ACCESS_LIFETIME), ("refresh", refresh, REFRESH_LIFETIME))
+    for kind, token, lifetime in pairs:
+        session.add(
+            OAuthToken(
+                token_hash=hash_secret(token), grant_id=grant.id, kind=kind,
+                expires_at=now + lifetime, used_at=None,
+            )
+        )  # fmt: skip
+    grant.last_used_at, grant.expires_at = now, now + REFRESH_LIFETIME
+    session.flush()
+    oldest = select(OAuthToken.token_hash).where(OAuthToken.grant_id == grant.id)
+    beyond = session.scalars(oldest.order_by(OAuthToken.expires_at.desc()).offset(TOKENS_MAX)).all()
+    session.execute(delete(OAuthToken).where(OAuthToken.token_hash.in_(beyond)))
+
+
+def take_refresh_token(
+    session: Session, token: str, now: datetime
+) -> tuple[OAuthToken, OAuthGrant] | None:
+    """Return it and its grant; its person's row is held then.
+
+    Who shows one that was exchanged already ends the grant (RFC 9700, 4.14.2): one of two who know
+    it should not, and which of them is not known.
+    """
+    found = find_token(session, token)
+    if found is None or found[0].kind != "refresh" or found[0].expires_at <= now:
+        return None
+    row, grant = found
+    if row.used_at is not None:
+        end(session, grant)
+        return None
+    return row, grant
+
+
+def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
+    """Return a token of either kind and its grant; its person's row is held then."""
+    if not (is_secret(token, ACCESS) or is_secret(token, REFRESH)):
+        return None
+    query = (
+        select(OAuthToken, OAuthGrant)
+        .join(OAuthGrant, OAuthGrant.id == OAuthToken.grant_id)
+        .where(OAuthToken.token_hash == hash_secret(token))
+        .execution_options(populate_existing=True)
+    )
+    found = session.execute(query).first()
+    if found is None:
+        return None
+    hold(session, found[1].user_id)
+    again = session.execute(query).first()
+    return None if again is None else (again[0], again[1])
+
+
+def is_member(session: Session, user_id: UUID, organization_id: str) -> bool:
+    return session.get(Membership, (user_id, organization_id)) is not None
+
+
+def of_user(
+    session: Session, user_id: UUID, now: datetime
+) -> Sequence[tuple[OAuthGrant, OAuthClient | None]]:
+    """Return what the person let read, the last used first."""
+    query = (
+        select(OAuthGrant, OAuthClient)
+        .outerjoin(OAuthClient, OAuthClient.id == OAuthGrant.client_id)
+        .where(OAuthGrant.user_id == user_id, OAuthGrant.expires_at > now)
+        .order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)
+    )
+    return [(row[0], row[1]) for row in session.execute(query)]
+
+
+def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> bool:
+    """Return whether the person had such a grant."""
+    hold(session, user_id)
+    grant = session.get(OAuthGrant, grant_id, populate_existing=True)
+    if grant is None or grant.user_id != user_id:
+        return False
+    end(session, grant)
+    return True
+
+
+def end(session: Session, grant: OAuthGrant) -> None:
+    """End a grant and its tokens; they are good at no call from now on."""
+    session.execute(delete(OAuthToken).where(OAuthToken.grant_id == grant.id))
+    session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
+
+
+def hold(session: Session, user_id: UUID) -> None:
+    """Wait until nobody else changes what is the person's, and keep them waiting then."""
+    session.execute(select(User.id).where(User.id == user_id).with_for_update())
+
+
+def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
+    query = select(OAuthGrant).where(OAuthGrant.user_id == user_id)
+    kept = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
+    for place, row in enumerate(kept):
+        if place >= GRANTS_MAX - 1 or row.expires_at <= now:
+            end(session, row)

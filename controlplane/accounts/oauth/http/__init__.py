@@ -1,0 +1,1 @@
+"""The endpoints of OAuth, and the two pages that people see."""

@@ -1,0 +1,98 @@
+"""Dynamic registration (RFC 7591) by Authlib: what a client may be, and what it is told it is."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from authlib.oauth2.rfc6749 import JsonRequest
+from authlib.oauth2.rfc6749.requests import JsonPayload
+from authlib.oauth2.rfc7591 import ClientMetadataClaims, ClientRegistrationEndpoint
+from authlib.oauth2.rfc7591.errors import InvalidClientMetadataError, InvalidRedirectURIError
+
+from controlplane.accounts.oauth import clients
+from controlplane.accounts.oauth.asked import Asked
+from controlplane.accounts.oauth.issuer import GRANT_TYPES, server_metadata
+from controlplane.accounts.oauth.redirects import URIS_MAX, is_redirect_uri
+from controlplane.storage.oauth_tables import OAuthClient
+
+NAME_SENT_MAX: Final = 512
+
+
+class Payload(JsonPayload):  # type: ignore[misc]
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = dict(data)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return self._data
+
+
+def registration_request(asked: Asked, body: Mapping[str, Any]) -> JsonRequest:
+    request = JsonRequest("POST", asked.issuer + asked.path)
+    request.payload = Payload(body)
+    return request
+
+
+class Claims(ClientMetadataClaims):  # type: ignore[misc]
+    def validate_redirect_uris(self) -> None:
+        uris = self.get("redirect_uris")
+        if not isinstance(uris, list) or not 1 <= len(uris) <= URIS_MAX:
+            raise InvalidRedirectURIError(f"'redirect_uris' has to have 1 to {URIS_MAX} addresses")
+        if not all(isinstance(each, str) and is_redirect_uri(each) for each in uris):
+            raise InvalidRedirectURIError(
+                "redirect URIs are https, or http at 127.0.0.1, [::1] or localhost"
+            )
+
+
+class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
+    """Open to anybody, as the agents' protocol has it; `clients` bounds it."""
+
+    def __init__(self, server: Any = None) -> None:
+        super().__init__(server, [Claims])
+
+    def authenticate_token(self, _request: JsonRequest) -> str:
+        return "anybody"
+
+    def get_server_metadata(self) -> dict[str, Any]:
+        return server_metadata(self.server.issuer)
+
+    def extract_client_metadata(self, request: JsonRequest) -> Mapping[str, Any]:
+        """Return what is kept of what was sent; the rest is replaced or left out (RFC 7591, 2)."""
+        sent = request.payload.data
+        name, types = sent.get("client_name", ""), sent.get("grant_types", [GRANT_TYPES[0]])
+        if not isinstance(name, str) or len(name) > NAME_SENT_MAX:
+            raise InvalidClientMetadataError("'client_name' has to be a short text")
+        if not isinstance(types, list) or GRANT_TYPES[0] not in types:
+            raise InvalidClientMetadataError("'grant_types' has to have authorization_code")
+        request.payload = Payload(
+            {
+                "redirect_uris": sent.get("redirect_uris"),
+                "client_name": clients.shown_name(name),
+                "token_endpoint_auth_method": "none",
+                "grant_types": list(GRANT_TYPES),
+                "response_types": sent.get("response_types", ["code"]),
+            }
+        )
+        if request.payload.data["response_types"] != ["code"]:
+            raise InvalidClientMetadataError("'response_types' has to be code")
+        kept: Mapping[str, Any] = super().extract_client_metadata(request)
+        return kept
+
+    def generate_client_info(self, _request: JsonRequest) -> dict[str, Any]:
+        """Nothing yet: the row has it, and there is no secret."""
+        return {}
+
+    def save_client(
+        self, _info: Mapping[str, Any], metadata: Mapping[str, Any], _request: JsonRequest
+    ) -> OAuthClient:
+        return clients.add_client(
+            self.server.session,
+            metadata["client_name"],
+            metadata["redirect_uris"],
+            self.server.now,
+        )
+
+    def generate_client_registration_info(
+        self, client: OAuthClient, _request: JsonRequest
+    ) -> dict[str, Any]:
+        issued_at_s = int(client.created_at.timestamp())
+        return {"client_id": client.id, "client_id_issued_at": issued_at_s}

@@ -1,0 +1,49 @@
+"""The random texts of OAuth: how they are made, told apart and stored.
+
+Each is a prefix and 256 random bits, as an API key is, so a plain SHA-256 of it is enough to store.
+"""
+
+import hashlib
+import re
+import secrets
+from datetime import timedelta
+from typing import Final, Literal
+
+Prefix = Literal["voc_", "voa_", "vor_"]
+CODE: Final[Prefix] = "voc_"
+ACCESS: Final[Prefix] = "voa_"
+REFRESH: Final[Prefix] = "vor_"
+CODE_LIFETIME: Final = timedelta(seconds=60)
+ACCESS_LIFETIME: Final = timedelta(hours=1)
+REFRESH_LIFETIME: Final = timedelta(days=30)
+"""Of a refresh token that is not used; a new one comes with each use."""
+_SECRET: Final = re.compile(r"(voc_|voa_|vor_)[A-Za-z0-9_-]{43}")
+_BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
+_CLIENT: Final = re.compile(r"vcl_[A-Za-z0-9_-]{22}")
+
+
+def new_secret(prefix: Prefix) -> str:
+    return prefix + secrets.token_urlsafe(32)
+
+
+def new_client_id() -> str:
+    """Return what names a client. It is no secret: anybody sees it in an address."""
+    return "vcl_" + secrets.token_urlsafe(16)
+
+
+def is_secret(text: str, prefix: Prefix) -> bool:
+    return text.startswith(prefix) and _SECRET.fullmatch(text) is not None
+
+
+def is_client_id(text: str) -> bool:
+    return _CLIENT.fullmatch(text) is not None
+
+
+def hash_secret(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_access_token(header: str | None) -> str | None:
+    """Return the access token in an ``Authorization`` header (RFC 6750), None if there is none."""
+    match = _BEARER.fullmatch((header or "").strip())
+    return match[1] if match is not None and is_secret(match[1], ACCESS) else None

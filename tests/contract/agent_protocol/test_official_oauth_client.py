@@ -1,0 +1,166 @@
+"""The official Python client finds out by itself how to get a token: it discovers, registers, has
+its person sign in and consent, lists, calls, refreshes, and is told when that is over."""
+
+import json
+import re
+import time
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+from pydantic import AnyUrl
+
+from controlplane.accounts import users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.passwords import hasher
+from tests.contract.agent_protocol.served import Served
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
+
+REDIRECT = "http://localhost:49152/callback"
+EMAIL = "ada@example.com"
+HIDDEN = re.compile(r'name="(query|proof|organization)" value="([^"]*)"')
+
+
+class Kept:
+    """What the client keeps between its starts."""
+
+    def __init__(self) -> None:
+        self.tokens: OAuthToken | None = None
+        self.client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Person:
+    """Signs in and allows, with a browser that sends forms as they are."""
+
+    def __init__(self, issuer: str) -> None:
+        self.asked = 0
+        self.browser = httpx2.AsyncClient(headers={"origin": issuer}, base_url=issuer)
+        self._answer = ""
+
+    async def go(self, address: str) -> None:
+        self.asked += 1
+        page = await self.browser.get(address)
+        if 'type="password"' in page.text:
+            told = hidden(page) | {"email": EMAIL, "password": PASSWORD}
+            back = await self.browser.post("/api/auth/oauth2/sign-in", data=told)
+            page = await self.browser.get(back.headers["location"])
+        assert "Harness" in page.text
+        told = hidden(page) | {"decision": "allow"}
+        decided = await self.browser.post("/api/auth/oauth2/authorize", data=told)
+        self._answer = decided.headers["location"]
+        assert self._answer.startswith(REDIRECT)
+
+    async def come_back(self) -> AuthorizationCodeResult:
+        told = parse_qs(urlsplit(self._answer).query)
+        return AuthorizationCodeResult(
+            code=told["code"][0], state=told["state"][0], iss=told["iss"][0]
+        )
+
+    async def end_every_grant(self) -> None:
+        sent = {"content-type": "application/json"}
+        listed = await self.browser.post("/console/api/profile/grants", content="{}", headers=sent)
+        for grant in listed.json()["grants"]:
+            await self.browser.post(
+                "/console/api/profile/end-grant",
+                content=json.dumps({"grantId": grant["id"]}),
+                headers=sent,
+            )
+
+
+def hidden(page: httpx2.Response) -> dict[str, str]:
+    return {name: unescape(value) for name, value in HIDDEN.findall(page.text)}
+
+
+def add_person(served: Served) -> None:
+    password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
+
+    def work(session: object) -> None:
+        now = served.clock()
+        user = users.add_user(
+            session, email=EMAIL, name="Ada", password_hash=password_hash, now=now
+        )  # type: ignore[arg-type]
+        users.set_membership(
+            session, user.id, DEFAULT_ORGANIZATION, role="owner", locations=(), now=now
+        )  # type: ignore[arg-type]
+
+    served.database.write(work)
+
+
+async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> None:
+    add_person(bare)
+    issuer = bare.url.removesuffix("/api/mcp/v1")
+    person, kept = Person(issuer), Kept()
+    provider = OAuthClientProvider(
+        bare.url,
+        OAuthClientMetadata(client_name="Harness", redirect_uris=[AnyUrl(REDIRECT)]),
+        kept,
+        person.go,
+        person.come_back,
+    )
+    async with (
+        person.browser,
+        httpx2.AsyncClient(auth=provider) as http,
+        Client(streamable_http_client(bare.url, http_client=http)) as client,
+    ):
+        assert len((await client.list_tools()).tools) == 7
+        context = (await client.call_tool("business_context", {})).structured_content
+        assert context["credential"] == {
+            "kind": "oauthToken", "readOnly": True, "allLocations": True,
+        }  # fmt: skip
+        assert context["role"] == "owner"
+        assert kept.tokens is not None
+        assert kept.client is not None
+        assert kept.client.client_secret is None
+
+        good = (await client.call_tool("read_catalog", {"limit": 1})).structured_content
+        change = {"goodId": good["rows"][0]["goodId"], "status": "inactive"}
+        with pytest.raises(MCPError, match="this credential reads only"):
+            await client.call_tool("set_catalog_availability", change)
+
+        first = kept.tokens
+        provider.context.token_expiry_time = time.time() - 1
+        assert (await client.call_tool("query_sales", {"period": "last7"})).structured_content
+        assert kept.tokens.access_token != first.access_token
+        assert kept.tokens.refresh_token != first.refresh_token
+        assert person.asked == 1
+
+        await person.end_every_grant()
+        await client.call_tool("business_context", {})
+        assert person.asked == 2
+
+
+async def test_a_token_of_nobody_is_told_where_to_ask(bare: Served) -> None:
+    add_person(bare)
+    issuer = bare.url.removesuffix("/api/mcp/v1")
+    token = "voa_" + "x" * 43
+    async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
+        reply = await http.post(bare.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert reply.status_code == 401
+    named = re.fullmatch(r'Bearer resource_metadata="(.+)"', reply.headers["www-authenticate"])
+    assert named is not None
+    async with httpx2.AsyncClient() as http:
+        document = (await http.get(named[1])).json()
+    assert document["resource"] == bare.url
+    assert document["authorization_servers"] == [issuer]

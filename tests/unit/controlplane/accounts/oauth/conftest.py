@@ -1,0 +1,28 @@
+"""The service as browsers find it over TLS."""
+
+import pytest
+
+from controlplane.settings import Settings
+from tests.unit.controlplane.accounts.oauth.program import ISSUER, Asking, Program, Visitor
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, make_person
+from tests.unit.controlplane.running_service import RunningService
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(
+        rate_per_s=0,
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
+        refusal_delay_s=0,
+        origin=ISSUER,
+    )
+
+
+@pytest.fixture
+async def asking(service: RunningService) -> Asking:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), "ada@example.com")
+    return program, visitor

@@ -1,0 +1,189 @@
+"""A program that asks to read, and the browser of the person whom it asks."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx2
+from starlette.requests import Request
+
+from controlplane.accounts.caller import Caller
+from controlplane.http.auth import admit
+from controlplane.http.errors import Refusal
+from tests.unit.controlplane.accounts.people import PASSWORD
+from tests.unit.controlplane.running_service import RunningService
+
+ISSUER = "https://venue.example"
+RESOURCE = f"{ISSUER}/api/mcp/v1"
+REDIRECT = "https://agent.example/callback"
+VERIFIER = "v" * 64
+BASE = "/api/auth/oauth2"
+COOKIE = "__Secure-venue.session_token"
+FORM = "application/x-www-form-urlencoded"
+_HIDDEN = re.compile(r'name="(query|proof)" value="([^"]*)"')
+
+
+def challenge(verifier: str = VERIFIER) -> str:
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def parameters_of(reply: httpx2.Response) -> dict[str, str]:
+    """What the browser is sent back to the program with."""
+    assert reply.status_code == 303, reply.text
+    found = parse_qs(urlsplit(reply.headers["location"]).query)
+    return {name: values[0] for name, values in found.items()}
+
+
+class Visitor:
+    """A browser on the service's pages; it has its cookie only when it signed in."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._http = service.http
+        self.token = ""
+
+    async def get(self, path: str) -> httpx2.Response:
+        return await self._call("GET", path, None, {"sec-fetch-site": "cross-site"})
+
+    async def post(
+        self, path: str, fields: dict[str, str], origin: str | None = ISSUER, **headers: str
+    ) -> httpx2.Response:
+        sent = {"content-type": FORM} | ({} if origin is None else {"origin": origin})
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self._call("POST", path, urlencode(fields), sent | named)
+
+    async def sign_in(self, query: str, email: str, password: str = PASSWORD) -> httpx2.Response:
+        fields = {"email": email, "password": password, "query": query}
+        reply = await self.post(f"{BASE}/sign-in", fields)
+        if "set-cookie" in reply.headers:
+            self.token = reply.headers["set-cookie"].partition("=")[2].partition(";")[0]
+        return reply
+
+    async def decide(
+        self, query: str, decision: str = "allow", organization: str = "org-0001", **other: str
+    ) -> httpx2.Response:
+        shown = await self.get(f"{BASE}/authorize?{query}")
+        assert shown.status_code == 200, shown.text
+        fields = hidden(shown) | {"decision": decision, "organization": organization}
+        return await self.post(f"{BASE}/authorize", fields | other)
+
+    async def _call(
+        self, method: str, path: str, content: str | None, headers: dict[str, str]
+    ) -> httpx2.Response:
+        if self.token:
+            headers = headers | {"cookie": f"{COOKIE}={self.token}"}
+        self._http.cookies.clear()
+        reply = await self._http.request(method, path, content=content, headers=headers)
+        self._http.cookies.clear()
+        return reply
+
+
+def hidden(page: httpx2.Response) -> dict[str, str]:
+    return {name: html.unescape(value) for name, value in _HIDDEN.findall(page.text)}
+
+
+class Program:
+    """A client that does as it should, unless a test says otherwise."""
+
+    def __init__(self, service: RunningService, redirect_uri: str = REDIRECT) -> None:
+        self._http = service.http
+        self.redirect_uri = redirect_uri
+        self.client_id = ""
+
+    async def register(self, **changes: Any) -> httpx2.Response:
+        body = {"client_name": "Agent", "redirect_uris": [self.redirect_uri]} | changes
+        headers = {"content-type": "application/json"}
+        content = json.dumps(body)
+        reply = await self._http.post(f"{BASE}/register", content=content, headers=headers)
+        if reply.status_code == 201:
+            self.client_id = reply.json()["client_id"]
+        return reply
+
+    def query(self, **changes: str | None) -> str:
+        asked: dict[str, str | None] = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect_uri,
+            "state": "s t&te",
+            "code_challenge": challenge(),
+            "code_challenge_method": "S256",
+            "resource": RESOURCE,
+        }
+        return urlencode({k: v for k, v in (asked | changes).items() if v is not None})
+
+    async def exchange(self, code: str, **changes: str | None) -> httpx2.Response:
+        return await self._send(
+            "token",
+            {
+                "grant_type": "authorization_code",
+                "code": code,
+                "client_id": self.client_id,
+                "redirect_uri": self.redirect_uri,
+                "code_verifier": VERIFIER,
+                "resource": RESOURCE,
+            }
+            | changes,
+        )
+
+    async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
+        asked = {
+            "grant_type": "refresh_token",
+            "refresh_token": token,
+            "client_id": self.client_id,
+        }
+        return await self._send("token", asked | changes)
+
+    async def revoke(self, token: str, **changes: str | None) -> httpx2.Response:
+        return await self._send("revoke", {"token": token, "client_id": self.client_id} | changes)
+
+    async def _send(self, path: str, fields: dict[str, Any]) -> httpx2.Response:
+        content = urlencode({name: value for name, value in fields.items() if value is not None})
+        headers = {"content-type": FORM}
+        return await self._http.post(f"{BASE}/{path}", content=content, headers=headers)
+
+
+async def let_read(
+    service: RunningService, email: str = "ada@example.com"
+) -> tuple[Program, Visitor, dict[str, Any]]:
+    """Register, sign in, consent and exchange: the whole way."""
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), email)
+    code = parameters_of(await visitor.decide(program.query()))["code"]
+    reply = await program.exchange(code)
+    assert reply.status_code == 200, reply.text
+    return program, visitor, reply.json()
+
+
+async def reads(service: RunningService, token: str) -> Caller | None:
+    """As whom the agent protocol's mount takes a bearer; None where it refuses it."""
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/mcp/v1",
+        "query_string": b"",
+        "headers": [
+            (b"authorization", f"Bearer {token}".encode()),
+            (b"content-type", b"application/json"),
+        ],
+        "state": {},
+    }
+    try:
+        return await admit(service.core, Request(scope), writes=False, of_agent=True)
+    except Refusal as refusal:
+        if refusal.status != 401:
+            raise
+        return None
+
+
+Asking = tuple[Program, Visitor]
+"""A program, and a person who is signed in and was not asked yet."""
+
+
+async def code_of(asking: Asking, **changes: str | None) -> str:
+    program, visitor = asking
+    return parameters_of(await visitor.decide(program.query(**changes)))["code"]

@@ -1,0 +1,106 @@
+"""Codes that are stolen, shown twice, or asked for without PKCE."""
+
+import asyncio
+
+import pytest
+
+from tests.unit.controlplane.accounts.oauth.program import (
+    BASE,
+    ISSUER,
+    VERIFIER,
+    Asking,
+    Program,
+    challenge,
+    code_of,
+    parameters_of,
+    reads,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_a_code_is_good_once_and_shown_again_ends_what_came_of_it(
+    service: RunningService, asking: Asking
+) -> None:
+    code = await code_of(asking)
+    tokens = (await asking[0].exchange(code)).json()
+    assert await reads(service, tokens["access_token"])
+    again = await asking[0].exchange(code)
+    assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
+    assert await reads(service, tokens["access_token"]) is None
+    refreshed = await asking[0].refresh(tokens["refresh_token"])
+    assert refreshed.json()["error"] == "invalid_grant"
+
+
+async def test_a_code_is_good_for_a_minute(service: RunningService, asking: Asking) -> None:
+    code = await code_of(asking)
+    service.clock.advance(60)
+    assert (await asking[0].exchange(code)).json()["error"] == "invalid_grant"
+
+
+async def test_two_exchanges_of_one_code_at_once_leave_no_token(
+    service: RunningService, asking: Asking
+) -> None:
+    code = await code_of(asking)
+    replies = await asyncio.gather(*(asking[0].exchange(code) for _ in range(4)))
+    given = [each.json()["access_token"] for each in replies if each.status_code == 200]
+    assert len(given) == 1
+    assert await reads(service, given[0]) is None
+
+
+async def test_a_code_is_no_other_program_s(service: RunningService, asking: Asking) -> None:
+    code = await code_of(asking)
+    thief = Program(service)
+    await thief.register()
+    assert (await thief.exchange(code)).json()["error"] == "invalid_grant"
+    nobody = await thief.exchange(code, client_id="vcl_" + "x" * 22)
+    assert nobody.json()["error"] == "invalid_client"
+    assert (await asking[0].exchange(code)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_challenge": None},
+        {"code_challenge": None, "code_challenge_method": None},
+        {"code_challenge_method": "plain"},
+        {"code_challenge_method": None},
+        {"code_challenge_method": "s256"},
+        {"code_challenge": "short"},
+        {"code_challenge": VERIFIER, "code_challenge_method": "plain"},
+    ],
+)
+async def test_without_pkce_by_s256_nobody_is_asked(
+    asking: Asking, changes: dict[str, str | None]
+) -> None:
+    program, visitor = asking
+    told = parameters_of(await visitor.get(f"{BASE}/authorize?{program.query(**changes)}"))
+    assert told["error"] == "invalid_request"
+    assert (told["iss"], told["state"]) == (ISSUER, "s t&te")
+
+
+@pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])
+async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: str | None) -> None:
+    code = await code_of(asking)
+    refused = await asking[0].exchange(code, code_verifier=verifier)
+    assert refused.status_code == 400
+    assert refused.json()["error"] in {"invalid_grant", "invalid_request"}
+    assert "access_token" not in refused.json()
+
+
+async def test_each_answer_names_its_issuer(asking: Asking) -> None:
+    """A program that talks to several servers sees whose answer it has (RFC 9207)."""
+    program, visitor = asking
+    for decision in ("allow", "deny"):
+        reply = await visitor.decide(program.query(), decision)
+        assert parameters_of(reply)["iss"] == ISSUER
+        assert parameters_of(reply)["state"] == "s t&te"
+
+
+async def test_other_flows_are_not_served(asking: Asking) -> None:
+    program, visitor = asking
+    for kind in ("token", "code token", "id_token"):
+        told = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
+        assert parameters_of(told)["error"] == "unsupported_response_type"
+    for kind in ("password", "client_credentials", "implicit"):
+        refused = await program.exchange("x", grant_type=kind)
+        assert refused.json()["error"] == "unsupported_grant_type"

@@ -1,0 +1,124 @@
+"""Decisions that a person did not make, and pages that are not to be trusted."""
+
+import pytest
+
+from tests.unit.controlplane.accounts.oauth.program import (
+    BASE,
+    COOKIE,
+    ISSUER,
+    Asking,
+    Program,
+    Visitor,
+    hidden,
+)
+from tests.unit.controlplane.accounts.people import make_person
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_nobody_consents_but_who_is_signed_in(service: RunningService) -> None:
+    program, stranger = Program(service), Visitor(service)
+    await program.register()
+    fields = {"query": program.query(), "proof": "", "decision": "allow"}
+    reply = await stranger.post(f"{BASE}/authorize", fields)
+    assert reply.headers["location"].startswith(f"{BASE}/authorize?")
+
+
+async def test_no_decision_without_the_page(asking: Asking) -> None:
+    """To look at the page changes nothing, and a form without its proof is nobody's."""
+    program, visitor = asking
+    for made_up in ("", "0" * 64, "ü"):
+        fields = {"query": program.query(), "proof": made_up, "decision": "allow"}
+        reply = await visitor.post(f"{BASE}/authorize", fields | {"organization": "org-0001"})
+        assert reply.status_code == 403
+        assert "location" not in reply.headers
+
+
+async def test_a_decision_is_of_its_session_and_of_its_request(
+    service: RunningService, asking: Asking
+) -> None:
+    program, visitor = asking
+    make_person(service, "eve@example.com")
+    other = Program(service, "https://evil.example/")
+    await other.register()
+    eve = Visitor(service)
+    await eve.sign_in(other.query(), "eve@example.com")
+    hers = hidden(await eve.get(f"{BASE}/authorize?{other.query()}"))
+    ours = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    for fields in (hers, ours | {"query": hers["query"]}):
+        decided = fields | {"decision": "allow", "organization": "org-0001"}
+        assert (await visitor.post(f"{BASE}/authorize", decided)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "headers"),
+    [
+        ("https://evil.example", {}),
+        ("null", {}),
+        (None, {}),
+        (ISSUER, {"sec_fetch_site": "cross-site"}),
+        (ISSUER, {"sec_fetch_site": "same-site"}),
+    ],
+)
+async def test_another_site_decides_nothing_and_signs_nobody_in(
+    asking: Asking, origin: str | None, headers: dict[str, str]
+) -> None:
+    program, visitor = asking
+    fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    decided = fields | {"decision": "allow", "organization": "org-0001"}
+    reply = await visitor.post(f"{BASE}/authorize", decided, origin, **headers)
+    assert reply.status_code == 403
+    assert "location" not in reply.headers
+    told = {"email": "ada@example.com", "password": "correct horse battery"}
+    reply = await visitor.post(f"{BASE}/sign-in", fields | told, origin, **headers)
+    assert reply.status_code == 403
+    assert "set-cookie" not in reply.headers
+
+
+async def test_no_page_is_framed_cached_or_scripted(
+    service: RunningService, asking: Asking
+) -> None:
+    program, visitor = asking
+    address = f"{BASE}/authorize?{program.query()}"
+    pages = [
+        await visitor.get(address),
+        await Visitor(service).get(address),
+        await visitor.get(f"{BASE}/authorize"),
+        await visitor.sign_in(program.query(), "ada@example.com", "wrong wrong wrong"),
+    ]
+    for page in pages:
+        policy = page.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "default-src 'none'" in policy
+        assert "script-src" not in policy
+        assert page.headers["x-frame-options"] == "DENY"
+        assert page.headers["cache-control"] == "no-store"
+        assert page.headers["referrer-policy"] == "same-origin"
+        assert "<script" not in page.text
+    assert (
+        "form-action 'self' https://agent.example;" in pages[0].headers["content-security-policy"]
+    )
+
+
+async def test_guessing_passwords_on_the_page_is_counted_as_elsewhere(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    for _ in range(10):
+        reply = await visitor.sign_in(program.query(), "ada@example.com", "wrong wrong wrong")
+        assert reply.status_code == 401
+    right = await visitor.sign_in(program.query(), "ada@example.com")
+    assert right.status_code == 429
+    assert right.headers["retry-after"]
+    assert "wait" in right.text
+
+
+async def test_the_sign_in_page_leads_nowhere_else(asking: Asking) -> None:
+    _, visitor = asking
+    for query in ("https://evil.example", "x=1\r\nSet-Cookie: a=b", "//evil.example/", ""):
+        reply = await visitor.sign_in(query, "ada@example.com")
+        location = reply.headers.get("location", "")
+        assert reply.status_code == 400 or location.startswith(f"{BASE}/authorize?")
+        assert "\n" not in location
+        assert COOKIE in reply.headers.get("set-cookie", COOKIE)

@@ -1,0 +1,232 @@
+"""The way from a registration to a token, as the standards have it."""
+
+import json
+from typing import Any
+
+import pytest
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+from authlib.oauth2.rfc9207 import AuthorizationServerMetadata as IssuerMetadata
+from sqlalchemy import select
+
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.storage.layout import Base
+from tests.unit.controlplane.accounts.oauth.program import (
+    BASE,
+    ISSUER,
+    REDIRECT,
+    RESOURCE,
+    Program,
+    Visitor,
+    hidden,
+    let_read,
+    parameters_of,
+    reads,
+)
+from tests.unit.controlplane.accounts.people import make_person
+from tests.unit.controlplane.running_service import RunningService, running_service
+
+SERVER = "/.well-known/oauth-authorization-server"
+OF_RESOURCE = "/.well-known/oauth-protected-resource"
+
+
+async def test_a_program_is_let_read_as_its_person_and_no_more(service: RunningService) -> None:
+    person = make_person(service, role="manager", locations=["loc-1"])
+    _, _, tokens = await let_read(service)
+    assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
+    caller = await reads(service, tokens["access_token"])
+    assert caller is not None
+    assert (caller.kind, caller.owner_id, caller.can_write) == ("oauth", person.id, False)
+    assert (caller.locations, caller.role) == (frozenset({"loc-1"}), "manager")
+
+
+async def test_the_server_s_document_is_one(service: RunningService) -> None:
+    reply = await service.http.get(SERVER)
+    document = AuthorizationServerMetadata(reply.json())
+    document.validate([IssuerMetadata])
+    assert document["issuer"] == ISSUER
+    assert document["authorization_endpoint"] == f"{ISSUER}{BASE}/authorize"
+    assert document["token_endpoint"] == f"{ISSUER}{BASE}/token"
+    assert document["code_challenge_methods_supported"] == ["S256"]
+    assert document["authorization_response_iss_parameter_supported"] is True
+    assert "scopes_supported" not in document
+
+
+@pytest.mark.parametrize("path", [OF_RESOURCE, f"{OF_RESOURCE}/api/mcp/v1"])
+async def test_the_resource_names_its_server(service: RunningService, path: str) -> None:
+    document = (await service.http.get(path)).json()
+    assert document["resource"] == RESOURCE
+    assert document["authorization_servers"] == [ISSUER]
+
+
+async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    shown = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert shown.status_code == 200
+    assert 'type="password"' in shown.text
+    assert "proof" not in hidden(shown)
+    wrong = await visitor.sign_in(hidden(shown)["query"], "ada@example.com", "not this one, no")
+    assert wrong.status_code == 401
+    assert "the password is wrong" in wrong.text
+    assert hidden(wrong) == hidden(shown)
+    right = await visitor.sign_in(hidden(wrong)["query"], "ada@example.com")
+    assert right.status_code == 303
+    assert "Secure; " in right.headers["set-cookie"] + "; "
+    back = await visitor.get(right.headers["location"])
+    assert "Agent" in back.text
+    assert "agent.example" in back.text
+    assert "ada@example.com" in back.text
+
+
+async def test_who_does_not_allow_sends_the_program_away(service: RunningService) -> None:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), "ada@example.com")
+    reply = await visitor.decide(program.query(), "deny")
+    assert reply.headers["location"].startswith(REDIRECT)
+    told = parameters_of(reply)
+    assert told["error"] == "access_denied"
+    assert told["state"] == "s t&te"
+    assert "code" not in told
+
+
+async def test_another_account_signs_this_one_out(service: RunningService) -> None:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), "ada@example.com")
+    reply = await visitor.decide(program.query(), "switch")
+    assert "Max-Age=0" in reply.headers["set-cookie"]
+    assert 'type="password"' in (await visitor.get(reply.headers["location"])).text
+
+
+async def test_a_person_of_two_organizations_chooses(service: RunningService) -> None:
+    make_person(service)
+    make_person(service, organization_id="org-2", role="viewer")
+    program, visitor = Program(service), Visitor(service)
+    await program.register()
+    await visitor.sign_in(program.query(), "ada@example.com")
+    code = parameters_of(await visitor.decide(program.query(), organization="org-2"))["code"]
+    caller = await reads(service, (await program.exchange(code)).json()["access_token"])
+    assert caller is not None
+    assert caller.organization_id == "org-2"
+    foreign = await visitor.decide(program.query(), organization="org-3")
+    assert foreign.status_code == 400
+    assert "location" not in foreign.headers
+
+
+async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
+    service: RunningService,
+) -> None:
+    make_person(service)
+    program, _, first = await let_read(service)
+    service.clock.advance(3599)
+    assert await reads(service, first["access_token"])
+    service.clock.advance(1)
+    assert await reads(service, first["access_token"]) is None
+    second = (await program.refresh(first["refresh_token"], resource=RESOURCE)).json()
+    assert await reads(service, second["access_token"])
+    assert second["refresh_token"] != first["refresh_token"]
+    service.clock.advance(30 * 86_400)
+    assert (await program.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+async def test_nothing_that_is_kept_is_a_secret(
+    service: RunningService, database: Database
+) -> None:
+    make_person(service)
+    program, visitor, tokens = await let_read(service)
+    code = parameters_of(await visitor.decide(program.query()))["code"]
+    kept = repr(database.read(_everything))
+    assert program.client_id in kept
+    for secret in (code, tokens["access_token"], tokens["refresh_token"]):
+        assert secret not in kept
+
+
+async def test_what_a_program_may_be_is_told_to_it(service: RunningService) -> None:
+    """A client that asks for a secret gets none, and reads that (RFC 7591, 3.2.1)."""
+    reply = await Program(service).register(
+        client_name="A\u202egent\n\x00  two",
+        token_endpoint_auth_method="client_secret_basic",
+        grant_types=["authorization_code", "refresh_token", "client_credentials"],
+        scope="all",
+        jwks_uri="https://agent.example/keys",
+    )
+    assert reply.status_code == 201
+    assert reply.headers["cache-control"] == "no-store"
+    told = reply.json()
+    assert told["client_name"] == "A gent two"
+    assert told["token_endpoint_auth_method"] == "none"
+    assert told["grant_types"] == ["authorization_code", "refresh_token"]
+    assert not {"client_secret", "scope", "jwks_uri"} & told.keys()
+
+
+async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
+    make_person(service)
+    program, visitor = Program(service), Visitor(service)
+    await program.register(client_name='<script>alert("x")</script>')
+    await visitor.sign_in(program.query(), "ada@example.com")
+    page = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert "<script" not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+async def test_a_person_sees_and_ends_what_may_read(service: RunningService) -> None:
+    make_person(service)
+    make_person(service, "bob@example.com")
+    program, visitor, tokens = await let_read(service)
+    _, other, _ = await let_read(service, "bob@example.com")
+    [grant] = (await _profile(visitor, "grants")).json()["grants"]
+    assert grant["clientName"] == "Agent"
+    assert grant["clientHosts"] == ["agent.example"]
+    assert grant["organizationId"] == "org-0001"
+    refused = await _profile(other, "end-grant", grantId=grant["id"])
+    assert refused.json()["code"] == "grant_not_found"
+    ended = await _profile(visitor, "end-grant", grantId=grant["id"])
+    assert ended.json() == {"ended": True}
+    assert await reads(service, tokens["access_token"]) is None
+    assert (await program.refresh(tokens["refresh_token"])).status_code == 400
+    assert (await _profile(visitor, "grants")).json()["grants"] == []
+
+
+@pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
+async def test_a_program_gives_back_what_it_has(service: RunningService, kind: str) -> None:
+    make_person(service)
+    program, _, tokens = await let_read(service)
+    assert (await program.revoke(tokens[kind], token_type_hint=kind)).status_code == 200
+    assert await reads(service, tokens["access_token"]) is None
+    assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await program.revoke("voa_" + "x" * 43)).status_code == 200
+
+
+async def test_on_loopback_it_needs_no_tls_and_elsewhere_it_does(
+    database: Database, settings: Settings
+) -> None:
+    plain = Settings(refusal_delay_s=0)
+    async with running_service(database, plain) as service:
+        here = await service.http.get(SERVER, headers={"host": "127.0.0.1:8080"})
+        assert here.json()["issuer"] == "http://127.0.0.1:8080"
+        for host in ("service", "192.0.2.1:8080", "127.0.0.1.example", "127.0.0.1:8080@evil"):
+            away = await service.http.get(SERVER, headers={"host": host})
+            assert away.status_code == 400
+            assert "https" in away.json()["error_description"]
+
+
+async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
+    headers = {
+        "content-type": "application/json",
+        "origin": ISSUER,
+        "cookie": f"__Secure-venue.session_token={visitor.token}",
+    }
+    path = f"/console/api/profile/{operation}"
+    return await visitor._http.post(path, content=json.dumps(body), headers=headers)
+
+
+def _everything(session: Any) -> list[Any]:
+    tables = [each for each in Base.metadata.sorted_tables if each.name.startswith("oauth_")]
+    return [tuple(row) for table in tables for row in session.execute(select(table))]

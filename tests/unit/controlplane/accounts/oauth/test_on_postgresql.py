@@ -1,0 +1,89 @@
+"""On PostgreSQL, where exchanges really run at once: two services on one database."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import func, select
+
+from controlplane.storage.database import Database
+from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
+from tests.postgresql import postgresql
+from tests.unit.controlplane.accounts.oauth.program import Asking, Program, code_of, reads
+from tests.unit.controlplane.accounts.people import Person, make_person, remove
+from tests.unit.controlplane.running_service import RunningService, beside
+
+pytestmark = pytest.mark.needs("postgresql")
+AT_ONCE = 4
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with postgresql() as url:
+        opened = Database(url)
+        yield opened
+        opened.close()
+
+
+def at(service: RunningService, program: Program) -> Program:
+    """The same program, calling another service."""
+    same = Program(service)
+    same.client_id = program.client_id
+    return same
+
+
+def left(service: RunningService) -> tuple[int, int]:
+    """How many grants and tokens there are."""
+
+    def work(session: object) -> tuple[int, int]:
+        count = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
+        grants, tokens = (session.scalar(each) for each in count)  # type: ignore[attr-defined]
+        return grants, tokens
+
+    return service.database.read(work)
+
+
+async def test_of_many_exchanges_of_one_code_one_wins_and_none_keeps_it(
+    service: RunningService, asking: Asking
+) -> None:
+    code = await code_of(asking)
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        programs = [asking[0], at(other, asking[0])] * AT_ONCE
+        replies = await asyncio.gather(*(each.exchange(code) for each in programs))
+        given = [each.json() for each in replies if each.status_code == 200]
+        assert len(given) == 1
+        assert {each.status_code for each in replies} == {200, 400}
+        assert await reads(other, given[0]["access_token"]) is None
+    assert left(service) == (0, 0)
+
+
+async def test_of_many_refreshes_with_one_token_one_wins_and_none_keeps_it(
+    service: RunningService, asking: Asking
+) -> None:
+    token = (await asking[0].exchange(await code_of(asking))).json()["refresh_token"]
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        programs = [asking[0], at(other, asking[0])] * AT_ONCE
+        replies = await asyncio.gather(*(each.refresh(token) for each in programs))
+        given = [each.json() for each in replies if each.status_code == 200]
+        assert len(given) == 1
+        assert await reads(other, given[0]["access_token"]) is None
+    assert left(service) == (0, 0)
+
+
+async def test_a_code_is_exchanged_while_the_membership_ends(
+    service: RunningService, asking: Asking
+) -> None:
+    """Whichever comes first, nothing is left of it."""
+    person = make_person(service)
+    make_person(service, organization_id="org-2")
+    program, visitor = asking
+    for _ in range(AT_ONCE):
+        await visitor.sign_in(program.query(), "ada@example.com")
+        codes = [await code_of(asking) for _ in range(AT_ONCE)]
+        ended = asyncio.to_thread(remove, service, Person(person.id, person.email), "org-0001")
+        replies, _ = await asyncio.gather(
+            asyncio.gather(*(program.exchange(code) for code in codes)), ended
+        )
+        assert {each.status_code for each in replies} <= {200, 400}
+        assert left(service) == (0, 0)
+        make_person(service)

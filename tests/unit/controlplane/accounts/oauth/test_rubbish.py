@@ -1,0 +1,93 @@
+"""Programs that ask too often, or for nothing that there is."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.unit.controlplane.accounts.oauth.program import (
+    BASE,
+    FORM,
+    REDIRECT,
+    Asking,
+    Program,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_registrations_are_few_for_an_address(service: RunningService) -> None:
+    statuses = [(await Program(service).register()).status_code for _ in range(11)]
+    assert statuses == [201] * 10 + [429]
+
+
+async def test_exchanges_are_bounded_for_an_address(service: RunningService) -> None:
+    program = Program(service)
+    replies = [await program.exchange("x") for _ in range(62)]
+    assert replies[0].json()["error"] == "invalid_client"
+    assert replies[-1].status_code == 429
+    assert replies[-1].json()["error"] == "temporarily_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"redirect_uris": []}, 400),
+        ({"redirect_uris": [REDIRECT] * 11}, 400),
+        ({"redirect_uris": REDIRECT}, 400),
+        ({"redirect_uris": None}, 400),
+        ({"client_name": 7}, 400),
+        ({"client_name": "x" * 513}, 400),
+        ({"client_name": "x" * 9000}, 413),
+        ({"grant_types": ["password"]}, 400),
+        ({"grant_types": 3}, 400),
+        ({"response_types": ["token"]}, 400),
+        ({"response_types": None}, 400),
+        ({"software_statement": "a.b.c"}, 201),
+        ({"client_name": "\ud800"}, 201),
+    ],
+)
+async def test_a_registration_is_small_and_of_the_right_kind(
+    service: RunningService, changes: dict[str, Any], status: int
+) -> None:
+    reply = await Program(service).register(**changes)
+    assert reply.status_code == status
+    if status != 201:
+        assert reply.json()["error"].startswith("invalid")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "client_id=x&client_id=y",
+        "client_id=%00",
+        "client_id=%FF",
+        "client_id=%22%5C",
+        "a=" + "x" * 5000,
+        "&".join(f"a{n}=1" for n in range(40)),
+    ],
+)
+async def test_rubbish_is_refused_in_words(
+    service: RunningService, asking: Asking, query: str
+) -> None:
+    page = await asking[1].get(f"{BASE}/authorize?{query}")
+    assert page.status_code == 400
+    assert "cannot be connected" in page.text
+    for path in ("token", "revoke"):
+        reply = await service.http.post(
+            f"{BASE}/{path}", content=query, headers={"content-type": FORM}
+        )
+        assert reply.status_code == 400
+        assert reply.json()["error"] in {
+            "invalid_request",
+            "invalid_client",
+            "unsupported_grant_type",
+        }
+
+
+async def test_parameters_that_come_twice_are_refused(asking: Asking) -> None:
+    program, visitor = asking
+    for name in ("state", "redirect_uri", "code_challenge", "client_id"):
+        twice = program.query() + "&" + urlencode({name: "x"})
+        reply = await visitor.get(f"{BASE}/authorize?{twice}")
+        assert reply.status_code == 400
