@@ -121,6 +121,9 @@ _SERVICE_EXAMPLES = (
      "venue-control service status; journalctl -u venue-control -n 50"),
     ("A key of the retail API, for a program that reads sales.",
      "sudo venue-control retail keys create --live --name accounting"),
+    ("How merchants reach support, and a token that links a chat with one of them.",
+     ("sudo venue-control support channels set telegram @venue --hours 'Mon-Fri 9-18';"
+      " sudo venue-control support link --channel 'telegram @venue' --asked-by Ada")),
     ("Copy the database while the service runs.", "sudo venue-control backup /root/venue.db"),
     ("From SQLite to PostgreSQL, while the service stands.",
      ("sudo -u venue-control venue-control database copy /var/lib/venue-control/venue-control.db"

@@ -24,6 +24,7 @@ from controlplane.cli.arguments.service import (
     add_service_verbs,
     words_of_line,
 )
+from controlplane.cli.arguments.support import add_support_verbs
 from controlplane.cli.arguments.users import add_user_verbs
 from controlplane.cli.arguments.values import count, days, host_port, port, rate, seconds
 from controlplane.cli.arguments.verb import add_verb
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(verbs)
     add_key_verbs(verbs)
     add_user_verbs(verbs)
+    add_support_verbs(verbs)
     add_facade_verbs(verbs)
     add_locations(verbs)
     _add_demo(verbs)

@@ -27,6 +27,8 @@ from controlplane.analytics import routes as figures_at
 from controlplane.cli.errors import CommandError
 from controlplane.client.refusals import UnreachableError, refusal
 from controlplane.client.waiting import Patience
+from controlplane.support import messages as support
+from controlplane.support import routes as support_at
 
 REPLY_MAX_BYTES = 16 * 1024 * 1024
 PAGES_MAX = 500
@@ -113,6 +115,20 @@ class OperationsClient:
         """Deprecated: it is the ``activity`` of `venue_financial_pulse`."""
         return self._call(figures_at.VENUE_PULSE, body, figures.Pulse)
 
+    # ------------------------------------------------------------------ support
+
+    def support_contact(self) -> support.Contact:
+        return self._call(support_at.CONTACT, None, support.Contact)
+
+    def support_inspect(self, body: support.TokenRequest) -> support.Inspection:
+        return self._call(support_at.INSPECT, body, support.Inspection)
+
+    def support_confirm(self, body: support.ConfirmRequest) -> support.Link:
+        return self._call(support_at.CONFIRM, body, support.Link)
+
+    def support_disconnect(self, body: support.TokenRequest) -> support.Link:
+        return self._call(support_at.DISCONNECT, body, support.Link)
+
     # ------------------------------------------------------------------ the way there
 
     def ask_own(self, path: str, body: Message, reply: type[Reply]) -> Reply:
@@ -120,9 +136,10 @@ class OperationsClient:
         return self._call(path, body, reply)
 
     def _call(
-        self, path: str, body: Message, reply: type[Reply], *, is_repeatable: bool = True
+        self, path: str, body: Message | None, reply: type[Reply], *, is_repeatable: bool = True
     ) -> Reply:
-        content = self._post(path, encode(body), is_repeatable=is_repeatable)
+        sent = b"" if body is None else encode(body)
+        content = self._post(path, sent, is_repeatable=is_repeatable)
         try:
             return decode(content, reply)
         except ValidationError as error:

@@ -29,11 +29,15 @@ async def admit(
     writes: bool,
     of_person: bool = False,
     of_agent: bool = False,
+    judges_role: bool = False,
+    has_body: bool = True,
 ) -> Caller:
     """Return who is calling, or raise the refusal.
 
     ``of_person``: only who is signed in may, whatever their role: it is about themselves.
     ``of_agent``: it is the agent protocol, which takes OAuth tokens beside API keys, and no cookie.
+    ``judges_role``: the operation judges by itself whether who is signed in may write.
+    ``has_body``: without it no type of a body is asked for.
     """
     require_method(request, "POST")
     if of_agent:
@@ -44,9 +48,11 @@ async def admit(
     core.fairness.admit(caller)
     if of_person and caller.kind != "session":
         raise session_needed()
-    if writes and not of_person and not caller.can_write:
+    is_judged_there = of_person or (judges_role and caller.kind == "session")
+    if writes and not caller.can_write and not is_judged_there:
         raise read_only_key()
-    require_json(request.headers)
+    if has_body:
+        require_json(request.headers)
     return caller
 
 

@@ -61,6 +61,12 @@ def parse_body(model: type[T], body: bytes) -> T:
     return made
 
 
+def require_no_body(body: bytes) -> None:
+    """Refuse a body where none is taken. An object without keys says as much as none."""
+    if body and parse_json(body):
+        raise invalid_request("this operation takes no body")
+
+
 def parse_part(model: type[T], value: Any, name: str = "") -> T:
     """Read ``value``, found at ``name`` of a body that was parsed, as ``model``."""
     try:

@@ -101,6 +101,15 @@ def session_needed() -> Refusal:
     )
 
 
+def manager_needed() -> Refusal:
+    return Refusal(
+        HTTPStatus.FORBIDDEN,
+        "manager_needed",
+        "only an owner or manager of the whole organization may do this, or a key that writes"
+        " at all its locations",
+    )
+
+
 def foreign_location() -> Refusal:
     return Refusal(
         HTTPStatus.FORBIDDEN, "foreign_location", "this API key has no access to the location"
@@ -108,7 +117,7 @@ def foreign_location() -> Refusal:
 
 
 def not_found(thing: str) -> Refusal:
-    """``thing`` is one word: device, binding, challenge, request, report."""
+    """``thing`` is one word: device, binding, challenge, request, report, token."""
     return Refusal(HTTPStatus.NOT_FOUND, f"{thing}_not_found", f"there is no such {thing}")
 
 

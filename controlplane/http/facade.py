@@ -44,7 +44,14 @@ class OperationEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         row = self._operation
-        caller = await admit(self._core, request, writes=row.writes, of_person=row.of_person)
+        caller = await admit(
+            self._core,
+            request,
+            writes=row.writes,
+            of_person=row.of_person,
+            judges_role=row.judges_role,
+            has_body=row.body is not None,
+        )
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
             size = preferred_page_size(request.headers.getlist("prefer"))

@@ -35,10 +35,11 @@ SECURE_COOKIE_SCHEME: Final = "secureSessionCookie"
 _DESCRIPTION: Final = f"""\
 The reference service of the venue agent, {__version__}.
 
-Every operation is a `POST` with a JSON object and answers 200 with JSON, or refuses with a problem
-(RFC 9457) whose `code` says why. Lengths of strings are counted in UTF-16 code units, as JavaScript
-does: a character outside the Basic Multilingual Plane is two. A key that is not listed is refused;
-one that is optional is left out, never null. An object must not name a key twice.
+Every operation is a `POST` with a JSON object, `support.contact` with nothing, and answers 200 with
+JSON, or refuses with a problem (RFC 9457) whose `code` says why. Lengths of strings are counted in
+UTF-16 code units, as JavaScript does: a character outside the Basic Multilingual Plane is two. A
+key that is not listed is refused; one that is optional is left out, never null. An object must not
+name a key twice.
 """
 _DEPRECATION: Final[Json] = {
     "Deprecation": {
@@ -122,7 +123,7 @@ def _cookie(name: str, where: str) -> Json:
 def _schemas(operations: list[Operation]) -> tuple[dict[tuple[str, str], Json], Json]:
     """Return the schemas of bodies and replies by path and mode, and what they refer to."""
     wanted = [
-        *(SchemaOf((each.path, "body"), each.body) for each in operations),
+        *(SchemaOf((each.path, "body"), each.body) for each in operations if each.body),
         *(SchemaOf((each.path, "reply"), each.reply, is_reply=True) for each in operations),
         *(
             SchemaOf(("", each.__name__), each)
@@ -152,11 +153,8 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
         "tags": [area.name],
         "summary": description.partition(". ")[0].rstrip("."),
         "description": f"{description} {grant}".strip(),
-        "parameters": [PAGE_SIZE] if "cursor" in operation.body.model_fields else [],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schemas[operation.path, "body"]}},
-        },
+        "parameters": [PAGE_SIZE] if _is_paged(operation) else [],
+        **({"requestBody": _body(schemas[operation.path, "body"])} if operation.body else {}),
         "responses": {
             "200": {"description": "Done.", "headers": headers, "content": content},
             **{
@@ -165,3 +163,11 @@ def _operation(area: Area, operation: Operation, schemas: dict[tuple[str, str], 
             },
         },
     }
+
+
+def _is_paged(operation: Operation) -> bool:
+    return operation.body is not None and "cursor" in operation.body.model_fields
+
+
+def _body(schema: Json) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from agent.wire.base import Message
-from controlplane.http.bodies import parse_body
+from controlplane.http.bodies import parse_body, require_no_body
 from controlplane.remote_control.context import RequestContext
 
 Run = Callable[[RequestContext, Any], Message | None]
@@ -39,6 +39,7 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "unauthenticated": (401,),
     "foreign_origin": (403,),
     "read_only_key": (403,),
+    "manager_needed": (403,),
     "foreign_location": (403,),
     "not_found": (404,),
     "device_not_found": (404,),
@@ -49,6 +50,7 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "report_empty": (404,),
     "link_not_found": (404,),
     "location_not_found": (404,),
+    "token_not_found": (404,),
     "method_not_allowed": (405,),
     "body_timeout": (408,),
     "binding_revoked": (409,),
@@ -61,6 +63,8 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
     "report_conflict": (409,),
     "too_many_open_requests": (409,),
     "kind_unsupported": (409,),
+    "token_used": (409,),
+    "token_expired": (409,),
     "body_too_large": (413,),
     "rate_limited": (429,),
     "internal_server_error": (500,),
@@ -68,19 +72,22 @@ STATUSES: Final[Mapping[str, tuple[int, ...]]] = {
 }
 """The statuses under which each code of a refusal is sent."""
 
+_OF_BODIES: Final = {("validation_error", 400), ("invalid_request", 415)}
+"""What of `ANYWHERE` no operation gives that takes no body."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """``name`` is unique in its area, ``body`` the model of what is sent, ``reply`` the type of the
-    JSON that is answered. ``writes`` tells that the API key needs a write grant. ``refusals`` are
-    codes beside those of `ANYWHERE`. ``events`` describes the server-sent events that are answered
-    to who prefers them. ``body_schema`` makes the model's JSON Schema as narrow as what is taken.
-    ``successor`` is the path of what replaced a deprecated operation.
+    """``name`` is unique in its area, ``body`` the model of what is sent (None: nothing is),
+    ``reply`` the type of the JSON that is answered. ``writes`` tells that the API key needs a write
+    grant. ``refusals`` are codes beside those of `ANYWHERE`. ``events`` describes the server-sent
+    events that are answered to who prefers them. ``body_schema`` makes the model's JSON Schema as
+    narrow as what is taken. ``successor`` is the path of what replaced a deprecated operation.
     """
 
     name: str
     path: str
-    body: type[Message]
+    body: type[Message] | None
     reply: Any
     writes: bool
     description: str
@@ -95,7 +102,8 @@ class Operation:
         grants = {"read_only_key"} if self.writes else set()
         for code in sorted(ANYWHERE | self.refusals | grants):
             for status in STATUSES[code]:
-                found.setdefault(status, []).append(code)
+                if self.body or (code, status) not in _OF_BODIES:
+                    found.setdefault(status, []).append(code)
         return found
 
 
@@ -104,6 +112,8 @@ class Procedure(Operation):
     """An operation that one function answers, in one transaction.
 
     ``of_person`` tells that only who is signed in may call it, whatever their role.
+    ``judges_role`` tells that it judges the role of who is signed in by itself, because it is about
+    an organization that its body names; of a key the write grant is asked for as elsewhere.
     ``parse`` makes what ``run`` takes of the body, or refuses it; it needs no database and is done
     first.
     """
@@ -111,16 +121,18 @@ class Procedure(Operation):
     parse: Callable[[bytes], Any]
     run: Run
     of_person: bool = False
+    judges_role: bool = False
 
 
 def procedure(
     path: str,
-    body: type[Message],
+    body: type[Message] | None,
     reply: Any,
     run: Run,
     *,
     writes: bool = False,
     of_person: bool = False,
+    judges_role: bool = False,
     refusals: Iterable[str] = (),
     parse: Callable[[bytes], Any] | None = None,
     body_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
@@ -137,9 +149,10 @@ def procedure(
         refusals=frozenset(refusals),
         body_schema=body_schema,
         successor=successor,
-        parse=parse or partial(parse_body, body),
+        parse=parse or (partial(parse_body, body) if body else require_no_body),
         run=run,
         of_person=of_person,
+        judges_role=judges_role,
     )
 
 

@@ -11,6 +11,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.retail_tables import RetailKey
+from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
@@ -20,7 +21,7 @@ _NOT_COPIED = frozenset({Schema.__tablename__})
 
 
 class NotEmptyError(Exception):
-    """The target has keys, devices or a merchant already."""
+    """The target has keys, devices, a merchant or what support said already."""
 
 
 def tables() -> tuple[Table, ...]:
@@ -66,9 +67,10 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _empty(target: Connection) -> None:
-    """Delete what a service writes down by itself; whatever people or devices made needs a key, and
-    what was sold a merchant."""
-    for table in (each.__table__ for each in (ApiKey, RetailKey, User, Device, Organization)):
+    """Delete what a service writes down by itself; whatever people or devices made needs a key,
+    what was sold a merchant, and support needs neither."""
+    made = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
+    for table in (each.__table__ for each in made):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
             raise NotEmptyError(f"{table.description} has {count} rows already")
     for table in reversed(tables()):

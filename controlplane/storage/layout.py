@@ -1,6 +1,6 @@
 """All tables of the service: importing this fills `Base.metadata`."""
 
-from controlplane.storage import account_tables, oauth_tables, watch_tables
+from controlplane.storage import account_tables, oauth_tables, support_tables, watch_tables
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
@@ -19,5 +19,6 @@ __all__ = [
     "retail_tables",
     "rollup_tables",
     "sales_tables",
+    "support_tables",
     "watch_tables",
 ]

@@ -29,6 +29,7 @@ PLAYED: Final = {
     "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-week"}
+CONSENTED: Final = {"sign-in", "consent", "consent-long", "refused"}
 GRAVE: Final = {"serious", "critical"}
 
 
@@ -249,10 +250,41 @@ def test_what_is_wrong_with_figures_is_said_and_gets_over(counted: dict[str, Any
     assert counted["wrong"] == []
 
 
+# ---------------------------------------------------------------------------- a program asks
+
+
+@pytest.fixture
+def consented(width: str) -> dict[str, Any]:
+    return act("consent", width)
+
+
+def test_a_person_signs_in_and_lets_a_program_read(consented: dict[str, Any]) -> None:
+    """By keyboard and without a script: what a browser sends is what the service asks for."""
+    assert consented["refused"] == "The e-mail address or the password is wrong."
+    assert consented["kept"] == "ada@example.com"
+    assert consented["asked"] == "Sales assistant"
+    answer = consented["answer"]
+    assert answer["at"] == "http://127.0.0.1:9/callback"
+    assert answer.keys() == {"at", "code", "state", "iss"}
+    assert consented["token"] == ["access_token", "expires_in", "refresh_token", "token_type"]
+
+
+def test_a_person_does_not_let_a_program_read(consented: dict[str, Any]) -> None:
+    assert consented["host"] == "agent.example"
+    assert consented["denied"]["at"] == "https://agent.example/callback"
+    assert consented["denied"]["error"] == "access_denied"
+    assert "code" not in consented["denied"]
+
+
+def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str, Any]) -> None:
+    assert consented["framed"] is False
+    assert "evil" not in consented["wrong address"]
+
+
 # ---------------------------------------------------------------------------- every state of it
 
 
-@pytest.mark.parametrize("name", ["play", "figures", "pages"])
+@pytest.mark.parametrize("name", ["play", "figures", "consent", "pages"])
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     told = act(name, width)
     seen = told["seen"]
@@ -260,7 +292,7 @@ def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     if name == "pages":
         assert len(states) == told["pages"]
     else:
-        assert states == {"play": PLAYED, "figures": COUNTED}[name]
+        assert states == {"play": PLAYED, "figures": COUNTED, "consent": CONSENTED}[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.

@@ -5,7 +5,7 @@ Each step is a file in ``versions``; a database is brought to the newest when th
 
 from typing import Final
 
-HEAD: Final = "0008"
+HEAD: Final = "0009"
 """The newest step: the layout of `controlplane.storage.layout`."""
 """The newest step: the layout of `controlplane.storage.layout`."""
 FIRST: Final = "0001"

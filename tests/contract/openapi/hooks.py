@@ -2,7 +2,8 @@
 
 Loaded by schemathesis' own process. Of generated bodies that fit the document three in four are
 given ids of what exists; what does not exist yet is made by calls beside the generated ones. Which
-operations were answered how is written to the file named by ``SCHEMATHESIS_SEEN``.
+operations were answered how is written to the file named by ``SCHEMATHESIS_SEEN``. Tokens that only
+support can make are in ``SCHEMATHESIS_TOKENS``.
 """
 
 import atexit
@@ -43,6 +44,8 @@ _devices: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
 _requests: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
 _reports: Final[deque[str]] = deque(maxlen=KEPT)
 _cursors: Final[dict[str, str]] = {}
+_tokens: Final = os.environ["SCHEMATHESIS_TOKENS"].split(",")
+_tokens_taken: Final = itertools.count()
 
 
 @schemathesis.hook
@@ -51,7 +54,9 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if mode is None or not mode.is_positive or not isinstance(case.body, dict):
         return
     if next(_turns) % 4 or _is_about_figures(case.body, _name(case)):
-        case.body = case.body | _existing(_name(case), case.body)
+        is_support = _name(case) in {"inspect", "confirm", "disconnect"}
+        existing = _asked_of_support if is_support else _existing
+        case.body = case.body | existing(_name(case), case.body)
 
 
 @schemathesis.hook
@@ -118,6 +123,14 @@ def _asked_of_figures(body: dict[str, Any]) -> dict[str, Any]:
     elif body.get("period") == "custom":
         found["period"] = "last7"
     return found
+
+
+def _asked_of_support(name: str, _body: dict[str, Any]) -> dict[str, Any]:
+    """Return a token that waits or was confirmed; one that is to be confirmed has not been seen."""
+    if name == "confirm":
+        token = _tokens[next(_tokens_taken) % len(_tokens)]
+        return {"token": token, "organizationId": "org-0001"}
+    return {"token": _tokens[-1]}
 
 
 def _post(name: str, **body: Any) -> dict[str, Any]:

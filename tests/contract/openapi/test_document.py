@@ -29,23 +29,27 @@ from controlplane.openapi.areas import AREAS, OPERATIONS
 from controlplane.openapi.document import document_bytes
 from controlplane.openapi.operation import ANYWHERE, STATUSES
 from controlplane.remote_control.submission import parse_submission
+from controlplane.support import routes as support
+from controlplane.support.messages import ConfirmRequest, TokenRequest
 from tests.contract.openapi.conformance import document
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.paths import ROOT
 
 PATHS = {
     path
-    for module in (routes, analytics)
+    for module in (routes, support, analytics)
     for name, path in vars(module).items()
     if name.isupper() and name != "PREFIX"
 }
-FIGURES = {path for path in PATHS if not path.startswith(routes.PREFIX)}
+SUPPORT = {path for path in PATHS if path.startswith(support.PREFIX)}
+FIGURES = {path for path in PATHS if not path.startswith((routes.PREFIX, support.PREFIX))}
 DEPRECATED = {"chart", "sales", "items", "reconciliation", "trend", "venues", "venuePulse"}
 READING = {
-    "current", "listDevices", "deviceDetail", "reportDetail",
+    "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The contract: these have no side effects, all others run an action. Figures only tell."""
+"""The contract: these have no side effects, all others run an action. Figures only tell; so do two
+of support, by our reading."""
 REPORTS = {
     "network": json.loads(encode(small_venue())),
     "application": json.loads(encode(application_snapshot())),
@@ -65,7 +69,7 @@ def body_schema(name: str) -> dict[str, Any]:
 
 
 def test_it_has_the_operations_of_the_contract() -> None:
-    assert len(PATHS) == 12 + 10
+    assert len(PATHS) == 12 + 4 + 10
     assert set(document()["paths"]) == PATHS == {each.path for each in OPERATIONS}
     for path, methods in document()["paths"].items():
         assert list(methods) == ["post"]
@@ -106,12 +110,22 @@ def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
         assert found
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.body], ids=lambda each: each.name
+)
 def test_bodies_are_closed(operation: Any) -> None:
     schema = body_schema(operation.name)
     assert not validator(schema).is_valid({"unknown": 1})
     assert not validator(schema).is_valid([])
     assert not validator(schema).is_valid(None)
+
+
+def test_one_operation_takes_no_body() -> None:
+    (alone,) = [each for each in OPERATIONS if each.body is None]
+    described = document()["paths"][alone.path]["post"]
+    assert described["operationId"] == "support.contact"
+    assert "requestBody" not in described
+    assert "415" not in described["responses"]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +184,7 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
         whole = FiguresQuery(location_id="loc-1")
         narrowed = NarrowedQuery(location_id="loc-1")
         location = LocationQuery(location_id="loc-1")
+        token = "A" * 43
         calls = {
             "devices": client.devices,
             "device": lambda: client.device(DeviceDetailRequest(instance_id=instance_id)),
@@ -188,6 +203,12 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
             "trend": lambda: client.trend(narrowed),
             "venues": lambda: client.venues(narrowed),
             "venue_pulse": lambda: client.venue_pulse(location),
+            "support_contact": client.support_contact,
+            "support_inspect": lambda: client.support_inspect(TokenRequest(token=token)),
+            "support_confirm": lambda: client.support_confirm(
+                ConfirmRequest(token=token, organization_id="org-1")
+            ),
+            "support_disconnect": lambda: client.support_disconnect(TokenRequest(token=token)),
         }
         for call in calls.values():
             with pytest.raises(CommandError, match="404"):
@@ -195,10 +216,12 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
     assert public == {*calls, "ask_own"}  # the latter for what is beside the facade
     operators = {
-        each.path for each in OPERATIONS if each.body.__module__ == operator_operations.__name__
+        each.path
+        for each in OPERATIONS
+        if each.body and each.body.__module__ == operator_operations.__name__
     }
-    assert set(called) == operators | FIGURES
-    assert len(called) == len(operators | FIGURES) == 15
+    assert set(called) == operators | FIGURES | SUPPORT
+    assert len(called) == len(operators | FIGURES | SUPPORT) == 5 + 10 + 4
 
 
 def test_the_handbook_lists_the_same_codes() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
 from controlplane.openapi.areas import OPERATIONS
@@ -24,10 +25,13 @@ from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
+from controlplane.support.links import make_link
 from tests.paths import ROOT
 from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "12")
+TOKENS = 64
+"""More than are used up, whatever is asked."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 600 if EXAMPLES == "12" else 3600
 pytestmark = [
@@ -40,9 +44,13 @@ def test_the_service_does_what_its_document_says(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
         database.write(lambda session: load(session, plan, NOW))
+        tokens = database.write(made_tokens)
     service = start(str(tmp_path / "service.db"), "--rate", "0")
     try:
-        environment = {"SCHEMATHESIS_KEY": service.api_key}
+        environment = {
+            "SCHEMATHESIS_KEY": service.api_key,
+            "SCHEMATHESIS_TOKENS": ",".join(tokens),
+        }
         seen = ask(service, "/openapi.json", "schemathesis.toml", environment, tmp_path)
     finally:
         assert stop(service) == 0
@@ -69,6 +77,13 @@ def test_the_retail_api_does_what_its_document_says(tmp_path: Path) -> None:
     tokens = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
     assert reached == tokens | {f"{each.method} {each.path}" for each in RETAIL}
     assert not [key for key in seen if key.split()[2].startswith("5")]
+
+
+def made_tokens(session: Session) -> list[str]:
+    return [
+        make_link(session, channel="chat", asked_by="Ada", now=system_clock()).token
+        for _ in range(TOKENS)
+    ]
 
 
 def retail_key(database: str) -> str:

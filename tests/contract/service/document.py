@@ -10,6 +10,7 @@ from controlplane.openapi.areas import OPERATIONS
 from controlplane.openapi.operation import Operation
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
+from controlplane.support import routes as support
 from tests.contract.service.calls import agents
 from tests.contract.service.proven.tables import proofs
 from tests.paths import ROOT
@@ -22,11 +23,12 @@ INTRODUCTION: Final = """\
 What `venue-control serve` answers, operation by operation, and which test saw it. A test asks a
 running service every call below and fails where this text is not what it said; `make service-doc`
 writes it anew. Where the contract is silent: [controlplane.md](controlplane.md),
-[figures.md](figures.md) and [agent-protocol.md](agent-protocol.md).
+[figures.md](figures.md), [support.md](support.md) and [agent-protocol.md](agent-protocol.md).
 
 | at | is | credential | described by |
 |---|---|---|---|
 | `/api/public/v1/remoteControl/…` | devices and operators | key or session | `/openapi.json` |
+| `/api/public/v1/support/…` | support | key or session | `/openapi.json` |
 | `/api/public/v1/analytics/…`, `reports/…` | figures | key or session | `/openapi.json` |
 | `/api/v1/…` | the retail API | an access token | `/api/v1/openapi.json` |
 | `/api/mcp/v1` | the agent protocol | an API key | `tools/list` |
@@ -54,6 +56,7 @@ _OPERATOR_SIDE: Final = (
     devices.REPORT_DETAIL,
     devices.REVOKE,
 )
+_SUPPORT: Final = (support.CONTACT, support.INSPECT, support.CONFIRM, support.DISCONNECT)
 _CURRENT_FIGURES: Final = (
     figures.DASHBOARD,
     figures.FINANCIAL_SUMMARY,
@@ -78,8 +81,9 @@ _TOKENS: Final = {
 }
 _FACADE_REFUSALS: Final = (
     "400 validation_error", "400 of a period", "400 invalid_request", "400 invalid_cursor",
-    "401 unauthenticated", "403 read_only_key", "403 foreign_location", "404 device_not_found",
-    "404 location_not_found", "405 method_not_allowed", "409 binding_revoked",
+    "401 unauthenticated", "403 read_only_key", "403 foreign_location", "403 manager_needed",
+    "404 device_not_found", "404 location_not_found", "404 token_not_found",
+    "405 method_not_allowed", "409 binding_revoked", "409 token_used", "409 token_expired",
     "415 invalid_request", "500", "503",
 )  # fmt: skip
 _RETAIL_REFUSALS: Final = (
@@ -110,10 +114,11 @@ def _parts(examples: Mapping[str, str]) -> Iterator[str]:
     yield INTRODUCTION
     by_path = {each.path: each for each in OPERATIONS}
     deprecated = tuple(each.path for each in OPERATIONS if each.successor)
-    others = (*_DEVICE_SIDE, *_OPERATOR_SIDE, *_CURRENT_FIGURES, *deprecated)
+    others = (*_DEVICE_SIDE, *_OPERATOR_SIDE, *_SUPPORT, *_CURRENT_FIGURES, *deprecated)
     for title, paths in (
         ("Devices", _DEVICE_SIDE),
         ("Operators", _OPERATOR_SIDE),
+        ("Support", _SUPPORT),
         ("Figures", _CURRENT_FIGURES),
         ("Figures: deprecated operations", deprecated),
         ("Further operations", tuple(path for path in by_path if path not in others)),

@@ -12,7 +12,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.contract.service.calls import agents, devices, failures, figures, retail
+from tests.contract.service.calls import agents, devices, failures, figures, retail, support
 from tests.contract.service.calls.recorder import OTHER, Recorder
 from tests.unit.controlplane.running_service import FakeClock, beside
 
@@ -30,6 +30,6 @@ async def recorded(folder: Path) -> Recorder:
             database.write(partial(load, plan=merchant, until=clock.now))
         async with beside(database, SETTINGS, clock) as service:
             kept = Recorder(service)
-            for part in (figures, retail, devices, agents, failures):
+            for part in (figures, retail, devices, agents, failures, support):
                 await part.record(kept)
     return kept

@@ -36,7 +36,7 @@ def test_it_tells_what_the_service_says(service: Recorder) -> None:
 
 def test_every_operation_has_an_example(service: Recorder) -> None:
     assert set(operations()) <= set(service.texts)
-    assert len(operations()) >= 12 + 10 + 12 + 7
+    assert len(operations()) >= 12 + 4 + 10 + 12 + 7
 
 
 def test_every_retail_reply_is_the_documents(service: Recorder) -> None:

@@ -2,8 +2,8 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures or pages, ``WIDTH`` narrow or wide. Prints one JSON object: what
-the browser showed at each step, and under ``seen`` what `Page.look` found.
+``ACT`` is play, keyboard, figures, consent or pages, ``WIDTH`` narrow or wide. Prints one JSON
+object: what the browser showed at each step, and under ``seen`` what `Page.look` found.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service
+from tests.fakes.console.consent import consent, person
 from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
@@ -31,7 +32,7 @@ from tests.scenario.pictures.browser import browser
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chromium")
-    parser.add_argument("act", choices=("play", "keyboard", "figures", "pages"))
+    parser.add_argument("act", choices=("play", "keyboard", "figures", "consent", "pages"))
     parser.add_argument("width", choices=tuple(VIEWPORTS))
     parser.add_argument("--axe", type=Path)
     parser.add_argument("--pictures", type=Path)
@@ -56,6 +57,8 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "figures":
         merchant(database)
         outsider, _ = _keys(database, "org-without-a-merchant")
+    if act == "consent":
+        person(database)
     with service(database) as served:
         url = f"http://127.0.0.1:{served.port}"
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
@@ -63,6 +66,8 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
                 return await keyboard(page, http, url, key)
             if act == "figures":
                 return await figures(page, http, url, reader, outsider)
+            if act == "consent":
+                return await consent(page, http, url)
             return await play(page, http, url, key, reader, database=database)
 
 

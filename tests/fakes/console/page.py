@@ -80,6 +80,13 @@ class Page:
             "lost(document.body.innerText); else setTimeout(look, 30); }; look(); })"
         )
 
+    async def arrive(self, expression: str) -> None:
+        """Wait until the expression is true of whichever page is shown then.
+
+        Asked from outside: a page that is left takes what waits in it along.
+        """
+        await asyncio.to_thread(self._tab.wait, expression)
+
     async def click(self, selector: str) -> None:
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled && {found}.ariaDisabled !== 'true'")

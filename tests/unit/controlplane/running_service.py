@@ -21,6 +21,7 @@ from controlplane.storage.layout import Base
 from controlplane.storage.tables import Schema
 from tests.contract.openapi import conformance
 from tests.fakes import figures_schema, retail_schema
+from tests.fakes.support import schema as support_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -116,6 +117,7 @@ async def _conforms(response: httpx2.Response) -> None:
         await response.aread()
     conformance.check(response)
     figures_schema.require_fitting(response)
+    support_schema.require_fitting(response)
     if is_retail(path) and path != DOCUMENT and response.request.method != "HEAD":
         retail_schema.require_fitting(response)
 

@@ -54,6 +54,12 @@ _SAY_AGAIN: Final = {
     "no_membership": "This account is a member of no organization.",
 }
 
+_ASKED_WRONGLY: Final = {
+    "invalid_client": "The program is not registered here, or not any more.",
+    "invalid_request": "The program wants its answer at an address that it has not registered.",
+}
+_UNKNOWN: Final = "The program asks for something that is not served here."
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -181,8 +187,8 @@ def to_client(reply: Reply) -> Response:
     303: a browser that sent a form must not send it on (RFC 9700, 4.12).
     """
     if reply.location is None:
-        said = reply.body.get("error_description") or reply.body.get("error", "")
-        raise invalid_request(f"The program asked wrongly: {said}")
+        # In our words only: who makes up the address must not write on our page.
+        raise invalid_request(_ASKED_WRONGLY.get(str(reply.body.get("error")), _UNKNOWN))
     return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": reply.location})
 
 

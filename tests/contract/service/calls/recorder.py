@@ -33,6 +33,7 @@ _CUT: Final = {
     "api_key": "venue_test_…",
     "trace_id": MORE,
     "nonce": MORE,
+    "token": MORE,
     "signature": MORE,
 }
 _SHOWN_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")

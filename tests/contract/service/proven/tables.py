@@ -1,19 +1,19 @@
-"""What is proven of retail and figures, as tables in Markdown."""
+"""What is proven of retail, figures and support, as tables in Markdown."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from tests.contract.service.proven import figures, retail
+from tests.contract.service.proven import figures, retail, support
 from tests.contract.service.proven.rows import EVERY_FIELD, Row, Table
 from tests.contract.service.proven.seen import OBJECTS, documented
 from tests.contract.service.proven.ways import NEVER, SEEN_ELSEWHERE
 
-TABLES: Final[tuple[Table, ...]] = (*retail.RETAIL, *figures.FIGURES)
+TABLES: Final[tuple[Table, ...]] = (*retail.RETAIL, *figures.FIGURES, *support.SUPPORT)
 _TO_ROOT: Final = "../"
 
 
 def proofs() -> Iterator[str]:
-    yield "## Retail and figures: what the documents say, and the test that saw it\n"
+    yield "## Retail, figures and support: what the documents say, and the test that saw it\n"
     for table in TABLES:
         yield f"### {table.title}\n"
         yield "| the document says | seen by |\n|---|---|"
@@ -25,7 +25,8 @@ def proofs() -> Iterator[str]:
         f"{_link(EVERY_FIELD)}, but for ways\n"
         "that name another test, and those struck out, which this service does not use. Every\n"
         "reply that a test gets is held to schemas transcribed from the documents alone:\n"
-        "`tests/fakes/retail_schema.py`, `tests/fakes/figures_schema.py`.\n"
+        "`tests/fakes/retail_schema.py`, `tests/fakes/figures_schema.py`. Those of support, which\n"
+        "the contract does not show, are held to `tests/fakes/support/schema.py`.\n"
     )
     yield from _fields()
 

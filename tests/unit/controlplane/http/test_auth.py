@@ -24,11 +24,14 @@ from controlplane.openapi.areas import OPERATIONS
 from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.support.registry import SUPPORT
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
 PATHS = tuple(each.path for each in OPERATIONS)
+WITH_BODY = tuple(each.path for each in OPERATIONS if each.body)
 REMOTE = tuple(each.path for each in REMOTE_CONTROL.operations)
 FIGURES = tuple(each.path for area in (ANALYTICS, REPORTS) for each in area.operations)
+OF_SUPPORT = tuple(each.path for each in SUPPORT.operations)
 WRITING = tuple(each.path for each in OPERATIONS if each.writes)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
@@ -45,7 +48,7 @@ def problem_of(response: httpx2.Response) -> Problem:
 
 
 def test_all_operations_of_the_contract_are_served() -> None:
-    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES))
+    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES, *OF_SUPPORT))
     names = {path.removeprefix(routes.PREFIX) for path in REMOTE}
     assert len(REMOTE) == 12
     assert set(map(str.lower, names)) == {
@@ -57,6 +60,9 @@ def test_all_operations_of_the_contract_are_served() -> None:
         "analytics/chart", "analytics/items", "analytics/reconciliation", "analytics/sales",
         "analytics/trend", "analytics/venuePulse", "analytics/venues",
     }  # fmt: skip
+    assert {path.removeprefix("/api/public/v1/support/") for path in OF_SUPPORT} == {
+        "contact", "inspect", "confirm", "disconnect",
+    }  # fmt: skip
 
 
 def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> None:
@@ -66,6 +72,7 @@ def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> No
         routes.DEVICE_DETAIL,
         routes.REPORT_DETAIL,
         *FIGURES,
+        *(path for path in OF_SUPPORT if path.endswith(("/contact", "/inspect"))),
     }
 
 
@@ -122,14 +129,14 @@ async def test_json_may_name_its_charset(service: RunningService) -> None:
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", WITH_BODY)
 async def test_every_operation_needs_an_object(service: RunningService, path: str) -> None:
     for body in (b"", b"[]", b"null", b'{"a":1,"a":2}'):
         response = await service.post(path, body)
         assert (response.status_code, problem_of(response).code) == (400, "invalid_request")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", WITH_BODY)
 async def test_every_operation_refuses_keys_it_does_not_know(
     service: RunningService, path: str
 ) -> None:
@@ -288,7 +295,7 @@ async def test_the_log_names_the_key_by_its_id_only(
 @hypothesis_settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(path=st.sampled_from(PATHS), body=st.binary(max_size=100))
+@given(path=st.sampled_from(WITH_BODY), body=st.binary(max_size=100))
 def test_no_body_is_a_fault(database: Database, path: str, body: bytes) -> None:
     async def call() -> int:
         async with running_service(database, Settings(rate_per_s=0)) as service:

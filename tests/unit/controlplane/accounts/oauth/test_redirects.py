@@ -38,6 +38,7 @@ async def test_no_browser_is_sent_to_an_address_that_was_not_registered(
     assert reply.status_code == 400
     assert "location" not in reply.headers
     assert "cannot be connected" in reply.text
+    assert "evil" not in reply.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""``venue-control support``: support's own side, said directly in the database."""

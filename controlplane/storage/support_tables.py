@@ -1,0 +1,41 @@
+"""How support is reached, and the links between its channels and organizations."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from controlplane.storage.tables import Base, Position
+
+
+class SupportLink(Base):
+    """What support made a token for. The token itself is kept nowhere, only its hash.
+
+    ``channel`` and ``asked_by`` are support's words for a person. ``organization_id``,
+    ``confirmed_at`` and ``confirmed_by`` (`controlplane.accounts.caller.Caller.user_id`) are
+    written together, once; ``disconnected_at`` once, whether it was confirmed or not.
+    """
+
+    __tablename__ = "support_links"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    channel: Mapped[str]
+    asked_by: Mapped[str]
+    asked_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    organization_id: Mapped[str | None] = mapped_column(index=True)
+    confirmed_at: Mapped[datetime | None]
+    confirmed_by: Mapped[str | None]
+    disconnected_at: Mapped[datetime | None]
+
+
+class SupportChannel(Base):
+    """A way to reach support, the same for every organization, listed by ``position``."""
+
+    __tablename__ = "support_channels"
+    __table_args__ = (UniqueConstraint("kind", "address", name="support_channels_once"),)
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    kind: Mapped[str]
+    address: Mapped[str]
+    hours: Mapped[str | None]

@@ -1,0 +1,1 @@
+"""Support of the contract: how it is reached, and what is linked with an organization."""

@@ -1,0 +1,117 @@
+"""Links in the database: how they are made, found, and what state they are in.
+
+A token is 256 random bits, so a plain SHA-256 of it is enough to store. It is shown once.
+"""
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import and_, delete, or_, select
+from sqlalchemy.orm import Session
+
+from controlplane.storage.support_tables import SupportLink
+from controlplane.support.messages import Link, LinkState
+
+TOKEN_LIFE: Final = timedelta(hours=24)
+KEPT: Final = timedelta(days=30)
+"""How long a link is remembered that ran out or was ended: so long calls about it are answered."""
+LISTED_MAX: Final = 100
+"""Links of one reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
+    """``token`` is kept nowhere else."""
+
+    id: UUID
+    token: str
+    expires_at: datetime
+
+
+def make_link(session: Session, *, channel: str, asked_by: str, now: datetime) -> NewLink:
+    """Make a token that links ``channel``, and forget links that were over long ago."""
+    _forget(session, now - KEPT)
+    made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
+    session.add(
+        SupportLink(
+            id=made.id,
+            token_hash=_hash(made.token),
+            channel=channel,
+            asked_by=asked_by,
+            asked_at=now,
+            expires_at=made.expires_at,
+        )
+    )
+    return made
+
+
+def find_link(session: Session, token: str, *, lock: bool = False) -> SupportLink | None:
+    """``lock`` lets calls about one token take turns, until the transaction ends."""
+    query = select(SupportLink).where(SupportLink.token_hash == _hash(token))
+    return session.scalars(query.with_for_update() if lock else query).first()
+
+
+def state_of(link: SupportLink, now: datetime) -> LinkState:
+    if link.disconnected_at is not None:
+        return "disconnected"
+    if link.confirmed_at is not None:
+        return "confirmed"
+    return "waiting" if now < link.expires_at else "expired"
+
+
+def confirmed_links(session: Session, organizations: Collection[str]) -> Sequence[SupportLink]:
+    """Return the links that these organizations have, the newest first."""
+    query = (
+        select(SupportLink)
+        .where(
+            SupportLink.organization_id.in_(organizations), SupportLink.disconnected_at.is_(None)
+        )
+        .order_by(SupportLink.confirmed_at.desc(), SupportLink.id)
+        .limit(LISTED_MAX)
+    )
+    return session.scalars(query).all()
+
+
+def all_links(session: Session) -> Sequence[SupportLink]:
+    """Return every link that is remembered, the newest first."""
+    order = (SupportLink.asked_at.desc(), SupportLink.id)
+    return session.scalars(select(SupportLink).order_by(*order)).all()
+
+
+def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
+    """End a link from support's side. Returns whether there was something to end."""
+    link = session.get(SupportLink, link_id, with_for_update=True)
+    if link is None or state_of(link, now) not in {"waiting", "confirmed"}:
+        return False
+    link.disconnected_at = now
+    return True
+
+
+def record_of(link: SupportLink, now: datetime) -> Link:
+    return Link(
+        id=link.id,
+        channel=link.channel,
+        asked_by=link.asked_by,
+        asked_at=link.asked_at,
+        expires_at=link.expires_at,
+        state=state_of(link, now),
+        organization_id=link.organization_id,
+        confirmed_at=link.confirmed_at,
+        confirmed_by_id=link.confirmed_by,
+        disconnected_at=link.disconnected_at,
+    )
+
+
+def _forget(session: Session, before: datetime) -> None:
+    ran_out = and_(SupportLink.confirmed_at.is_(None), SupportLink.expires_at < before)
+    session.execute(delete(SupportLink).where(or_(ran_out, SupportLink.disconnected_at < before)))
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,102 @@
+"""The four operations of support.
+
+Who holds a token may see what it would link. Once an organization used it, it is that
+organization's: to others there is no such token, but to who tries to use it, too, it is used.
+"""
+
+from controlplane.accounts.names import names_of_organizations
+from controlplane.http.errors import Refusal, conflict, manager_needed, not_found
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.support_tables import SupportLink
+from controlplane.support.channels import channels
+from controlplane.support.links import confirmed_links, find_link, record_of, state_of
+from controlplane.support.messages import (
+    Choice,
+    ConfirmRequest,
+    Contact,
+    Inspection,
+    Link,
+    SupportChannel,
+    TokenRequest,
+)
+from controlplane.support.standing import Standing, standing_of
+
+
+def contact(context: RequestContext, _body: None) -> Contact:
+    """Return how support is reached, and which of its channels the caller's organizations have
+    linked. A call has no body."""
+    standing = standing_of(context.session, context.caller)
+    links = confirmed_links(context.session, standing.sees)
+    return Contact(
+        channels=tuple(
+            SupportChannel(kind=each.kind, address=each.address, hours=each.hours)
+            for each in channels(context.session)
+        ),
+        links=tuple(record_of(each, context.now) for each in links),
+    )
+
+
+def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
+    """Return what a token would link or has linked, and for which organizations the caller may
+    confirm it."""
+    standing = standing_of(context.session, context.caller)
+    link = find_link(context.session, body.token)
+    if link is None or not _may_see(link, standing):
+        raise not_found("token")
+    record = record_of(link, context.now)
+    choices = standing.speaks_for if record.state == "waiting" else ()
+    names = names_of_organizations(context.session, choices)
+    return Inspection(
+        **dict(record),
+        organizations=tuple(Choice(id=each, name=names.get(each)) for each in choices),
+    )
+
+
+def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
+    """Link an organization with what support asked for. The same again gets the same reply;
+    another organization is refused."""
+    standing = standing_of(context.session, context.caller)
+    if body.organization_id not in standing.speaks_for:
+        raise manager_needed()
+    link = find_link(context.session, body.token, lock=True)
+    if link is None:
+        raise not_found("token")
+    state = state_of(link, context.now)
+    if state == "waiting":
+        link.organization_id = body.organization_id
+        link.confirmed_at = context.now
+        link.confirmed_by = context.caller.user_id
+    elif state == "expired":
+        raise _expired()
+    elif state == "disconnected" or link.organization_id != body.organization_id:
+        raise conflict("token_used", "the token was used: ask support for another one")
+    return record_of(link, context.now)
+
+
+def disconnect(context: RequestContext, body: TokenRequest) -> Link:
+    """End what a token linked, or decline what it would link. The same again gets the same
+    reply."""
+    standing = standing_of(context.session, context.caller)
+    link = find_link(context.session, body.token, lock=True)
+    if link is None or not _may_see(link, standing):
+        raise not_found("token")
+    if not _may_end(link, standing):
+        raise manager_needed()
+    if state_of(link, context.now) == "expired":
+        raise _expired()
+    link.disconnected_at = link.disconnected_at or context.now
+    return record_of(link, context.now)
+
+
+def _may_see(link: SupportLink, standing: Standing) -> bool:
+    return link.organization_id is None or link.organization_id in standing.sees
+
+
+def _may_end(link: SupportLink, standing: Standing) -> bool:
+    if link.organization_id is None:
+        return bool(standing.speaks_for)
+    return link.organization_id in standing.speaks_for
+
+
+def _expired() -> Refusal:
+    return conflict("token_expired", "the token ran out: ask support for another one")

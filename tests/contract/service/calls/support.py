@@ -1,0 +1,46 @@
+"""Support's four operations: a token is shown, confirmed and ended; others are refused."""
+
+from typing import Final
+
+from controlplane.support import routes
+from controlplane.support.channels import set_channel
+from controlplane.support.links import TOKEN_LIFE, make_link
+from tests.contract.service.calls.recorder import OTHER, Json, Recorder
+
+HOME: Final = "org-0001"
+UNKNOWN: Final[Json] = {"token": "A" * 43}
+
+
+async def record(kept: Recorder) -> None:
+    for kind, address, hours in (
+        ("telegram", "@venue", None),
+        ("phone", "+971 4 123 4567", "Mon-Fri 9-18"),
+    ):
+        _say(kept, kind, address, hours)
+    asked = {"token": _token(kept)}
+    confirmed = asked | {"organizationId": HOME}
+    await kept.call("POST", routes.INSPECT, asked=asked)
+    await kept.call("POST", routes.CONFIRM, asked=confirmed)
+    await kept.call("POST", routes.CONTACT)
+    kept.service.clock.advance(60)
+    await kept.call("POST", routes.DISCONNECT, asked=asked)
+    foreign = asked | {"organizationId": OTHER}
+    await kept.call("POST", routes.CONFIRM, asked=foreign, of="403 manager_needed")
+    await kept.call("POST", routes.INSPECT, asked=UNKNOWN, of="404 token_not_found")
+    await kept.call("POST", routes.CONFIRM, asked=confirmed, of="409 token_used")
+    late = {"token": _token(kept), "organizationId": HOME}
+    kept.service.clock.advance(TOKEN_LIFE.total_seconds())
+    await kept.call("POST", routes.CONFIRM, asked=late, of="409 token_expired")
+
+
+def _say(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
+    assert kept.service.database.write(
+        lambda session: set_channel(session, kind=kind, address=address, hours=hours)
+    )
+
+
+def _token(kept: Recorder) -> str:
+    now = kept.service.clock()
+    return kept.service.database.write(
+        lambda session: make_link(session, channel="telegram @venue", asked_by="Ada", now=now)
+    ).token

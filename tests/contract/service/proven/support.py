@@ -1,0 +1,85 @@
+"""What the document says of support, row by row, and the tests that saw it."""
+
+from typing import Final
+
+from tests.contract.service.proven.rows import EXAMPLE, UNIT, Table, row
+
+OPERATIONS: Final = UNIT + "support/test_operations.py::"
+WHO: Final = UNIT + "support/test_who_may.py::"
+AT_ONCE: Final = UNIT + "support/test_at_once.py::"
+SCHEMA: Final = UNIT + "support/test_schema.py::"
+WAYS: Final = UNIT + "support/test_model.py::test_a_token_goes_its_ways"
+SHOWN: Final = OPERATIONS + "test_a_token_is_shown_confirmed_and_ended"
+BODIES: Final = SCHEMA + "test_bodies_are_judged_as_the_service_judges_them"
+
+SUPPORT: Final = (
+    Table(
+        "Support: operations",
+        (
+            row(
+                "`support.contact` is the one operation without a body",
+                EXAMPLE,
+                OPERATIONS + "test_contact_needs_no_body",
+                OPERATIONS + "test_contact_takes_no_body",
+                "tests/contract/openapi/test_document.py::test_one_operation_takes_no_body",
+            ),
+            row("`support.inspect`", EXAMPLE, SHOWN, OPERATIONS + "test_looking_changes_nothing"),
+            row("`support.confirm`", EXAMPLE, SHOWN, WAYS),
+            row("`support.disconnect`", EXAMPLE, SHOWN, WAYS),
+            row(
+                "`token`: 43 characters of A-Z a-z 0-9 _ -, required",
+                OPERATIONS + "test_what_is_no_token_is_named_and_not_repeated",
+                BODIES,
+            ),
+            row(
+                "`organizationId`: a character at least, required where a token is confirmed",
+                OPERATIONS + "test_a_confirmation_names_an_organization",
+                BODIES,
+            ),
+        ),
+    ),
+    Table(
+        "Support: our reading",
+        (
+            row(
+                "contact tells channels and the caller's links",
+                OPERATIONS + "test_contact_tells_how_support_is_reached",
+                OPERATIONS + "test_links_are_told_newest_first",
+            ),
+            row(
+                "a token waits for 24 hours",
+                OPERATIONS + "test_a_token_waits_for_a_day",
+                UNIT + "support/test_command_line.py::"
+                "test_a_token_is_shown_once_and_listed_without_it",
+            ),
+            row(
+                "the same again gets the same reply, also at once",
+                OPERATIONS + "test_the_same_again_gets_the_same_reply",
+                AT_ONCE + "test_one_confirms_and_all_of_it_hear_the_same",
+                AT_ONCE + "test_confirmed_and_ended_at_once_it_is_ended",
+            ),
+            row(
+                "another organization is refused",
+                OPERATIONS + "test_another_organization_is_refused_and_told_nothing",
+                AT_ONCE + "test_of_two_organizations_one_gets_it",
+                WHO + "test_of_two_organizations_one_person_links_one",
+            ),
+            row(
+                "an owner or manager of the organization is needed, or a key that writes",
+                WHO + "test_people_link_by_their_role",
+                WHO + "test_keys_link_by_their_grant",
+                WHO + "test_a_persons_key_links_as_its_owner_may",
+                WHO + "test_a_changed_role_counts_at_once",
+            ),
+            row(
+                "whoever may not see a token does not learn that there is one",
+                OPERATIONS + "test_what_others_linked_is_as_if_it_were_not",
+                OPERATIONS + "test_who_may_not_confirm_learns_nothing_of_a_token",
+            ),
+            row(
+                "a token is kept nowhere, and in no log",
+                OPERATIONS + "test_tokens_are_kept_nowhere_and_in_no_log",
+            ),
+        ),
+    ),
+)

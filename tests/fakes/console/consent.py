@@ -1,0 +1,131 @@
+"""A program asks to read, and its person signs in and decides: the pages of OAuth, by keyboard."""
+
+import json
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx2
+
+from controlplane.accounts import users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.passwords import hasher
+from controlplane.clock import system_clock
+from controlplane.storage.database import Database
+from tests.fakes.console.page import Page
+from tests.unit.controlplane.accounts.oauth.program import BASE, VERIFIER, challenge
+
+EMAIL: Final = "ada@example.com"
+PASSWORD: Final = "correct horse battery"
+REDIRECT: Final = "https://agent.example/callback"
+LONG: Final = "Quarterly-Business-Review-Assistant-For-Hospitality-Venues " + "W" * 60
+
+
+def person(file: str) -> None:
+    """Make one up who is a member of two organizations."""
+    database, now = Database(file), system_clock()
+    password_hash = hasher(8, 1).hash(PASSWORD)
+
+    def work(session: Any) -> None:
+        user = users.add_user(
+            session, email=EMAIL, name="Ada", password_hash=password_hash, now=now
+        )
+        for organization_id in (DEFAULT_ORGANIZATION, "org-harbour-hospitality"):
+            users.set_membership(
+                session, user.id, organization_id, role="owner", locations=(), now=now
+            )
+
+    database.write(work)
+    database.close()
+
+
+async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    # Nobody listens there: what matters is that the browser goes, and with what.
+    loopback = "http://127.0.0.1:9/callback"
+    program = await _register(http, "Sales assistant", loopback)
+    await page.open(_address(url, program, loopback))
+    await page.until("document.querySelector('#email')")
+    await page.tab_to("#email")
+    await page.type(EMAIL)
+    await page.tab_to("#password")
+    await page.type("not this one, no")
+    await page.press("Enter")
+    await page.arrive("document.querySelector('.problem')")
+    told["refused"] = await page.run("document.querySelector('.problem').textContent")
+    told["kept"] = await page.run("document.querySelector('#email').value")
+    await page.look("sign-in")
+    await page.tab_to("#password")
+    await page.type(PASSWORD)
+    await page.press("Enter")
+    await page.arrive("document.querySelector('h1 .told')")
+    told["asked"] = await page.run("document.querySelector('h1 .told').textContent")
+    await page.look("consent")
+    await page.tab_to("button.primary")
+    await page.press("Enter")
+    told["answer"] = await _answer(page)
+    told["token"] = await _exchange(http, program, loopback, told["answer"].get("code", ""))
+    far = await _register(http, LONG, REDIRECT)
+    await page.open(_address(url, far, REDIRECT))
+    await page.until("document.querySelector('h1 .told')")
+    told["host"] = await page.run("document.querySelector('form p strong').textContent")
+    await page.look("consent-long")
+    await page.click("button[value=deny]")
+    told["denied"] = await _answer(page)
+    await page.open(_address(url, program, "https://evil.example/"))
+    told["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
+    await page.look("refused")
+    told["framed"] = await _framed(page, url, _address(url, program, loopback))
+    return told
+
+
+async def _register(http: httpx2.AsyncClient, name: str, redirect_uri: str) -> str:
+    body = {"client_name": name, "redirect_uris": [redirect_uri]}
+    reply = await http.post(f"{BASE}/register", json=body)
+    client_id: str = reply.json()["client_id"]
+    return client_id
+
+
+async def _exchange(
+    http: httpx2.AsyncClient, client_id: str, redirect_uri: str, code: str
+) -> list[str]:
+    form = {
+        "grant_type": "authorization_code",
+        "client_id": client_id,
+        "redirect_uri": redirect_uri,
+        "code": code,
+        "code_verifier": VERIFIER,
+    }
+    return sorted((await http.post(f"{BASE}/token", data=form)).json())
+
+
+def _address(url: str, client_id: str, redirect_uri: str) -> str:
+    asked = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": redirect_uri,
+        "state": "abc",
+        "code_challenge": challenge(),
+        "code_challenge_method": "S256",
+    }
+    return f"{url}{BASE}/authorize?{urlencode(asked)}"
+
+
+async def _answer(page: Page) -> dict[str, str]:
+    """Where the browser was sent, of which it can reach nothing, as its history has it."""
+    await page.arrive("location.href.startsWith('chrome-error:')")
+    history = await page.tell("Page.getNavigationHistory")
+    went = history["entries"][history["currentIndex"]]["url"]
+    parts = urlsplit(went)
+    told = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    return told | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
+
+
+async def _framed(page: Page, url: str, address: str) -> bool:
+    """Whether a frame gets to show the page, on a page of the same origin, whose policy is none."""
+    await page.open(f"{url}/healthz")
+    shown: bool = await page.run(
+        "new Promise((found) => { const frame = document.createElement('iframe'); "
+        "frame.onload = () => found(Boolean(frame.contentDocument?.querySelector('form'))); "
+        f"frame.src = {json.dumps(address)}; document.body.append(frame); }})"
+    )
+    return shown

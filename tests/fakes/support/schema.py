@@ -1,0 +1,115 @@
+"""Support's bodies, transcribed from the contract, and its replies, which the contract does not
+show, from docs/support.md. Shares nothing with the service.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import httpx2
+from jsonschema import Draft202012Validator, FormatChecker
+
+from tests.fakes.contract_schema import UUID, Schema, array, exact
+
+PREFIX: Final = "/api/public/v1/support/"
+NULL: Schema = {"type": "null"}
+WORDS: Schema = {"type": "string", "minLength": 1}
+MOMENT: Schema = {"type": "string", "format": "date-time", "pattern": r"Z\Z"}
+TOKEN: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "maxLength": 43}
+
+TOKEN_BODY = exact({"token": TOKEN})
+CONFIRM_BODY = exact({"token": TOKEN, "organizationId": WORDS})
+
+
+def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Schema]) -> Schema:
+    """``organization`` is what is there of it: nothing but nulls, or all of it."""
+    is_confirmed = organization != NULL
+    return exact(
+        {
+            "id": UUID,
+            "channel": WORDS,
+            "askedBy": WORDS,
+            "askedAt": MOMENT,
+            "expiresAt": MOMENT,
+            "state": {"const": state},
+            "organizationId": organization,
+            "confirmedAt": MOMENT if is_confirmed else NULL,
+            "confirmedById": UUID if is_confirmed else NULL,
+            "disconnectedAt": ended,
+            **more,
+        }
+    )
+
+
+def _links(more: Mapping[str, Schema]) -> Schema:
+    return {
+        "oneOf": [
+            _link("waiting", NULL, NULL, more),
+            _link("expired", NULL, NULL, more),
+            _link("confirmed", WORDS, NULL, more),
+            _link("disconnected", NULL, MOMENT, more),
+            _link("disconnected", WORDS, MOMENT, more),
+        ]
+    }
+
+
+LINK = _links({})
+INSPECTION = _links(
+    {"organizations": array(exact({"id": WORDS, "name": {"anyOf": [WORDS, NULL]}}))}
+)
+CONTACT = exact(
+    {
+        "channels": array(
+            exact({"kind": WORDS, "address": WORDS, "hours": {"anyOf": [WORDS, NULL]}}), 20
+        ),
+        "links": array(_link("confirmed", WORDS, NULL, {}), 100),
+    }
+)
+OPERATIONS: Final[Mapping[str, tuple[Schema | None, Schema]]] = {
+    "contact": (None, CONTACT),
+    "inspect": (TOKEN_BODY, INSPECTION),
+    "confirm": (CONFIRM_BODY, LINK),
+    "disconnect": (TOKEN_BODY, LINK),
+}
+"""The body that is asked, None for none, and the one that is answered."""
+REFUSALS: Final[Mapping[str, int]] = {
+    "manager_needed": 403,
+    "token_not_found": 404,
+    "token_used": 409,
+    "token_expired": 409,
+}
+
+
+class NotFittingError(AssertionError):
+    """A reply that neither the contract nor docs/support.md describes."""
+
+
+def require_fitting(reply: httpx2.Response) -> None:
+    """Raises NotFittingError for a reply of support's operations that is not as described."""
+    asked = reply.request
+    name = asked.url.path.removeprefix(PREFIX)
+    if not asked.url.path.startswith(PREFIX) or name not in OPERATIONS:
+        return
+    if reply.status_code >= 400:
+        code = reply.json().get("code")
+        if REFUSALS.get(code, reply.status_code) != reply.status_code:
+            raise NotFittingError(f"{name} answered {code} with {reply.status_code}")
+        return
+    if (asked.method, reply.status_code) != ("POST", 200):
+        raise NotFittingError(f"{asked.method} {name} answered {reply.status_code}")
+    if reply.headers["content-type"] != "application/json":
+        raise NotFittingError(f"{name} is {reply.headers['content-type']}")
+    for mistake in mistakes(name, reply.json()):
+        raise NotFittingError(f"{name}: {mistake}")
+
+
+def mistakes(name: str, body: Any, *, asked: bool = False) -> Iterator[str]:
+    """Yield what is wrong with a reply of an operation, or with what is ``asked`` of it."""
+    for error in _validator(name, asked=asked).iter_errors(body):
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+@functools.cache
+def _validator(name: str, *, asked: bool) -> Draft202012Validator:
+    schema = OPERATIONS[name][0 if asked else 1]
+    return Draft202012Validator(schema or {}, format_checker=FormatChecker())

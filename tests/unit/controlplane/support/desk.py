@@ -1,0 +1,77 @@
+"""Support's side of a running service, and calls with the tokens that it makes."""
+
+import json
+from typing import Any, Final
+
+import httpx2
+from sqlalchemy import select
+
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.storage.support_tables import SupportChannel, SupportLink
+from controlplane.support import routes
+from controlplane.support.channels import set_channel
+from controlplane.support.links import make_link
+from tests.unit.controlplane.accounts.people import Browser
+from tests.unit.controlplane.running_service import RunningService
+
+HOME: Final = DEFAULT_ORGANIZATION
+OTHER: Final = "org-0002"
+UNKNOWN: Final = "A" * 43
+DAY_S: Final = 86_400
+
+
+class Desk:
+    def __init__(self, service: RunningService) -> None:
+        self._service = service
+
+    def token(self, channel: str = "telegram @venue") -> str:
+        now = self._service.clock()
+        return self._service.database.write(
+            lambda session: make_link(session, channel=channel, asked_by="Ada", now=now)
+        ).token
+
+    def reached_by(self, kind: str, address: str, hours: str | None = None) -> None:
+        assert self._service.database.write(
+            lambda session: set_channel(session, kind=kind, address=address, hours=hours)
+        )
+
+    async def ask(
+        self, path: str, caller: str | Browser | None = None, **body: Any
+    ) -> httpx2.Response:
+        """Call with an API key, by default one that may write, or as who is signed in."""
+        if isinstance(caller, Browser):
+            return await caller.post(path, body)
+        return await self._service.post(path, json.dumps(body), api_key=caller)
+
+    async def confirm(
+        self, token: str, organization: str = HOME, caller: str | Browser | None = None
+    ) -> httpx2.Response:
+        return await self.ask(routes.CONFIRM, caller, token=token, organizationId=organization)
+
+    async def linked(self, caller: str | None = None) -> list[str]:
+        """Return the channels of the links that the caller has."""
+        key = caller or self._service.write_key
+        reply = await self._service.http.post(
+            routes.CONTACT, headers={"authorization": f"Bearer {key}"}
+        )
+        assert reply.status_code == 200
+        return [each["channel"] for each in reply.json()["links"]]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return all that support keeps."""
+        with self._service.database.read(lambda session: session) as session:
+            return [
+                tuple(row)
+                for table in (SupportLink, SupportChannel)
+                for row in session.execute(select(table.__table__))
+            ]
+
+
+def refused(reply: httpx2.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["code"]
+
+
+def words_of(reply: httpx2.Response) -> dict[str, Any]:
+    """Return a refusal without what is another one each time."""
+    body: dict[str, Any] = reply.json()
+    return {name: value for name, value in body.items() if name != "trace_id"}

@@ -1,0 +1,83 @@
+"""Calls about one token at once take turns, on SQLite and on PostgreSQL, also over two services."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from controlplane.storage.database import Database
+from controlplane.support import routes
+from tests.postgresql import postgresql
+from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
+
+ROUNDS = 8
+
+
+@pytest.fixture(
+    scope="module",
+    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))],
+)
+def database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    if request.param == "sqlite":
+        folder: Path = tmp_path_factory.mktemp("support")
+        with closing(Database(str(folder / "service.db"))) as opened:
+            yield opened
+        return
+    with postgresql() as url, closing(Database(url)) as opened:
+        yield opened
+
+
+async def test_one_confirms_and_all_of_it_hear_the_same(
+    service: RunningService, desk: Desk
+) -> None:
+    keys = [service.make_key() for _ in range(4)]
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        desks = (desk, Desk(other), desk, Desk(other))
+        for _ in range(ROUNDS):
+            token = desk.token()
+            replies = await asyncio.gather(
+                *(each.confirm(token, HOME, key) for each, key in zip(desks, keys, strict=True))
+            )
+            assert {each.status_code for each in replies} == {200}
+            assert len({each.content for each in replies}) == 1
+    assert len(await desk.linked()) == ROUNDS
+
+
+async def test_of_two_organizations_one_gets_it(service: RunningService, desk: Desk) -> None:
+    keys = {HOME: service.make_key(), OTHER: service.make_key(organization_id=OTHER)}
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        for _ in range(ROUNDS):
+            token = desk.token()
+            replies = await asyncio.gather(
+                desk.confirm(token, HOME, keys[HOME]),
+                Desk(other).confirm(token, OTHER, keys[OTHER]),
+            )
+            assert sorted(each.status_code for each in replies) == [200, 409]
+            (taken,) = [each.json() for each in replies if each.status_code == 200]
+            owner = taken["organizationId"]
+            shown = await desk.ask(routes.INSPECT, keys[owner], token=token)
+            assert shown.json() == taken | {"organizations": []}
+    counts = [len(await desk.linked(key)) for key in keys.values()]
+    assert sum(counts) == ROUNDS
+
+
+async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, desk: Desk) -> None:
+    async with beside(service.database, service.core.settings, service.clock) as other:
+        for _ in range(ROUNDS):
+            token = desk.token()
+            confirmed, ended = await asyncio.gather(
+                desk.confirm(token),
+                Desk(other).ask(routes.DISCONNECT, service.write_key, token=token),
+            )
+            assert ended.status_code == 200
+            assert confirmed.status_code in {200, 409}
+            # Who came first is told by what ended: a link, or a token that nobody had used.
+            assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
+            shown = (await desk.ask(routes.INSPECT, token=token)).json()
+            assert shown == ended.json() | {"organizations": []}
+    assert await desk.linked() == []

@@ -1,0 +1,57 @@
+"""The typed client against a running service: replies are read, refusals are told."""
+
+import asyncio
+
+import httpx2
+import pytest
+
+from controlplane.cli.errors import CommandError
+from controlplane.client.operations import OperationsClient
+from controlplane.support.messages import ConfirmRequest, TokenRequest
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
+
+
+async def test_a_client_reads_what_becomes_of_a_token(service: RunningService, desk: Desk) -> None:
+    loop = asyncio.get_running_loop()
+    headers = {
+        "authorization": f"Bearer {service.write_key}",
+        "content-type": "application/json",
+    }
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        """Ask the service of this loop, in the client's thread."""
+        called = service.http.post(request.url.path, content=request.read(), headers=headers)
+        reply = asyncio.run_coroutine_threadsafe(called, loop).result()
+        return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+    def call() -> None:
+        transport = httpx2.MockTransport(answer)
+        with httpx2.Client(transport=transport, base_url="http://service/") as http:
+            walk(OperationsClient(http), token)
+
+    token = desk.token("chat")
+    desk.reached_by("phone", "+971 4")
+    await asyncio.to_thread(call)
+
+
+def walk(client: OperationsClient, token: str) -> None:
+    body = TokenRequest(token=token)
+    home = ConfirmRequest(token=token, organization_id=HOME)
+    assert client.support_contact().links == ()
+    waiting = client.support_inspect(body)
+    assert (waiting.state, waiting.channel, waiting.asked_by) == ("waiting", "chat", "Ada")
+    assert [each.id for each in waiting.organizations] == [HOME]
+    link = client.support_confirm(home)
+    assert client.support_confirm(home) == link
+    contact = client.support_contact()
+    assert contact.links == (link,)
+    (channel,) = contact.channels
+    assert (channel.kind, channel.address, channel.hours) == ("phone", "+971 4", None)
+    with pytest.raises(CommandError, match="owner or manager"):
+        client.support_confirm(ConfirmRequest(token=token, organization_id=OTHER))
+    ended = client.support_disconnect(body)
+    assert client.support_disconnect(body) == ended
+    assert client.support_contact().links == ()
+    with pytest.raises(CommandError, match="ask support for another"):
+        client.support_confirm(home)

@@ -1,0 +1,141 @@
+"""`venue-control support`: tokens, links and channels, as support says and sees them."""
+
+import json
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy.orm import Session
+
+from controlplane.cli.main import main
+from controlplane.clock import system_clock
+from controlplane.storage.copy import NotEmptyError, copy_rows
+from controlplane.storage.database import Database
+from controlplane.support.links import TOKEN_LIFE, find_link, make_link
+
+LINK = ["support", "link", "--channel", "telegram @venue", "--asked-by", "Ada of support"]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    file = str(tmp_path / "service.db")
+    Database(file).close()
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
+    return file
+
+
+def told(capsys: Capture, *words: str, code: int = 0) -> str:
+    """Run it; return what it says, to stdout where it went well, else to stderr."""
+    assert main(words) == code
+    said = capsys.readouterr()
+    return said.err if code else said.out
+
+
+def test_a_token_is_shown_once_and_listed_without_it(database: str, capsys: Capture) -> None:
+    assert main(LINK) == 0
+    said = capsys.readouterr()
+    token = said.out.removesuffix("\n")
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
+    assert "telegram @venue" in said.err
+    assert token not in said.err
+    listed = told(capsys, "support", "list")
+    assert "Ada of support" in listed
+    assert "waiting" in listed
+    as_json = told(capsys, "support", "list", "--json")
+    (link,) = json.loads(as_json)
+    assert (link["channel"], link["organizationId"]) == ("telegram @venue", None)
+    assert token not in listed + as_json
+    with closing(Database(database)) as opened, opened.read(lambda session: session) as session:
+        row = find_link(session, token)
+        assert row is not None
+        assert row.expires_at - row.asked_at == TOKEN_LIFE
+        assert row.asked_at <= system_clock()
+    assert token.encode() not in Path(database).read_bytes()
+
+
+def test_tokens_differ(database: str, capsys: Capture) -> None:
+    assert len({told(capsys, *LINK) for _ in range(3)}) == 3
+
+
+def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Capture) -> None:
+    told(capsys, *LINK)
+    (link,) = json.loads(told(capsys, "support", "list", "--json"))
+    assert told(capsys, "support", "disconnect", link["id"][:8].upper()) == (
+        f"disconnected {link['id']}\n"
+    )
+    (ended,) = json.loads(told(capsys, "support", "list", "--json"))
+    assert ended["state"] == "disconnected"
+    assert "is over already" in told(capsys, "support", "disconnect", link["id"], code=1)
+    assert "there is no link" in told(capsys, "support", "disconnect", "nothing", code=2)
+    assert "there is no link" in told(capsys, "support", "disconnect", "", code=2)
+
+
+def make_17(session: Session) -> None:
+    """Of sixteen first digits one is there twice."""
+    for _ in range(17):
+        make_link(session, channel="chat", asked_by="Ada", now=system_clock())
+
+
+def test_the_start_of_several_ids_names_none(database: str, capsys: Capture) -> None:
+    with closing(Database(database)) as opened:
+        opened.write(make_17)
+    firsts = [each["id"][0] for each in json.loads(told(capsys, "support", "list", "--json"))]
+    starts = {each for each in firsts if firsts.count(each) > 1}
+    said = told(capsys, "support", "disconnect", starts.pop(), code=2)
+    assert "may be any of" in said
+
+
+def test_channels_are_said_listed_and_taken_away(database: str, capsys: Capture) -> None:
+    channels = ("support", "channels")
+    assert "Nothing says" in told(capsys, *channels, "list")
+    told(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "Mon-Fri 9-18")
+    told(capsys, *channels, "set", "email", "support@example.com")
+    told(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "always")
+    listed = told(capsys, *channels, "list")
+    assert "always" in listed
+    assert "Mon-Fri" not in listed
+    assert listed.index("phone") < listed.index("email")
+    assert "removed" in told(capsys, *channels, "remove", "phone", "+971 4 123 4567")
+    assert "phone" not in told(capsys, *channels, "list")
+    assert "not on the list" in told(capsys, *channels, "remove", "phone", "+9", code=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("support", "link", "--channel", " ", "--asked-by", "Ada"),
+        ("support", "link", "--channel", "chat", "--asked-by", "A\x1b[31m"),
+        ("support", "link", "--channel", "x" * 129, "--asked-by", "Ada"),
+        ("support", "channels", "set", "Phone", "1"),
+        ("support", "channels", "set", "phone", ""),
+        ("support", "channels", "set", "phone", "1", "--hours", ""),
+    ],
+)
+def test_words_are_short_and_of_one_line(
+    database: str, capsys: Capture, words: tuple[str, ...]
+) -> None:
+    told(capsys, *words, code=2)
+    assert told(capsys, "support", "list", "--json") == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "words", [LINK, ["support", "list"], ["support", "channels", "set", "email", "a@b"]]
+)
+def test_no_database_is_made(tmp_path: Path, capsys: Capture, words: list[str]) -> None:
+    file = tmp_path / "none.db"
+    assert "there is no database" in told(capsys, *words, "--database", str(file), code=2)
+    assert not file.exists()
+
+
+def test_what_support_said_is_not_written_over(
+    database: str, tmp_path: Path, capsys: Capture
+) -> None:
+    told(capsys, "support", "channels", "set", "email", "support@example.com")
+    with (
+        closing(Database(str(tmp_path / "other.db"))) as source,
+        closing(Database(database)) as target,
+        pytest.raises(NotEmptyError, match="support_channels has 1 rows"),
+    ):
+        copy_rows(source, target, lambda table, count: None)

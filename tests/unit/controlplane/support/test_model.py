@@ -1,0 +1,127 @@
+"""Whatever is called in whatever order, a token goes the ways that docs/support.md draws."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.orm import Session
+
+from controlplane.accounts.caller import Caller
+from controlplane.http.errors import Refusal
+from controlplane.remote_control.context import RequestContext
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.support import operations
+from controlplane.support.links import make_link
+from controlplane.support.messages import ConfirmRequest, Link, TokenRequest
+
+HOURS: Final = 24
+CALLERS: Final = {
+    "a writes": Caller(UUID(int=1), "a", can_write=True),
+    "a reads": Caller(UUID(int=2), "a", can_write=False),
+    "a at one place": Caller(UUID(int=3), "a", True, frozenset({"loc-1"})),
+    "b writes": Caller(UUID(int=4), "b", can_write=True),
+}
+SPEAKS: Final = {"a writes": "a", "b writes": "b"}
+CALLS: Final = st.tuples(
+    st.sampled_from(("inspect", "confirm", "disconnect", "wait")),
+    st.sampled_from(sorted(CALLERS)),
+    st.sampled_from(("a", "b")),
+    st.sampled_from((1, 11, 30)),
+)
+
+
+@dataclass(slots=True)
+class Model:
+    """A token, by the hours since it was made."""
+
+    hours: int = 0
+    organization: str | None = None
+    ended: bool = False
+    replies: dict[str, Any] = field(default_factory=dict)
+
+    def state(self) -> str:
+        if self.ended:
+            return "disconnected"
+        if self.organization:
+            return "confirmed"
+        return "waiting" if self.hours < HOURS else "expired"
+
+    def sees(self, who: str) -> bool:
+        return self.organization in {None, who[0]}
+
+    def expected(self, call: str, who: str, organization: str) -> str:
+        """Return the state that a reply tells, or the code of a refusal; go there."""
+        if call == "confirm":
+            return self._confirmed(who, organization)
+        if not self.sees(who):
+            return "token_not_found"
+        return self.state() if call == "inspect" else self._ended(who)
+
+    def _confirmed(self, who: str, organization: str) -> str:
+        if SPEAKS.get(who) != organization:
+            return "manager_needed"
+        if self.state() == "waiting":
+            self.organization = organization
+        if self.state() == "confirmed" and self.organization == organization:
+            return "confirmed"
+        return "token_expired" if self.state() == "expired" else "token_used"
+
+    def _ended(self, who: str) -> str:
+        if who not in SPEAKS:
+            return "manager_needed"
+        if self.state() == "expired":
+            return "token_expired"
+        self.ended = True
+        return "disconnected"
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with closing(Database(str(tmp_path_factory.mktemp("model") / "service.db"))) as opened:
+        yield opened
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(calls=st.lists(CALLS, max_size=12))
+def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str, int]]) -> None:
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+    def play(session: Session) -> None:
+        token = make_link(session, channel="chat", asked_by="Ada", now=now).token
+        model = Model()
+        for call, who, organization, hours in calls:
+            if call == "wait":
+                model.hours += hours
+                continue
+            at = now + timedelta(hours=model.hours)
+            context = RequestContext(session, CALLERS[who], at, Settings())
+            expected = model.expected(call, who, organization)
+            reply = _asked(context, call, token, organization)
+            if isinstance(reply, str):
+                assert reply == expected
+                continue
+            assert reply.state == expected == model.state()
+            assert reply.organization_id == model.organization
+            if call != "inspect":
+                assert model.replies.setdefault(call, reply) == reply
+
+    tokens.write(play)
+
+
+def _asked(context: RequestContext, call: str, token: str, organization: str) -> Link | str:
+    """Return the reply, or the code of the refusal."""
+    try:
+        if call == "confirm":
+            body = ConfirmRequest(token=token, organization_id=organization)
+            return operations.confirm(context, body)
+        run = operations.inspect if call == "inspect" else operations.disconnect
+        return run(context, TokenRequest(token=token))
+    except Refusal as refusal:
+        return refusal.code

@@ -1,0 +1,270 @@
+"""What becomes of a token: shown, confirmed, ended, run out; and what support tells anybody."""
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from controlplane.storage.support_tables import SupportLink
+from controlplane.support import routes
+from controlplane.support.channels import CHANNELS_MAX, set_channel
+from controlplane.support.links import KEPT, TOKEN_LIFE
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.support.desk import (
+    DAY_S,
+    HOME,
+    OTHER,
+    UNKNOWN,
+    Desk,
+    refused,
+    words_of,
+)
+
+WITH_TOKEN = (routes.INSPECT, routes.CONFIRM, routes.DISCONNECT)
+
+
+async def test_a_token_is_shown_confirmed_and_ended(service: RunningService, desk: Desk) -> None:
+    token = desk.token()
+    shown = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert shown["state"] == "waiting"
+    assert (shown["channel"], shown["askedBy"]) == ("telegram @venue", "Ada")
+    assert (shown["askedAt"], shown["expiresAt"]) == (
+        "2026-11-20T12:00:00Z",
+        "2026-11-21T12:00:00Z",
+    )
+    assert shown["organizations"] == [{"id": HOME, "name": None}]
+    service.clock.advance(60)
+    confirmed = await desk.confirm(token)
+    assert confirmed.status_code == 200
+    assert confirmed.json()["organizationId"] == HOME
+    assert confirmed.json()["confirmedAt"] == "2026-11-20T12:01:00Z"
+    assert confirmed.json()["confirmedById"] == str(service.caller(service.write_key).key_id)
+    assert await desk.linked() == ["telegram @venue"]
+    shown = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert shown == confirmed.json() | {"organizations": []}
+    service.clock.advance(60)
+    ended = await desk.ask(routes.DISCONNECT, token=token)
+    assert ended.json() == confirmed.json() | {
+        "state": "disconnected",
+        "disconnectedAt": "2026-11-20T12:02:00Z",
+    }
+    assert await desk.linked() == []
+    shown = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert shown == ended.json() | {"organizations": []}
+
+
+async def test_the_same_again_gets_the_same_reply(service: RunningService, desk: Desk) -> None:
+    token = desk.token()
+    colleague = service.make_key()
+    confirmed = await desk.confirm(token)
+    service.clock.advance(40 * DAY_S)  # longer than a token waits, and than what is over is kept
+    desk.token()
+    for caller in (None, colleague):
+        assert (await desk.confirm(token, caller=caller)).content == confirmed.content
+    ended = await desk.ask(routes.DISCONNECT, token=token)
+    service.clock.advance(DAY_S)
+    for caller in (None, colleague):
+        again = await desk.ask(routes.DISCONNECT, caller, token=token)
+        assert (again.status_code, again.content) == (200, ended.content)
+    assert refused(await desk.confirm(token)) == (409, "token_used")
+
+
+async def test_a_token_waits_for_a_day(service: RunningService, desk: Desk) -> None:
+    token, in_time = desk.token(), desk.token("chat")
+    service.clock.advance(TOKEN_LIFE.total_seconds() - 1)
+    assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
+    assert (await desk.confirm(in_time)).status_code == 200
+    service.clock.advance(1)
+    shown = (await desk.ask(routes.INSPECT, token=token)).json()
+    assert (shown["state"], shown["organizations"]) == ("expired", [])
+    assert refused(await desk.confirm(token)) == (409, "token_expired")
+    assert refused(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
+    assert await desk.linked() == ["chat"]
+
+
+async def test_a_token_that_waits_can_be_declined(service: RunningService, desk: Desk) -> None:
+    token = desk.token()
+    declined = await desk.ask(routes.DISCONNECT, token=token)
+    assert declined.json()["state"] == "disconnected"
+    assert declined.json()["organizationId"] is None
+    assert refused(await desk.confirm(token)) == (409, "token_used")
+    service.clock.advance(2 * DAY_S)  # it was declined before it could run out
+    assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
+
+
+async def test_another_organization_is_refused_and_told_nothing(
+    service: RunningService, desk: Desk
+) -> None:
+    token = desk.token()
+    other = service.make_key(organization_id=OTHER)
+    confirmed = await desk.confirm(token)
+    reply = await desk.confirm(token, OTHER, other)
+    assert refused(reply) == (409, "token_used")
+    assert HOME not in reply.text
+    assert (await desk.confirm(token)).content == confirmed.content
+    assert await desk.linked(other) == []
+
+
+async def test_what_others_linked_is_as_if_it_were_not(service: RunningService, desk: Desk) -> None:
+    other = service.make_key(organization_id=OTHER)
+    confirmed, ended = desk.token(), desk.token()
+    for token in (confirmed, ended):
+        assert (await desk.confirm(token)).status_code == 200
+    assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
+    before = desk.rows()
+    for path in (routes.INSPECT, routes.DISCONNECT):
+        unknown = await desk.ask(path, other, token=UNKNOWN)
+        assert refused(unknown) == (404, "token_not_found")
+        for token in (confirmed, ended):
+            reply = await desk.ask(path, other, token=token)
+            assert words_of(reply) == words_of(unknown)
+    assert desk.rows() == before
+
+
+async def test_an_unknown_token_is_not_there(desk: Desk) -> None:
+    assert refused(await desk.ask(routes.INSPECT, token=UNKNOWN)) == (404, "token_not_found")
+    assert refused(await desk.ask(routes.DISCONNECT, token=UNKNOWN)) == (404, "token_not_found")
+    assert refused(await desk.confirm(UNKNOWN)) == (404, "token_not_found")
+
+
+async def test_who_may_not_confirm_learns_nothing_of_a_token(desk: Desk) -> None:
+    token = desk.token()
+    replies = [
+        await desk.confirm(each, organization)
+        for each in (token, UNKNOWN)
+        for organization in (OTHER, "org-none", "x" * 300, "\x00")
+    ]
+    assert {refused(each) for each in replies} == {(403, "manager_needed")}
+    assert all(words_of(each) == words_of(replies[0]) for each in replies)
+
+
+async def test_what_is_no_token_is_named_and_not_repeated(desk: Desk) -> None:
+    for token in ("", "A" * 42, "A" * 44, "A" * 42 + "+", "A" * 43 + "\n", "é" * 43):
+        for path in WITH_TOKEN:
+            body = {"organizationId": HOME} if path == routes.CONFIRM else {}
+            reply = await desk.ask(path, token=token, **body)
+            assert refused(reply) == (400, "validation_error")
+            assert list(reply.json()["errors"]) == ["token"]
+            assert not token or token not in reply.text
+
+
+async def test_a_confirmation_names_an_organization(desk: Desk) -> None:
+    token = desk.token()
+    for body in ({}, {"organizationId": ""}, {"organizationId": None}, {"organizationId": 1}):
+        reply = await desk.ask(routes.CONFIRM, token=token, **body)
+        assert refused(reply) == (400, "validation_error")
+        assert list(reply.json()["errors"]) == ["organizationId"]
+
+
+async def test_contact_needs_no_body(service: RunningService) -> None:
+    key = {"authorization": f"Bearer {service.write_key}"}
+    types = ({}, {"content-type": "application/json"}, {"content-type": "text/plain"})
+    for content in (b"", b"{}", b" {} "):
+        for media_type in types:
+            headers = key | media_type
+            reply = await service.http.post(routes.CONTACT, content=content, headers=headers)
+            assert reply.json() == {"channels": [], "links": []}
+
+
+async def test_contact_takes_no_body(service: RunningService) -> None:
+    for content in (b"[]", b"null", b"{", b'{"token":"x"}', b" "):
+        reply = await service.post(routes.CONTACT, content)
+        assert refused(reply) == (400, "invalid_request")
+
+
+async def test_contact_tells_how_support_is_reached(service: RunningService, desk: Desk) -> None:
+    desk.reached_by("phone", "+971 4 123 4567", "Mon-Fri 9-18")
+    desk.reached_by("email", "support@example.com")
+    desk.reached_by("phone", "+971 4 123 4567", "always")
+    reader = service.make_key(can_write=False, organization_id=OTHER, locations=["loc-1"])
+    reply = await desk.ask(routes.CONTACT, reader)
+    assert reply.json()["channels"] == [
+        {"kind": "phone", "address": "+971 4 123 4567", "hours": "always"},
+        {"kind": "email", "address": "support@example.com", "hours": None},
+    ]
+
+
+async def test_channels_are_few(service: RunningService, desk: Desk) -> None:
+    for number in range(CHANNELS_MAX):
+        desk.reached_by("phone", str(number))
+    desk.reached_by("phone", "0", "always")  # not another one
+    assert not service.database.write(
+        lambda session: set_channel(session, kind="phone", address="x", hours=None)
+    )
+    assert len((await desk.ask(routes.CONTACT)).json()["channels"]) == CHANNELS_MAX
+
+
+async def test_links_are_told_newest_first(service: RunningService, desk: Desk) -> None:
+    for channel in ("first", "second", "third"):
+        assert (await desk.confirm(desk.token(channel))).status_code == 200
+        service.clock.advance(1)
+    assert await desk.linked() == ["third", "second", "first"]
+
+
+async def test_looking_changes_nothing(service: RunningService, desk: Desk) -> None:
+    tokens = [desk.token() for _ in range(2)]
+    assert (await desk.confirm(tokens[1])).status_code == 200
+    desk.reached_by("email", "support@example.com")
+    before = desk.rows()
+    for _ in range(2):
+        for token in tokens:
+            assert (await desk.ask(routes.INSPECT, token=token)).status_code == 200
+        assert (await desk.ask(routes.CONTACT)).status_code == 200
+        service.clock.advance(2 * DAY_S)
+    assert desk.rows() == before
+
+
+async def test_tokens_are_kept_nowhere_and_in_no_log(
+    service: RunningService, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = desk.token()
+    spoilt = token[:-1] + "!"
+    with caplog.at_level(logging.DEBUG):
+        for each in (token, spoilt):
+            for path in (routes.INSPECT, routes.DISCONNECT):
+                await desk.ask(path, token=each)
+            await desk.confirm(each)
+        await service.post(routes.INSPECT, f'{{"token": "{token}"')
+    assert "POST /api/public/v1/support/inspect 200" in caplog.text
+    assert token not in caplog.text
+    assert token[:-1] not in caplog.text
+    assert token not in repr(desk.rows())
+    assert all(token != value for row in desk.rows() for value in row)
+
+
+async def test_what_is_over_is_forgotten_after_a_month(service: RunningService, desk: Desk) -> None:
+    ran_out, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
+    for token in (ended, confirmed):
+        assert (await desk.confirm(token)).status_code == 200
+    assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
+    service.clock.advance(KEPT.total_seconds())
+    desk.token("d")
+    assert (await desk.ask(routes.INSPECT, token=ended)).json()["state"] == "disconnected"
+    service.clock.advance(1)
+    desk.token("e")
+    assert refused(await desk.ask(routes.INSPECT, token=ended)) == (404, "token_not_found")
+    assert (await desk.ask(routes.INSPECT, token=ran_out)).json()["state"] == "expired"
+    service.clock.advance(TOKEN_LIFE.total_seconds())
+    desk.token("f")
+    assert refused(await desk.ask(routes.INSPECT, token=ran_out)) == (404, "token_not_found")
+    assert (await desk.ask(routes.INSPECT, token=confirmed)).json()["state"] == "confirmed"
+
+
+async def test_support_ends_a_link(service: RunningService, desk: Desk) -> None:
+    from controlplane.support.links import end_link
+
+    token = desk.token()
+    confirmed = (await desk.confirm(token)).json()
+    later = service.clock() + timedelta(hours=1)
+
+    def end(link_id: UUID) -> bool:
+        return service.database.write(lambda session: end_link(session, link_id, later))
+
+    assert end(UUID(confirmed["id"]))
+    assert not end(UUID(confirmed["id"]))
+    assert not end(UUID(int=0))
+    assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "disconnected"
+    row = service.database.read(lambda session: session.get(SupportLink, UUID(confirmed["id"])))
+    assert row is not None
+    assert row.disconnected_at == later

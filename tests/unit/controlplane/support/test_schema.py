@@ -1,0 +1,107 @@
+"""The transcribed description of support is strict, and takes the bodies that the service takes."""
+
+import copy
+from typing import Any
+
+import httpx2
+import pytest
+
+from controlplane.http.bodies import parse_body
+from controlplane.http.errors import Refusal
+from controlplane.support.messages import ConfirmRequest, TokenRequest
+from tests.contract.openapi.conformance import document
+from tests.fakes.support import schema
+from tests.unit.controlplane.support.desk import UNKNOWN
+
+WAITING: dict[str, Any] = {
+    "id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
+    "channel": "telegram @venue",
+    "askedBy": "Ada",
+    "askedAt": "2026-11-20T12:00:00Z",
+    "expiresAt": "2026-11-21T12:00:00Z",
+    "state": "waiting",
+    "organizationId": None,
+    "confirmedAt": None,
+    "confirmedById": None,
+    "disconnectedAt": None,
+}
+CONFIRMED = WAITING | {
+    "state": "confirmed",
+    "organizationId": "org-0001",
+    "confirmedAt": "2026-11-20T12:00:00Z",
+    "confirmedById": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a11",
+}
+ENDED = CONFIRMED | {"state": "disconnected", "disconnectedAt": "2026-11-20T12:00:00Z"}
+DECLINED = WAITING | {"state": "disconnected", "disconnectedAt": "2026-11-20T12:00:00Z"}
+
+
+def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> httpx2.Response:
+    request = httpx2.Request(method, f"http://service{schema.PREFIX}{name}")
+    return httpx2.Response(status, json=body, request=request)
+
+
+@pytest.mark.parametrize("link", [WAITING, CONFIRMED, ENDED, DECLINED])
+def test_right_replies_fit(link: dict[str, Any]) -> None:
+    schema.require_fitting(reply("confirm", link))
+    schema.require_fitting(reply("inspect", link | {"organizations": []}))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        reply("confirm", WAITING | {"state": "confirmed"}),
+        reply("confirm", WAITING | {"organizationId": "org-0001"}),
+        reply("confirm", WAITING | {"more": 1}),
+        reply("confirm", CONFIRMED | {"confirmedAt": None}),
+        reply("confirm", CONFIRMED | {"confirmedAt": "2026-11-20T12:00:00+00:00"}),
+        reply("confirm", CONFIRMED | {"state": "expired"}),
+        reply("confirm", ENDED | {"disconnectedAt": None}),
+        reply("confirm", WAITING | {"organizations": []}),
+        reply("confirm", WAITING, 201),
+        reply("confirm", WAITING, method="GET"),
+        reply("confirm", {"code": "token_used"}, 404),
+        reply("inspect", WAITING),
+        reply("contact", {"channels": []}),
+        reply("contact", {"channels": [], "links": [WAITING]}),
+        reply("contact", {"channels": [{"kind": "phone", "address": "1"}], "links": []}),
+    ],
+)
+def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
+    with pytest.raises(schema.NotFittingError):
+        schema.require_fitting(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "fits"),
+    [
+        ("inspect", {"token": UNKNOWN}, True),
+        ("inspect", {"token": "-_" * 21 + "Z"}, True),
+        ("inspect", {"token": UNKNOWN, "organizationId": "org-1"}, False),
+        ("inspect", {"token": UNKNOWN + "A"}, False),
+        ("inspect", {"token": UNKNOWN + "\n"}, False),
+        ("inspect", {"token": "+" * 43}, False),
+        ("inspect", {"token": None}, False),
+        ("inspect", {}, False),
+        ("disconnect", {"token": UNKNOWN}, True),
+        ("disconnect", {"token": UNKNOWN, "more": 1}, False),
+        ("confirm", {"token": UNKNOWN, "organizationId": "o"}, True),
+        ("confirm", {"token": UNKNOWN, "organizationId": ""}, False),
+        ("confirm", {"token": UNKNOWN}, False),
+    ],
+)
+def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits: bool) -> None:
+    assert (not list(schema.mistakes(name, body, asked=True))) is fits
+    model: type[Any] = ConfirmRequest if name == "confirm" else TokenRequest
+    try:
+        parse_body(model, httpx2.Request("POST", "http://service", json=body).content)
+    except Refusal:
+        assert not fits
+    else:
+        assert fits
+
+
+def test_the_document_says_the_same_of_tokens() -> None:
+    described = copy.deepcopy(document()["components"]["schemas"])
+    for name in ("TokenRequest", "ConfirmRequest"):
+        token = described[name]["properties"]["token"]
+        assert token == {"pattern": "^[A-Za-z0-9_-]{43}$", "type": "string"}

@@ -1,0 +1,153 @@
+"""Who may confirm and end what: people by role, in whichever of their organizations, and keys."""
+
+import pytest
+
+from controlplane.storage.account_tables import Role
+from controlplane.support import routes
+from tests.unit.controlplane.accounts.people import Browser, change, make_person, remove
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refused
+
+
+async def browser_of(service: RunningService) -> Browser:
+    browser = Browser(service)
+    assert (await browser.sign_in()).status_code == 200
+    return browser
+
+
+@pytest.mark.parametrize(
+    ("role", "locations", "may"),
+    [
+        ("owner", [], True),
+        ("manager", [], True),
+        ("manager", ["loc-0001"], False),
+        ("owner", ["loc-0001"], False),
+        ("viewer", [], False),
+    ],
+)
+async def test_people_link_by_their_role(
+    service: RunningService, desk: Desk, role: Role, locations: list[str], may: bool
+) -> None:
+    person = make_person(service, role=role, locations=locations)
+    browser = await browser_of(service)
+    token = desk.token()
+    shown = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert [each["id"] for each in shown["organizations"]] == ([HOME] if may else [])
+    ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
+    reply = await desk.confirm(token, HOME, browser)
+    if may:
+        assert ended.status_code == 200
+        assert reply.json()["confirmedById"] == str(person.id)
+    else:
+        assert refused(ended) == refused(reply) == (403, "manager_needed")
+
+
+@pytest.mark.parametrize(
+    ("can_write", "locations", "refusal"),
+    [
+        (True, [], None),
+        (False, [], "read_only_key"),
+        (True, ["loc-0001"], "manager_needed"),
+    ],
+)
+async def test_keys_link_by_their_grant(
+    service: RunningService, desk: Desk, can_write: bool, locations: list[str], refusal: str | None
+) -> None:
+    key = service.make_key(can_write=can_write, locations=locations)
+    token = desk.token()
+    shown = (await desk.ask(routes.INSPECT, key, token=token)).json()
+    assert [each["id"] for each in shown["organizations"]] == ([] if refusal else [HOME])
+    reply = await desk.confirm(token, HOME, key)
+    ended = await desk.ask(routes.DISCONNECT, key, token=token)
+    if refusal:
+        assert refused(reply) == refused(ended) == (403, refusal)
+    else:
+        assert (reply.status_code, ended.status_code) == (200, 200)
+
+
+async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, desk: Desk) -> None:
+    token = desk.token()
+    assert (await desk.confirm(token)).status_code == 200
+    make_person(service, role="viewer")
+    browser = await browser_of(service)
+    shown = await desk.ask(routes.INSPECT, browser, token=token)
+    assert (shown.json()["state"], shown.json()["organizations"]) == ("confirmed", [])
+    reply = await desk.ask(routes.DISCONNECT, browser, token=token)
+    assert refused(reply) == (403, "manager_needed")
+    bound = service.make_key(locations=["loc-0001"])
+    assert refused(await desk.ask(routes.DISCONNECT, bound, token=token)) == (403, "manager_needed")
+    assert await desk.linked(bound) == ["telegram @venue"]
+
+
+async def test_a_person_chooses_among_their_organizations(
+    service: RunningService, desk: Desk
+) -> None:
+    """The session is of the first, where they only look."""
+    make_person(service, role="viewer")
+    service.clock.advance(1)
+    make_person(service, role="manager", organization_id=OTHER)
+    browser = await browser_of(service)
+    token = desk.token()
+    shown = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert shown["organizations"] == [{"id": OTHER, "name": None}]
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    assert (await desk.confirm(token, OTHER, browser)).status_code == 200
+    at_home = desk.token("chat at home")
+    assert (await desk.confirm(at_home)).status_code == 200
+    links = (await browser.post(routes.CONTACT)).json()["links"]
+    assert {each["organizationId"] for each in links} == {HOME, OTHER}
+    assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200
+    # Its own key is of one organization.
+    key = service.make_key()
+    reply = await desk.ask(routes.INSPECT, key, token=token)
+    assert refused(reply) == (404, "token_not_found")
+
+
+async def test_of_two_organizations_one_person_links_one(
+    service: RunningService, desk: Desk
+) -> None:
+    for organization in (HOME, OTHER):
+        make_person(service, organization_id=organization)
+        service.clock.advance(1)
+    browser = await browser_of(service)
+    token = desk.token()
+    first = await desk.confirm(token, HOME, browser)
+    assert refused(await desk.confirm(token, OTHER, browser)) == (409, "token_used")
+    assert (await desk.confirm(token, HOME, browser)).content == first.content
+
+
+async def test_a_persons_key_links_as_its_owner_may(service: RunningService, desk: Desk) -> None:
+    person = make_person(service)
+    browser = await browser_of(service)
+    body = {"name": "bot", "canWrite": True, "locations": []}
+    key = (await browser.post("/console/api/profile/create-key", body)).json()["secret"]
+    token = desk.token()
+    reply = await desk.confirm(token, HOME, key)
+    assert reply.json()["confirmedById"] == str(person.id)
+    assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_needed")
+
+
+async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk) -> None:
+    person = make_person(service)
+    browser = await browser_of(service)
+    token = desk.token()
+    change(service, person, "viewer", [])
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    change(service, person, "manager", ["loc-0001"])
+    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_needed")
+    change(service, person, "manager", [])
+    assert (await desk.confirm(token, HOME, browser)).status_code == 200
+    remove(service, person, HOME)
+    assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
+    assert await desk.linked() == ["telegram @venue"]  # it is the organization's
+
+
+async def test_pages_of_others_link_nothing(service: RunningService, desk: Desk) -> None:
+    make_person(service)
+    browser = await browser_of(service)
+    token = desk.token()
+    for origin in ("https://evil.example", None):
+        body = {"token": token, "organizationId": HOME}
+        reply = await browser.post(routes.CONFIRM, body, origin=origin)
+        assert refused(reply) == (403, "foreign_origin")
+    assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
