@@ -17,6 +17,7 @@ from controlplane.http.console_api import PREFIX as CONSOLE
 from controlplane.openapi.areas import AREAS
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
+from controlplane.support import routes as support
 from tests.unit.controlplane.permissions.credentials import Belongings, Credential
 from tests.unit.controlplane.permissions.table import PLACES, Place
 from tests.unit.controlplane.permissions.world import (
@@ -24,6 +25,7 @@ from tests.unit.controlplane.permissions.world import (
     Enroller,
     Spot,
     new_device,
+    new_link,
     submission,
 )
 
@@ -49,6 +51,9 @@ class Case:
 
     def spot(self, place: Place) -> Spot:
         return self.spots[place]
+
+    def new_link(self, organization_id: str | None = None) -> str:
+        return new_link(self.enroller.session, self.enroller.now, organization_id)
 
     def belongings(self, place: Place) -> Belongings:
         own = self.credential.owned
@@ -206,6 +211,27 @@ PROFILE_CALLS: Final = {
         ("profile", OWN, lambda c, p: {"grantId": str(c.belongings(p).grant_id)}),
     ),
 }
+SUPPORT_CALLS: Final = {
+    support.CONTACT: ((NOTHING, _nothing, None),),
+    support.INSPECT: (
+        ("a link of support", lambda c, p: {"token": c.spot(p).linked}, None),
+        (NOTHING, lambda c, _p: {"token": c.new_link()}, None),
+    ),
+    support.CONFIRM: (
+        (
+            "an organization, to speak for",
+            lambda c, p: {"token": c.new_link(), "organizationId": c.spot(p).organization_id},
+            None,
+        ),
+    ),
+    support.DISCONNECT: (
+        (
+            "a link of support, to end",
+            lambda c, p: {"token": c.new_link(c.spot(p).organization_id)},
+            None,
+        ),
+    ),
+}
 SPAN: Final = {"period": "last7"}
 _BY_LOCATION: Final = {"period": "last7", "groupBy": ["location"]}
 
@@ -293,8 +319,13 @@ RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
 }
 
 
+FACADE_CALLS: Final = {
+    "device": DEVICE_CALLS, "operator": OPERATOR_CALLS, "support": SUPPORT_CALLS,
+}  # fmt: skip
+
+
 def all_calls() -> Iterator[Call]:
-    """Give every way to call every operation. Raises KeyError for one without a row above."""
+    """Give every way to call every operation. Fails for one without a row above."""
     yield from _facade_calls()
     yield from _figure_lists()
     for path, rows in CONSOLE_CALLS.items():
@@ -323,14 +354,14 @@ def all_calls() -> Iterator[Call]:
 def _facade_calls() -> Iterator[Call]:
     for area in AREAS:
         for each in area.operations:
-            group = "writes" if each.writes else "reads"
+            access = "writes" if each.writes else "reads"
             if area.name in {"analytics", "reports"}:
                 yield Call(each.name, "figures", SELLS, each.path, _figures())
                 continue
-            kind = "device" if each.path in DEVICE_CALLS else "operator"
-            for rule, body, mark in (DEVICE_CALLS | OPERATOR_CALLS)[each.path]:
+            kind = next(name for name, group in FACADE_CALLS.items() if each.path in group)
+            for rule, body, mark in FACADE_CALLS[kind][each.path]:
                 yield Call(
-                    each.name, f"{kind} {group}", rule, each.path, body, mark, writes=each.writes
+                    each.name, f"{kind} {access}", rule, each.path, body, mark, writes=each.writes
                 )
 
 

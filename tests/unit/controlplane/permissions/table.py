@@ -1,6 +1,7 @@
 """What every kind of credential may do: two tables written by hand, as docs/accounts.md has them.
 
-``yes`` is an answer, a number the status of the refusal. The agent protocol and its tools tell of
+``yes`` is an answer, a number the status of the refusal; ``as cut`` is what the other table says
+of a credential that is cut. The agent protocol and its tools tell of
 403 and 404 as an error of JSON-RPC.
 """
 
@@ -25,6 +26,8 @@ OPERATIONS: Final = """\
 | profile: a key that writes | 403 | 403 | 403 | yes | 403 | 401 | 401 | 401 | 401 |
 | tools that read | yes | yes | yes | 401 | 401 | yes | 401 | 401 | 401 |
 | tools that write | 403 | yes | 403 | 401 | 401 | 403 | 401 | 401 | 401 |
+| support reads | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| support writes | 403 | yes | 403 | yes | as cut | 401 | 401 | 401 | 401 |
 | retail reads | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
 | retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
 """
@@ -41,7 +44,10 @@ LOCATIONS: Final = """\
 | the newest device of the key | hidden | shown | hidden | shown | hidden | hidden |
 | a list, of the organization | shown | – | hidden | shown | – | hidden |
 | the catalog, to write in it | yes | – | 404 | 403 | – | 403 |
+| an organization, to speak for | yes | – | 403 | 403 | – | 403 |
 | one's own | yes | 404 | 404 | yes | 404 | 404 |
+| a link of support | yes | – | 404 | yes | – | 404 |
+| a link of support, to end | yes | – | 404 | 403 | – | 404 |
 | one's organization | yes | – | 404 | yes | – | 404 |
 """
 """For an operation that the other table permits: rows are what a call names or lists, columns

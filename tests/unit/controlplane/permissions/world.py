@@ -36,7 +36,9 @@ from controlplane.storage.merchant.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.merchant.sales_tables import Sale
+from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
+from controlplane.support.links import make_link
 from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.permissions.table import PLACES, Place
 
@@ -60,8 +62,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What there is at a location. ``doomed`` is a device that is there to be revoked, ``catalog``
-    an id of each table of `CATALOG`, by its name."""
+    """What there is at a location. ``doomed`` is a device that is there to be revoked, ``linked``
+    the token of a link of support that the organization has, and ``catalog`` an id of each table
+    of `CATALOG`, by its name."""
 
     location_id: str
     organization_id: str
@@ -70,6 +73,7 @@ class Spot:
     report_id: UUID
     wish_id: UUID
     sale_id: UUID
+    linked: str
     catalog: Mapping[str, UUID]
 
 
@@ -133,6 +137,16 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
     }
 
 
+def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
+    """Return the token of a link of support that waits, or that an organization has."""
+    made = make_link(session, channel="chat", asked_by="support", now=now)
+    session.flush()
+    if organization_id is not None:
+        row = session.get_one(SupportLink, made.id)
+        row.organization_id, row.confirmed_at, row.confirmed_by = organization_id, now, "test"
+    return made.token
+
+
 def make_world(session: Session, settings: Settings, now: datetime) -> dict[Place, Spot]:
     for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (OTHER_ORGANIZATION, 1)):
         plan = Plan(
@@ -192,6 +206,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         report_id=report.report_id,
         wish_id=wish_id,
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
+        linked=new_link(session, enroller.now, organization_id),
         catalog={
             table.__name__: session.scalars(
                 select(table.id).where(table.organization_id == organization_id).limit(1)
