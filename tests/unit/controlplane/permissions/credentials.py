@@ -162,8 +162,10 @@ def good(maker: Maker) -> Iterator[Credential]:
             name = f"nobody's {column}, {len(where)} locations"
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
-        for where in ((), maker.own_location):
-            yield from _of_person(maker, role, where)
+        yield from _of_person(maker, role, ())
+    # What an owner may and a manager may is the same: one of them is cut, too.
+    for role in ("manager", "viewer"):
+        yield from _of_person(maker, role, maker.own_location)
     for can_write in (False, True):
         column = "retail writes" if can_write else "retail reads"
         yield Credential(column, column, bearer(maker.retail(can_write=can_write)[2]))
@@ -173,7 +175,7 @@ def _of_person(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Crede
     user, is_cut = maker.person(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # What a key is cut to and what its owner is meet in one place; a manager is as an owner.
+        # What cuts a key is its owner or itself; whose it is makes no difference then.
         is_plain = is_cut or role == "manager"
         for key_where in ((),) if is_plain else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from controlplane.background import look_for_changes
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
 from tests.paths import ROOT
@@ -44,6 +45,7 @@ def settings() -> Settings:
     """Nothing is refused because it is much."""
     return Settings(
         worker_threads=1,
+        key_cached_s=3600,
         rate_per_s=0,
         processing_share=0,
         organization_rate_per_s=0,
@@ -92,6 +94,7 @@ async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
+    await look_for_changes(service.core)  # from here on keys are remembered
     wrong, cells = list[str](), 0
     for credential in credentials:
         asked = list(_cells(credential))
