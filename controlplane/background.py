@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.accounts.permissions import versions
+from controlplane.audit.retention import delete_old_entries
 from controlplane.core import Core
 from controlplane.remote_control.notices.delivery import NoticeOutbox
 from controlplane.remote_control.notices.judging import look
@@ -48,6 +49,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
             _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
+            _start("audit retention", FORGOTTEN_EVERY_S, lambda: _delete_old_entries(core)),
             _start("changes", core.settings.look_s, lambda: look_for_changes(core)),
         ]
         if core.settings.keep_reports_s is not None:
@@ -205,6 +207,14 @@ async def _sum_up_old(core: Core) -> None:
         await asyncio.sleep(SUMMED_UP_EVERY_S)
     if done:
         log.info("summed up %d reports of an older release", done)
+
+
+async def _delete_old_entries(core: Core) -> None:
+    keep, deleted = timedelta(seconds=core.settings.keep_audit_s), 0
+    while rows := await core.write(lambda session: delete_old_entries(session, core.clock(), keep)):
+        deleted += rows
+    if deleted:
+        log.info("deleted %d lines of the audit log older than %s", deleted, keep)
 
 
 async def _delete_old(core: Core, keep: timedelta) -> None:

@@ -10,8 +10,9 @@ HEARTBEAT_S: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Durations are in seconds, sizes in bytes. ``tracker_url`` and
-    ``notify_url`` None mean no webhook, ``keep_reports_s`` None for ever.
+    """Durations are in seconds, sizes in bytes. ``tracker_url`` and ``notify_url`` None mean no
+    webhook, ``keep_reports_s`` None for ever; ``keep_audit_s`` is for how long lines of the audit
+    log are kept.
 
     ``offline_after`` is a number of missed heartbeats; None as many as the online window has.
     ``notice_hold_s`` and ``notice_calm_s`` are for how long something lasts before it is told, and
@@ -53,6 +54,7 @@ class Settings:
     worker_threads: int = 8
     sweep_interval_s: float = 30
     keep_reports_s: float | None = None
+    keep_audit_s: float = 400 * 86_400
     tracker_url: str | None = None
     tracker_attempts_max: int = 5
     tracker_timeout_s: float = 10

@@ -27,6 +27,7 @@ from controlplane.accounts.messages import (
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
+from controlplane.audit.entries import Event, Subject, actor_of, grant_in_words, key_subject, note
 from controlplane.http.errors import conflict, foreign_location, not_found, read_only_key
 from controlplane.openapi.operation import Procedure, procedure
 from controlplane.remote_control.context import RequestContext
@@ -80,6 +81,7 @@ def end_session(context: RequestContext, body: SessionEndRequest) -> SessionEndR
     """End one of one's own sessions, this one too."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
+    context.note(Event("session.end", Subject("session", str(body.session_id))))
     return SessionEndReply(ended=True)
 
 
@@ -103,6 +105,7 @@ def create_key(context: RequestContext, body: KeyCreateRequest) -> KeyCreateRepl
     )
     context.session.flush()
     row = context.session.get_one(ApiKey, key.id)
+    context.note(Event("key.create", key_subject(row), grant_in_words(row)))
     return KeyCreateReply(key=_key_record(row), secret=key.secret)
 
 
@@ -111,6 +114,8 @@ def revoke_key(context: RequestContext, body: KeyRevokeRequest) -> KeyRevokeRepl
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
         raise not_found("key")
+    if row.revoked_at is None:
+        context.note(Event("key.revoke", key_subject(row)))
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
     return KeyRevokeReply(revoked=True)
@@ -125,6 +130,9 @@ def choose_organization(
         raise not_found("organization")
     row = context.session.get_one(SignInSession, context.caller.key_id)
     row.organization_id = body.organization_id
+    chosen = Event("session.choose_organization", Subject("session", str(row.id)))
+    actor = actor_of(context.session, context.caller, context.address)
+    note(context.session, actor, chosen, organization_id=row.organization_id, now=context.now)
     note_change(context.session, user.id)
     return ChooseOrganizationReply(organization_id=body.organization_id)
 

@@ -16,6 +16,8 @@ from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
 from controlplane.accounts.users import addresses
+from controlplane.audit.command_line import note_new_key
+from controlplane.audit.entries import COMMAND_LINE, Event, key_subject, note
 from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.key_files import KeyFile, locations_in, plan, written
@@ -69,9 +71,15 @@ def revoke(options: argparse.Namespace) -> int:
     require_database(options)
     keys = in_database(options.database, key_store.list_keys)
     key_id = key_named(options.id, keys)
-    if not in_database(
-        options.database, lambda session: key_store.revoke_key(session, key_id, system_clock())
-    ):
+
+    def work(session: Session) -> bool:
+        now, row = system_clock(), session.get(ApiKey, key_id)
+        if row is not None and row.revoked_at is None:
+            event = Event("key.revoke", key_subject(row))
+            note(session, COMMAND_LINE, event, organization_id=row.organization_id, now=now)
+        return key_store.revoke_key(session, key_id, now)
+
+    if not in_database(options.database, work):
         raise CommandError(f"there is no key {key_id}")
     sys.stdout.write(f"revoked {key_id}\n")
     return 0
@@ -99,16 +107,15 @@ def _grant_of(options: argparse.Namespace) -> str:
 
 
 def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
-    in_database(
-        options.database,
-        lambda session: key_store.add_keys(
-            session,
-            keys,
-            can_write=options.write,
-            organization_id=options.organization,
-            now=system_clock(),
-        ),
-    )
+    def work(session: Session) -> None:
+        now, organization = system_clock(), options.organization
+        key_store.add_keys(
+            session, keys, can_write=options.write, organization_id=organization, now=now
+        )
+        for key in keys:
+            note_new_key(session, key.id, now)
+
+    in_database(options.database, work)
 
 
 def key_named(

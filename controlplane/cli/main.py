@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from agent import __version__
 from agent.presentation.command_line import SuggestingParser
+from controlplane.cli.arguments.audit import add_audit_verb
 from controlplane.cli.arguments.facade import add_facade_verbs
 from controlplane.cli.arguments.figures import add_figures_verb
 from controlplane.cli.arguments.keys import add_database, add_key_verbs
@@ -73,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_key_verbs(verbs)
     add_user_verbs(verbs)
     add_support_verbs(verbs)
+    add_audit_verb(verbs)
     add_facade_verbs(verbs)
     add_locations(verbs)
     _add_demo(verbs)
@@ -190,6 +192,13 @@ def _add_serve(verbs: "Subparsers") -> None:
         metavar="DAYSd",
         help="delete reports and requests that are older, as 180d, but for the newest report"
         " of each kind of a device (default: kept for ever)",
+    )
+    add(
+        "--keep-audit",
+        type=days,
+        default=defaults.keep_audit_s,
+        metavar="DAYSd",
+        help="delete lines of the audit log that are older (default: 400d)",
     )
     add_serve_options(parser)
     add(

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
+from controlplane.audit.command_line import note_new_key, note_new_retail_key
 from controlplane.cli.chosen_database import chosen_database
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database
@@ -94,14 +95,16 @@ class _Keys:
 
 def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
     """Make a key of each API, which may read and are shown to whoever loads."""
-    _, api_key = key_store.create_key(
+    key_id, api_key = key_store.create_key(
         session, name=KEY_NAME, can_write=False, locations=(), now=now,
         organization_id=organization_id,
     )  # fmt: skip
-    _, retail = clients.create_key(
+    note_new_key(session, key_id, now)
+    retail_id, retail = clients.create_key(
         session, name=KEY_NAME, can_write=False, environment="test", now=now,
         organization_id=organization_id,
     )  # fmt: skip
+    note_new_retail_key(session, retail_id, "test", now)
     return _Keys(api_key, retail)
 
 

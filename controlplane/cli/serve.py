@@ -107,6 +107,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         rate_per_s=options.rate,
         burst=options.burst,
         keep_reports_s=options.keep_reports,
+        keep_audit_s=options.keep_audit,
         organization_rate_per_s=options.rate * ORGANIZATION_KEYS,
         organization_burst=options.burst * ORGANIZATION_KEYS,
         offline_after=options.offline_after,

@@ -14,6 +14,14 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import users
 from controlplane.accounts.passwords import hashed, require_good
 from controlplane.accounts.users import NAME_MAX, Member, find_user
+from controlplane.audit.entries import (
+    COMMAND_LINE,
+    Event,
+    Operation,
+    granted,
+    note,
+    user_subject,
+)
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database, require_locations
 from controlplane.clock import system_clock
@@ -48,6 +56,7 @@ def add(options: argparse.Namespace) -> int:
             locations=options.location,
             now=now,
         )
+        _note(session, options, "member.add", user, granted(options.role, options.location))
 
     in_database(options.database, work)
     places = ", ".join(options.location) or "every location"
@@ -64,6 +73,7 @@ def role(options: argparse.Namespace) -> int:
     def work(session: Session) -> str:
         member = _member(session, options)
         places = options.location or ([] if options.every_location else member.locations)
+        was = granted(member.role, member.locations)
         users.set_membership(
             session,
             member.user_id,
@@ -72,6 +82,8 @@ def role(options: argparse.Namespace) -> int:
             locations=places,
             now=system_clock(),
         )
+        user = session.get_one(User, member.user_id)
+        _note(session, options, "member.change", user, f"{was} → {granted(options.role, places)}")
         return ", ".join(places) or "every location"
 
     places = in_database(options.database, work)
@@ -84,6 +96,7 @@ def remove(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> None:
         member = _member(session, options)
+        _note(session, options, "member.remove", session.get_one(User, member.user_id))
         users.remove_membership(session, member.user_id, options.organization, system_clock())
 
     in_database(options.database, work)
@@ -95,10 +108,16 @@ def password(options: argparse.Namespace) -> int:
     require_database(options)
     in_database(options.database, lambda session: _user(session, options))
     password_hash = _new_password(options)
-    in_database(
-        options.database,
-        lambda session: users.set_password(session, _user(session, options), password_hash),
-    )
+
+    def work(session: Session) -> None:
+        user = _user(session, options)
+        users.set_password(session, user, password_hash)
+        for each in users.memberships(session, user.id):
+            event = Event("password.change", user_subject(user), "signed out everywhere")
+            organization_id = each.organization_id
+            note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
+
+    in_database(options.database, work)
     sys.stdout.write(f"{_email(options)}: the password is another one, and they are signed out\n")
     return 0
 
@@ -117,6 +136,18 @@ def list_all(options: argparse.Namespace) -> int:
         "There is nobody. Add somebody: venue-control users add EMAIL --role owner",
     )
     return 0
+
+
+def _note(
+    session: Session,
+    options: argparse.Namespace,
+    operation: Operation,
+    user: User,
+    detail: str = "",
+) -> None:
+    event = Event(operation, user_subject(user), detail)
+    organization_id = options.organization
+    note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
 
 
 def _row(member: Member) -> tuple[str, ...]:

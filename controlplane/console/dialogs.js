@@ -1,4 +1,4 @@
-// A dialog over the view: opened, and the focus back where it came from.
+// A dialog over the view: opened, and the focus back where it came from; and what a menu does.
 
 const unfinished = new WeakMap();
 
@@ -22,4 +22,16 @@ export function focusOn(id) {
   const wanted = id && document.getElementById(id);
   if (wanted && !wanted.disabled) wanted.focus({ preventScroll: true });
   else document.getElementById("view").focus({ preventScroll: true });
+}
+
+// As a menu does: Escape closes it, and so does going on.
+export function asMenu(menu) {
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  menu.addEventListener("focusout", (event) => {
+    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  });
 }

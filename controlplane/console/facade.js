@@ -1,4 +1,5 @@
-// The facade, as the browser speaks it. The API key lives in this tab's session storage only.
+// The facade, as the browser speaks it. An API key lives in this tab's session storage only; a
+// person's session is a cookie that no script can read.
 
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
@@ -24,6 +25,11 @@ export async function call(procedure, body = {}) {
 // The operations over figures: analytics/… and reports/….
 export async function figures(operation, body) {
   return (await post(FACADE + operation, body)).json();
+}
+
+// Signing in and out.
+export async function authenticate(operation, body = {}) {
+  return (await post(`/api/auth/${operation}`, body)).json();
 }
 
 // The console's own calls, beside the facade.
@@ -63,16 +69,14 @@ export async function reportTable(reportId, table) {
 }
 
 async function post(path, body, signal = AbortSignal.timeout(20000)) {
+  const key = sessionStorage.getItem(KEY);
   let response;
   try {
     response = await fetch(path, {
       method: "POST",
-      headers: {
-        Authorization: `Bearer ${sessionStorage.getItem(KEY)}`,
-        "Content-Type": "application/json",
-      },
+      headers: { ...(key && { Authorization: `Bearer ${key}` }), "Content-Type": "application/json" },
       body: JSON.stringify(body),
-      credentials: "omit",
+      credentials: key ? "omit" : "same-origin",
       signal,
     });
   } catch {

@@ -1,14 +1,15 @@
 // The locations' figures: which there are, how today goes at each, and who may see the link here.
 
-import { ask, figures, hasKey } from "./facade.js";
+import { ask, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
 import { element, plural, replace } from "./elements.js";
+import { isSignedIn } from "./signing_in.js";
 import { PERIODS, fetchVenue, showVenue } from "./venue.js";
 
 const RELOAD_MS = 45000;
 const SHOWN = 40;
 const AT_ONCE = 4;
-let link = null;  // whether this key sees any location; null until it was asked
+let link = null;  // whether who looks sees any location; null until it was asked
 let shown = SHOWN;
 
 export const FIGURES = {
@@ -31,7 +32,7 @@ function plain(id) {
   }
 }
 
-// Shows the link where there is something behind it; null forgets what is known of the last key.
+// Shows the link where there is something behind it; null forgets what is known of who looked before.
 export async function showLink(anchor) {
   if (!anchor) {
     link = null;
@@ -43,7 +44,7 @@ export async function showLink(anchor) {
   link = false;
   try {
     link = (await ask("venues")).venues.length > 0;
-    anchor.hidden = !(link && hasKey());
+    anchor.hidden = !(link && isSignedIn());
   } catch {
     link = null;  // with the next look
   }
@@ -71,7 +72,7 @@ function showList({ rows, at, left, omittedCount }, view) {
     element("p", { class: "lede" }, "Net sales until now, beside yesterday until the same time."),
     rows.length
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
-      : element("p", { class: "empty" }, "There is no location whose figures this key may see."),
+      : element("p", { class: "empty" }, "There is no location whose figures you may see."),
     left ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${left})`)) : null,
     omittedCount ? element("p", { class: "sub" }, `${plural(omittedCount, "location")} more are not listed.`) : null,
     element("p", { class: "zone" }, "Days and times are those of each location."));

@@ -1,14 +1,19 @@
 // Which view is shown, and how it stays true: a stream tells of changes, a reload now and then of
 // what the stream missed.
 
-import { call, changes, forgetKey, hasKey, keepKey, takeLink } from "./facade.js";
+import { accountViews } from "./accounts.js";
+import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
-import { FILTERS, fetchDevices, nameOf, showDevices } from "./devices.js";
-import { focusOn, openDialog } from "./dialogs.js";
+import { fetchDevices, nameOf, showDevices } from "./devices.js";
+import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
-import { FIGURES, figuresRoute, showLink } from "./figures.js";
+import { FIGURES, showLink } from "./figures.js";
+import { confirmed } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
+import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
+import { partOf, routeOf } from "./routes.js";
+import { findPerson, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelWish, wishFor } from "./wishes.js";
 
 const RELOAD_MS = 60000;
@@ -49,32 +54,27 @@ const VIEWS = {
     rows: () => null,
   },
   ...FIGURES,
+  ...accountViews({
+    refresh: () => refresh(), left: () => signedOut(lost("")), attempt: (action) => attempt(action),
+    pages: () => state.pages, more: () => listActions.more(),
+    filter: (view, filters) => location.replace(`#/${view}?${new URLSearchParams(filters)}`),
+  }),
 };
 
-function route() {
-  const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
-  if (view) return { view, id };
-  if (path.startsWith("figures")) return figuresRoute(path, query);
-  if (path !== "devices") return { view: "home" };
-  const wanted = new URLSearchParams(query);
-  return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
-}
+const route = () => routeOf(location.hash);
 
 function signedOut(problem = "") {
-  forgetKey();
   clearTimeout(timer);
   turn += 1;
   watched.stop();
   watched = NOTHING;
   state.data = null;
   at("bar").hidden = at("view").hidden = true;
-  at("sign-in").hidden = false;
-  at("sign-in-problem").textContent = problem;
   at("view").replaceChildren();
+  at("view").dataset.view = "";
   showLink(null);
   document.title = "Venue control";
-  at("key").focus();
+  showSignIn(problem);
 }
 
 function later(ms) {
@@ -110,7 +110,7 @@ async function refresh() {
     showLink(at("nav-figures"));
   } catch (error) {
     if (mine !== turn) return;
-    if (error.status === 401) return signedOut("The service does not know this key, or it was revoked.");
+    if (error.status === 401) return signedOut(lost("The service does not know this key, or it was revoked."));
     explain(error);
     again(error);
   }
@@ -122,6 +122,7 @@ function render(wanted, data) {
   state.at = location.hash;
   at("sign-in").hidden = true;
   at("bar").hidden = at("view").hidden = false;
+  showAccount();
   if (at("view").dataset.view !== wanted.view + (wanted.id || "")) {
     at("view").dataset.view = wanted.view + (wanted.id || "");
     at("view").replaceChildren();
@@ -131,7 +132,7 @@ function render(wanted, data) {
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
-  const part = { home: "home", figures: "figures", venue: "figures" }[wanted.view] || "devices";
+  const part = partOf(wanted.view);
   for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
 }
 
@@ -156,7 +157,7 @@ async function listen(instanceIds, signal) {
       else later(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
     }
   } catch (error) {
-    if (!signal.aborted && error.status === 401) return signedOut("The key was revoked.");
+    if (!signal.aborted && error.status === 401) return signedOut(lost("The key was revoked."));
   }
   if (signal.aborted) return;
   watched = NOTHING;
@@ -191,7 +192,7 @@ function explain(error) {
   if (isAnswer) {
     at("view").replaceChildren(
       element("div", { class: "sheet" },
-        element("h1", {}, error.status === 404 ? "There is no such thing here" : "This key may not see this"),
+        element("h1", {}, error.status === 404 ? "There is no such thing here" : "You may not see this"),
         element("p", { class: "problem" }, error.message)));
   }
 }
@@ -228,10 +229,11 @@ async function attempt(action) {
   try {
     await action();
     state.problem = "";
+    if (at("account-problem")) at("account-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut("The key was revoked.");
+    if (error.status === 401) return signedOut(lost("The key was revoked."));
     state.problem = error.message;
-    if (at("list-problem")) at("list-problem").textContent = error.message;
+    for (const id of ["list-problem", "account-problem"]) if (at(id)) at(id).textContent = error.message;
   }
   refresh();
 }
@@ -241,33 +243,32 @@ async function attemptSaving(action) {
     await action();
     at("report-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut("The key was revoked.");
+    if (error.status === 401) return signedOut(lost("The key was revoked."));
     at("report-problem").textContent = error.message;
   }
 }
 
 function confirmRevoke(device) {
-  const dialog = at("confirm");
-  at("confirm-title").textContent = `Revoke ${nameOf(device)}?`;
-  openDialog(dialog, () => {
-    if (dialog.returnValue === "revoke") attempt(() => call("revoke", { instanceId: device.instanceId }));
-  });
+  confirmed({
+    title: `Revoke ${nameOf(device)}?`, keep: "Keep it", action: "Revoke",
+    text: "Its binding ends now and its open requests expire. It takes part again only after it enrolls anew.",
+  }, () => attempt(() => call("revoke", { instanceId: device.instanceId })));
 }
 
-at("sign-in-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  keepKey(at("key").value.trim());
-  at("key").value = "";
+function entered() {
   state.isEntered = true;
   refresh();
-});
-at("sign-out").addEventListener("click", () => signedOut());
+}
+
+prepareSignIn(entered, signedOut);
+prepareJoining(entered);
 at("skip").addEventListener("click", (event) => {
   event.preventDefault();  // the address names the view already
   focusOn("view");
 });
 addEventListener("hashchange", ({ oldURL, newURL }) => {
-  if (location.hash.startsWith("#/sign-in/")) return start();
+  if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
+  if (!isSignedIn()) return;
   // Who goes to another view is there; who filters a list stays at the filter.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
@@ -275,12 +276,20 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
   refresh();
 });
 document.addEventListener("visibilitychange", () => {
-  if (hasKey() && !document.hidden) refresh();
+  if (isSignedIn() && !document.hidden) refresh();
 });
 // Ages grow without news.
 setInterval(() => {
   if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
 }, TICK_MS);
+
+// Who is signed in already stays so until they have joined.
+async function invited(wanted) {
+  clearTimeout(timer);
+  turn += 1;
+  at("bar").hidden = at("view").hidden = true;
+  await showJoining(wanted);
+}
 
 async function start() {
   const [, code] = location.hash.match(/^#\/sign-in\/([\w-]+)$/) || [];
@@ -292,7 +301,12 @@ async function start() {
       if (!hasKey()) return signedOut(error.message);
     }
   }
-  return hasKey() ? refresh() : signedOut();
+  try {
+    if (codeOfInvitation()) return await invited(codeOfInvitation());
+    return hasKey() || await findPerson() ? refresh() : signedOut();
+  } catch (error) {
+    return signedOut(error.message);
+  }
 }
 
 start();

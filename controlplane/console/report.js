@@ -1,6 +1,7 @@
 // One report as the page it is rendered to, in a frame that may do nothing.
 
 import { ask, call, reportPage, reportTable } from "./facade.js";
+import { asMenu } from "./dialogs.js";
 import { element, exact, pill } from "./elements.js";
 import { nameOf } from "./devices.js";
 import { fileName, save } from "./saving.js";
@@ -44,15 +45,7 @@ function savingMenu({ detail, page }, name, attempt) {
       item("save-report-json", "Report (JSON)", () => save(JSON.stringify(detail, null, 2), "application/json", saved("json"))),
       ...tables.map((table) => item(`save-${table}`, `Table of ${table} (CSV)`, async () =>
         save(await reportTable(detail.id, table), "text/csv", saved("csv", table))))));
-  // As a menu does: Escape closes it, and so does going on.
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    menu.open = false;
-    menu.firstChild.focus();
-  });
-  menu.addEventListener("focusout", (event) => {
-    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
-  });
+  asMenu(menu);
   return menu;
 }
 

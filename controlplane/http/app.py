@@ -15,6 +15,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from controlplane.accounts.http.joining import joining_routes
+from controlplane.accounts.http.own_password import own_password_routes
 from controlplane.accounts.http.sign_in import sign_in_routes
 from controlplane.accounts.oauth.http.endpoints import oauth_routes
 from controlplane.accounts.oauth.http.refusals import oauth_problem
@@ -59,6 +61,8 @@ def build_app(core: Core) -> Starlette:
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
         Route("/openapi.json", DocumentEndpoint()),
         *sign_in_routes(core),
+        *joining_routes(core),
+        *own_password_routes(core),
         *oauth_routes(core),
         *console_routes(core),
         *console_api_routes(core),

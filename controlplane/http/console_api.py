@@ -12,8 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.accounts.caller import Caller
+from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import VenuesReply, VenuesRequest, venue_list
+from controlplane.audit.operations import audit_operations
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.commands import KEEP_ALIVE, OPENING, RECONNECT_MIN_MS, send_events
@@ -54,11 +56,9 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "venues", VenuesRequest, VenuesReply, venue_list),
         procedure(PREFIX + "device", DeviceDetailRequest, DeviceReply, detail),
     )
+    accounts = (*profile_operations(), *member_operations(), *audit_operations())
     return [
-        *(
-            Route(each.path, OperationEndpoint(core, each))
-            for each in (*procedures, *profile_operations())
-        ),
+        *(Route(each.path, OperationEndpoint(core, each)) for each in (*procedures, *accounts)),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 

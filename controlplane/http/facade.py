@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts.caller import Caller
+from controlplane.accounts.http.cookies import address_of
 from controlplane.core import Core
 from controlplane.http.auth import admit, read_body
 from controlplane.http.bodies import parse_body
@@ -55,7 +56,10 @@ class OperationEndpoint:
         with self._core.fairness.call(caller):
             body = await read_body(self._core, request)
             size = preferred_page_size(request.headers.getlist("prefer"))
-            content = await run_operation(self._core, self._operation, caller, body, size)
+            address = address_of(self._core, request)
+            content = await run_operation(
+                self._core, self._operation, caller, body, size, address=address
+            )
         response = Response(
             content, media_type="application/json", headers=deprecation(self._operation.successor)
         )
@@ -90,6 +94,8 @@ async def run_operation(
     caller: Caller,
     body: bytes,
     page_size: int | None = None,
+    *,
+    address: str = "",
 ) -> bytes:
     """Return the JSON reply. Streams are woken only after the transaction is committed."""
     is_large = len(body) > LARGE_BYTES
@@ -100,7 +106,7 @@ async def run_operation(
         parsed = from_large if is_large else operation.parse(body)
 
         def work(session: Session) -> tuple[Message | None, RequestContext]:
-            context = RequestContext(session, caller, now, core.settings, page_size)
+            context = RequestContext(session, caller, now, core.settings, page_size, address)
             reply = operation.run(context, parsed)
             publish(session, context.woken, core.name)
             return reply, context

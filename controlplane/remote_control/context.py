@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.accounts.caller import Caller
+from controlplane.audit.entries import Event, note_call
 from controlplane.http.errors import conflict, foreign_location, not_found
 from controlplane.settings import Settings
 from controlplane.storage.tables import Binding, Device
@@ -19,7 +20,8 @@ class RequestContext:
     """``woken`` collects the API keys whose command streams have something new after commit,
     ``changed`` the positions of devices that a console may show, ``taken`` the new reports;
     ``is_reordered`` tells that the order in which a console lists devices is another.
-    ``preferred_page_size`` is what the caller asks for, if anything.
+    ``preferred_page_size`` is what the caller asks for, if anything, ``address`` where they call
+    from.
     """
 
     session: Session
@@ -27,6 +29,7 @@ class RequestContext:
     now: datetime
     settings: Settings
     preferred_page_size: int | None = None
+    address: str = ""
     woken: set[UUID] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     taken: list[tuple[Kind, Outcome]] = field(default_factory=list)
@@ -35,6 +38,10 @@ class RequestContext:
     @property
     def page_size(self) -> int:
         return self.preferred_page_size or self.settings.page_size
+
+    def note(self, event: Event) -> None:
+        """Write into the audit log what the caller does."""
+        note_call(self.session, self.caller, event, address=self.address, now=self.now)
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Refuse what the caller may not see: another organization's things do not exist."""

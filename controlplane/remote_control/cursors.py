@@ -12,9 +12,15 @@ from typing import Literal
 from agent.wire.limits import CURSOR_MAX
 from controlplane.http.errors import Refusal
 
-Listing = Literal["devices", "history", "overview", "agents"]
-_KINDS: dict[Listing, bytes] = {"devices": b"d", "history": b"h", "overview": b"o", "agents": b"a"}
-_COUNTS: dict[Listing, int] = {"devices": 1, "history": 2, "overview": 2, "agents": 3}
+Listing = Literal["devices", "history", "overview", "agents", "audit"]
+_KINDS: dict[Listing, bytes] = {
+    "devices": b"d",
+    "history": b"h",
+    "overview": b"o",
+    "agents": b"a",
+    "audit": b"l",
+}
+_COUNTS: dict[Listing, int] = {"devices": 1, "history": 2, "overview": 2, "agents": 3, "audit": 1}
 POSITION_MAX = 2**63 - 1
 
 

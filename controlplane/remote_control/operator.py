@@ -17,6 +17,7 @@ from agent.wire.operator_operations import (
     RevokeReply,
     RevokeRequest,
 )
+from controlplane.audit.entries import Event, device_subject
 from controlplane.http.errors import not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.cursors import POSITION_MAX, read_cursor, write_cursor
@@ -49,6 +50,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
         now=context.now,
         settings=context.settings,
     )
+    context.note(Event("request.create", device_subject(device), body.kind))
     context.woken.add(device.key_id)
     return CreateRequestReply(
         version=PROTOCOL_VERSION,
@@ -123,6 +125,7 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
             binding.ended_at = context.now
         expire_binding(context.session, context.now, device.binding_id)
         note_heard(context.session, (device.position,), context.now)
+        context.note(Event("device.revoke", device_subject(device)))
         context.woken.add(device.key_id)
     return RevokeReply(revoked=True)
 

@@ -72,3 +72,20 @@ class SignInFailure(Base):
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     subject: Mapped[str]
     failed_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class Invitation(Base):
+    """Somebody may become a member, by a link that is used once. Its row goes when it is.
+
+    ``invited_by`` is the owner who made it."""
+
+    __tablename__ = "invitations"
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    organization_id: Mapped[str] = mapped_column(index=True)
+    email: Mapped[str]
+    role: Mapped[Role] = mapped_column(Text)
+    locations: Mapped[list[str]]
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    invited_by: Mapped[UUID]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime] = mapped_column(index=True)

@@ -1,6 +1,12 @@
 """All tables of the service: importing this fills `Base.metadata`."""
 
-from controlplane.storage import account_tables, oauth_tables, support_tables, watch_tables
+from controlplane.storage import (
+    account_tables,
+    audit_tables,
+    oauth_tables,
+    support_tables,
+    watch_tables,
+)
 from controlplane.storage.merchant import (
     catalog_tables,
     merchant_tables,
@@ -13,6 +19,7 @@ from controlplane.storage.tables import Base
 __all__ = [
     "Base",
     "account_tables",
+    "audit_tables",
     "catalog_tables",
     "merchant_tables",
     "oauth_tables",

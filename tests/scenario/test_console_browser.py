@@ -23,12 +23,16 @@ pytestmark = [
     pytest.mark.parametrize("width", VIEWPORTS),
 ]
 PLAYED: Final = {
-    "sign-in", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
+    "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
     "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-week"}
+PEOPLE: Final = {
+    "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
+    "inviting", "members", "join", "members-two", "audit", "session-ended",
+}  # fmt: skip
 CONSENTED: Final = {"sign-in", "consent", "consent-long", "refused"}
 GRAVE: Final = {"serious", "critical"}
 
@@ -201,7 +205,7 @@ def shown(cents: int, currency: str) -> str:
 
 def test_without_a_merchant_there_is_no_link_to_figures(counted: dict[str, Any]) -> None:
     assert counted["link"] is True
-    assert counted["none"] == "There is no location whose figures this key may see."
+    assert counted["none"] == "There is no location whose figures you may see."
 
 
 def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, Any]) -> None:
@@ -250,6 +254,79 @@ def test_what_is_wrong_with_figures_is_said_and_gets_over(counted: dict[str, Any
     assert counted["wrong"] == []
 
 
+# ---------------------------------------------------------------------------- signed in
+
+
+@pytest.fixture
+def people(width: str) -> dict[str, Any]:
+    return act("people", width)
+
+
+def test_a_person_signs_in_and_no_script_holds_what_by(people: dict[str, Any]) -> None:
+    assert people["refused"] == "The e-mail address or the password is wrong."
+    assert people["name"] == "Ada Berzina"
+    assert people["kept"] == ["", 0, 0]
+    assert people["menu"] == ["Your profile", "Members", "Audit log", "Sign out"]
+
+
+def test_a_profile_says_who_where_and_by_which_browsers(people: dict[str, Any]) -> None:
+    assert people["who"] == "ada@example.com · owner of Harbour Hospitality, at every location"
+    assert "this browser" in people["sessions"]
+
+
+def test_a_key_is_shown_once_works_and_is_revoked(people: dict[str, Any]) -> None:
+    assert (people["works"], people["gone"]) == (200, "gone")
+    assert people["told hint"] is True
+    assert "Reads and writes, at harbour-street" in people["key"]
+    assert people["asks"] == "Revoke till of the bar?"
+
+
+def test_a_password_needs_the_old_one(people: dict[str, Any]) -> None:
+    assert people["old"] == "The old password is wrong."
+
+
+def test_who_is_invited_joins_by_a_link_that_is_used_once(people: dict[str, Any]) -> None:
+    assert people["invited"].startswith("bob@example.com")
+    assert people["join"] == "You are invited to join Harbour Hospitality as manager."
+    assert people["used"].startswith("The link was used")
+
+
+def test_who_is_no_owner_is_offered_no_members(people: dict[str, Any]) -> None:
+    assert people["managers menu"] is True
+    assert people["not his"] == "You may not see this"
+
+
+def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
+    ada, bob = people["members"]
+    assert "The last owner stays one." in ada
+    assert "Manager at every location" in bob
+    assert people["buttons"] == 2
+    assert "Viewer at harbour-street" in people["changed"]
+    assert people["removing"] == "Remove Bob?"
+
+
+def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
+    log = [line.replace("\n\n", ": ") for line in people["log"]]
+    tried = "ada@example.com tried"
+    for line in (
+        "ada@example.com removed the member bob@example.com",
+        "bob@example.com joined: manager at every location",
+        f"{tried} to change the password of ada@example.com refused: the old password is wrong",
+        "ada@example.com asked for a report of till-bar: network",
+        f"{tried} to sign in refused: the e-mail address or the password is wrong",
+    ):
+        assert line in log
+    assert any(line.startswith("ada@example.com made the API key till of the bar") for line in log)
+    assert all("from 127.0.0.1" in each for each in people["credentials"])
+    assert all(line.startswith("bob@example.com") for line in people["bob"])
+
+
+def test_what_ends_a_session_is_said_and_how_long_to_wait(people: dict[str, Any]) -> None:
+    assert people["ended"] == "Your session has ended. Sign in again."
+    assert people["too often"] == "Too many tries. The next one counts in 10 minutes."
+    assert people["wrong"] == []
+
+
 # ---------------------------------------------------------------------------- a program asks
 
 
@@ -284,6 +361,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
 # ---------------------------------------------------------------------------- every state of it
 
 
+@pytest.mark.parametrize("name", ["play", "figures", "people", "pages"])
 @pytest.mark.parametrize("name", ["play", "figures", "consent", "pages"])
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     told = act(name, width)
@@ -292,6 +370,7 @@ def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     if name == "pages":
         assert len(states) == told["pages"]
     else:
+        assert states == {"play": PLAYED, "figures": COUNTED, "people": PEOPLE}[name]
         assert states == {"play": PLAYED, "figures": COUNTED, "consent": CONSENTED}[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}

@@ -7,7 +7,7 @@ beforehand.
 
 from http import HTTPStatus
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
-from controlplane.accounts import sessions, throttle
+from controlplane.accounts import permissions, sessions, throttle
 from controlplane.accounts.http import cookies
 from controlplane.accounts.messages import (
     SignedOut,
@@ -28,6 +28,7 @@ from controlplane.accounts.messages import (
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.throttle import Try
 from controlplane.accounts.users import find_user, memberships
+from controlplane.audit.entries import Actor, Credential, Event, Subject, note, note_call, person
 from controlplane.core import Core
 from controlplane.http.auth import read_body, require_json, require_method
 from controlplane.http.bodies import parse_body
@@ -67,11 +68,16 @@ class SignInEndpoint:
 
     async def sign_in(self, request: Request, asked: SignInRequest) -> tuple[str, SignInReply]:
         """Return the token of a new session, and what is told of it. Raises the refusal."""
-        tried = await self._begin(asked.email, cookies.address_of(self._core, request))
+        address = cookies.address_of(self._core, request)
+        tried = await self._begin(asked.email, address)
         user = await self._identify(asked.email, asked.password)
-        if user is None:
-            raise sign_in_failed()
-        return await self._open(request, user, asked.password, tried)
+        try:
+            if user is None:
+                raise sign_in_failed()
+            return await self._open(request, user, asked.password, tried)
+        except Refusal as refusal:
+            await self._note_refused(asked.email, address, refusal.detail)
+            raise
 
     async def _begin(self, email: str, address: str) -> Try:
         now = self._core.clock()
@@ -85,6 +91,23 @@ class SignInEndpoint:
         known = None if user is None else user.password_hash
         is_right = await self._core.passwords.verify(known, password)
         return user if is_right else None
+
+    async def _note_refused(self, email: str, address: str, reason: str) -> None:
+        """Who is nobody costs the same questions, and is not named: people type passwords where an
+        address is asked for. One too many is not noted: strangers would fill the log.
+        """
+        now = self._core.clock()
+
+        def work(session: Session) -> None:
+            user = find_user(session, email)
+            nobody = Actor("unknown", None, "", address=address)
+            actor = nobody if user is None else person(user, address=address)
+            found = memberships(session, uuid4() if user is None else user.id)
+            event = Event("session.sign_in", Subject("session", ""), reason, "refused")
+            organization_id = found[0].organization_id if found else None
+            note(session, actor, event, organization_id=organization_id, now=now)
+
+        await self._core.write(work)
 
     async def _open(
         self, request: Request, user: User, password: str, tried: Try
@@ -115,6 +138,9 @@ class SignInEndpoint:
                 address=address,
                 now=now,
             )
+            actor = person(row, Credential("session", session_id), address)
+            event = Event("session.sign_in", Subject("session", str(session_id)))
+            note(session, actor, event, organization_id=organization_id, now=now)
             return token, _reply(session, row, session_id, organization_id)
 
         return await core.write(work)
@@ -134,10 +160,19 @@ class SignOutEndpoint:
         parse_body(SignOutRequest, await read_body(core, request, BODY_MAX_BYTES))
         token = cookies.token_of(core, request)
         if token is not None:
-            await core.write(lambda session: sessions.end_by_token(session, token))
+            address = cookies.address_of(core, request)
+            await core.write(lambda session: self._end(session, token, address))
         response = Response(encode(SignedOut(signed_out=True)), media_type="application/json")
         response.headers["set-cookie"] = cookies.cookie(core, request, "")
         await response(scope, receive, send)
+
+    def _end(self, session: Session, token: str, address: str) -> None:
+        now = self._core.clock()
+        found = permissions.of_session(session, sessions.hash_token(token), now)
+        if found is not None:
+            event = Event("session.sign_out", Subject("session", str(found[0].key_id)))
+            note_call(session, found[0], event, address=address, now=now)
+        sessions.end_by_token(session, token)
 
 
 def sign_in_failed() -> Refusal:

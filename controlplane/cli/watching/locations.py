@@ -11,12 +11,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.users import NAME_MAX
+from controlplane.audit.entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.cli.errors import CommandError, UsageError
 from controlplane.cli.keys import in_database, require_database, require_locations
 from controlplane.clock import system_clock
 from controlplane.merchant.places import name_location, name_organization, say_zone
 from controlplane.remote_control.presence.opening_hours import read_hours, written
 from controlplane.remote_control.presence.places import (
+    At,
     add_maintenance,
     end_maintenance,
     set_location,
@@ -37,6 +39,8 @@ def set_hours(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> bool:
         set_location(session, at, options.zone, lines)
+        detail = f"{'always open' if lines is None else ', '.join(lines)} ({options.zone})"
+        _note(session, at, "location.hours", detail)
         return say_zone(session, at, options.zone)
 
     is_counted_anew = in_database(options.database, work)
@@ -53,16 +57,12 @@ def name(options: argparse.Namespace) -> int:
     called = options.name.strip()
     if not 1 <= len(called) <= NAME_MAX or not called.isprintable():
         raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
-    now, organization = system_clock(), options.organization
     if options.id is None:
-        in_database(
-            options.database, lambda session: name_organization(session, organization, called, now)
-        )
+        in_database(options.database, lambda session: _name_organization(session, options, called))
     else:
         require_locations([options.id])
-        at = (organization, options.id)
-        in_database(options.database, lambda session: name_location(session, at, called, now))
-    sys.stdout.write(f"{options.id or organization}: {called}\n")
+        in_database(options.database, lambda session: _name_location(session, options, called))
+    sys.stdout.write(f"{options.id or options.organization}: {called}\n")
     return 0
 
 
@@ -72,9 +72,7 @@ def quiet(options: argparse.Namespace) -> int:
     at = (options.organization, options.id)
     now = system_clock()
     if options.end:
-        ended = in_database(
-            options.database, lambda session: end_maintenance(session, at, device, now)
-        )
+        ended = in_database(options.database, lambda session: _end(session, at, device, now))
         if not ended:
             raise CommandError(f"nothing was said of {options.id} that could end")
         sys.stdout.write(f"{options.id}: over\n")
@@ -95,6 +93,34 @@ def list_all(options: argparse.Namespace) -> int:
     return 0
 
 
+def _name_organization(session: Session, options: argparse.Namespace, called: str) -> None:
+    now, organization = system_clock(), options.organization
+    name_organization(session, organization, called, now)
+    event = Event("organization.name", Subject("organization", organization), called)
+    note(session, COMMAND_LINE, event, organization_id=organization, now=now)
+
+
+def _name_location(session: Session, options: argparse.Namespace, called: str) -> None:
+    at = (options.organization, options.id)
+    name_location(session, at, called, system_clock())
+    _note(session, at, "location.name", called)
+
+
+def _end(session: Session, at: At, device: UUID | None, now: datetime) -> int:
+    ended = end_maintenance(session, at, device, now)
+    if ended:
+        _note(session, at, "maintenance.end", "", device)
+    return ended
+
+
+def _note(
+    session: Session, at: At, operation: Operation, detail: str, device: UUID | None = None
+) -> None:
+    subject = Subject("location", at[1], "" if device is None else f"device {device}")
+    event = Event(operation, subject, detail)
+    note(session, COMMAND_LINE, event, organization_id=at[0], now=system_clock())
+
+
 def _device_id(text: str) -> UUID:
     try:
         return UUID(text)
@@ -112,6 +138,8 @@ def _add(
     if window.until <= max(now, since):
         raise UsageError(f"{options.until} is over already, or before it begins")
     add_maintenance(session, at, window, options.reason)
+    until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+    _note(session, at, "maintenance.add", f"{until} {options.reason or ''}".strip(), device)
     return window
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
+from controlplane.audit.entries import Event, Subject, device_subject
 from controlplane.http.errors import Refusal, conflict, foreign_location, invalid_field, not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.remote_control.overview.listing import visible
@@ -41,6 +42,8 @@ def wish(context: RequestContext, body: WishRequest) -> WishReply:
     for row in known.values():
         row.until = max(row.until, body.until)
     context.changed |= {each.position for each in able}
+    if able:
+        context.note(_wished(able, body))
     return WishReply(
         wishes=tuple(each.id for each in (*known.values(), *wishes)),
         waiting=len(wishes),
@@ -60,6 +63,7 @@ def cancel(context: RequestContext, body: WishCancelRequest) -> WishCancelReply:
     context.changed.add(device.position)
     if row.state in OPEN:
         row.state, row.updated_at = "cancelled", context.now
+        context.note(Event("wish.cancel", device_subject(device), row.kind))
     return WishCancelReply(cancelled=row.state == "cancelled", state=row.state)
 
 
@@ -85,6 +89,16 @@ def _is_able(device: Device, kind: Kind) -> bool:
     except Refusal:
         return False
     return True
+
+
+def _wished(devices: Sequence[Device], body: WishRequest) -> Event:
+    detail = f"{body.kind}, until {body.until:%Y-%m-%d %H:%M} UTC"
+    if len(devices) == 1:
+        return Event("wish.create", device_subject(devices[0]), detail)
+    where = Subject("location", body.location or "", f"{len(devices)} devices")
+    return Event(
+        "wish.create", where if body.location else Subject("devices", "", where.name), detail
+    )
 
 
 def _known(session: Session, devices: Sequence[Device], kind: Kind) -> dict[object, Wish]:

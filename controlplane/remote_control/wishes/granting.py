@@ -12,7 +12,7 @@ answers the wish. The id of a request follows from the wish, so that no two are 
 """
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.caller import Caller
 from controlplane.accounts.permissions import of_asker
+from controlplane.audit.entries import Credential, Event, actor_of, device_subject, note
 from controlplane.http.errors import Refusal
 from controlplane.remote_control.requests import lifecycle
 from controlplane.remote_control.requests.asking import ask
@@ -168,6 +169,13 @@ def _ask(granting: Granting, wish: Wish, device: Device, asker: Caller) -> None:
         )
     except Refusal:
         return  # too much is open: it is looked at again
+    note(
+        granting.session,
+        replace(actor_of(granting.session, asker), credential=Credential("wish", wish.id)),
+        Event("request.create", device_subject(device), wish.kind),
+        organization_id=device.organization_id,
+        now=granting.now,
+    )
     wish.state, wish.request_id, wish.tries = "asked", request_id, wish.tries + 1
     granting.granted.woken.add(device.key_id)
     granting.granted.asked += 1

@@ -2,8 +2,8 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, consent or pages, ``WIDTH`` narrow or wide. Prints one JSON
-object: what the browser showed at each step, and under ``seen`` what `Page.look` found.
+``ACT`` is play, keyboard, figures, people, consent or pages, ``WIDTH`` narrow or wide. Prints one
+JSON object: what the browser showed at each step, and under ``seen`` what `Page.look` found.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
 from tests.fakes.console.pages import pages
+from tests.fakes.console.people import people
 from tests.fakes.console.play import play
 from tests.scenario.pictures.browser import browser
 
@@ -32,7 +33,8 @@ from tests.scenario.pictures.browser import browser
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chromium")
-    parser.add_argument("act", choices=("play", "keyboard", "figures", "consent", "pages"))
+    acts = ("play", "keyboard", "figures", "people", "consent", "pages")
+    parser.add_argument("act", choices=acts)
     parser.add_argument("width", choices=tuple(VIEWPORTS))
     parser.add_argument("--axe", type=Path)
     parser.add_argument("--pictures", type=Path)
@@ -64,6 +66,8 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
             if act == "keyboard":
                 return await keyboard(page, http, url, key)
+            if act == "people":
+                return await people(page, http, url, key, database)
             if act == "figures":
                 return await figures(page, http, url, reader, outsider)
             if act == "consent":

@@ -58,7 +58,7 @@ async def figures(
 ) -> dict[str, Any]:
     told: dict[str, Any] = {}
     await page.open(url)
-    await page.until("document.activeElement.id === 'key'")
+    await page.take_key()
     await _without_a_merchant(page, told, outsider)
     await page.type(key)
     await page.press("Enter")

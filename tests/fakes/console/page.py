@@ -92,6 +92,13 @@ class Page:
         await self.until(f"{found} && !{found}.disabled && {found}.ariaDisabled !== 'true'")
         await self.run(f"{found}.click()")
 
+    async def take_key(self) -> None:
+        """Get to the field of the API key: an address and a password are asked for first."""
+        await self.until("document.activeElement.id === 'email'")
+        await self.tab_to("#use-key")
+        await self.press("Enter")
+        await self.until("document.activeElement.id === 'key'")
+
     # ------------------------------------------------------------------------ the keyboard
 
     async def type(self, text: str) -> None:

@@ -83,8 +83,8 @@ async def play(
 
 async def sign_in(page: Page, told: dict[str, Any], url: str, key: str) -> None:
     await page.open(url)
-    await page.until("document.activeElement.id === 'key'")
-    await page.look("sign-in")
+    await page.take_key()
+    await page.look("sign-in-key")
     await page.type("vck_wrong")
     await page.press("Enter")
     told["refused"] = await page.until("document.getElementById('sign-in-problem').textContent")

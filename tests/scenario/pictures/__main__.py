@@ -30,6 +30,7 @@ from tests.paths import ROOT
 from tests.prerequisites import browser as find_browser
 from tests.scenario.pictures.browser import Browser, browser
 from tests.scenario.pictures.figures import figures_console
+from tests.scenario.pictures.people import audit_console
 from tests.scenario.pictures.recorded import recorded_till
 from tests.scenario.pictures.terminal import THEMES, on_a_terminal, picture
 
@@ -158,6 +159,13 @@ def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
             tab.shoot(file_of(folder, name, theme, "png"))
 
 
+def take_audit(home: Path, shots: Shots, tab: Browser) -> None:
+    with audit_console(home / "people.db", tab):
+        for folder, theme, width in shots.forms(WIDE, PHONE):
+            tab.look(width, 740, theme)
+            tab.shoot(file_of(folder, "console-audit", theme, "png"))
+
+
 def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
     """Take a week at a location of a merchant that is made up, at a service of its own."""
     with figures_console(home / "figures.db", tab):
@@ -207,6 +215,7 @@ def take_all(shots: Shots, home: Path) -> None:
         with browser(program, home / "profile") as tab:
             take_pages(here, shots, tab, link)
             take_figures(home, shots, tab)
+            take_audit(home, shots, tab)
         take_commands(here, shots)
         processes.end("service")
         take_trouble(here, shots)

@@ -24,7 +24,7 @@ def figures_console(file: Path, tab: Browser) -> Iterator[None]:
     merchant(str(file), DAYS, SALES_PER_DAY)
     key = _key(file)
     with service(str(file)) as served:
-        tab.open(f"http://127.0.0.1:{served.port}/", "document.activeElement.id === 'key'")
+        tab.open(f"http://127.0.0.1:{served.port}/", "document.activeElement.id === 'email'")
         tab.value(f"document.getElementById('key').value = {json.dumps(key)}")
         tab.value(f"location.hash = {json.dumps(PLACE)}")
         tab.value("document.getElementById('sign-in-form').requestSubmit()")

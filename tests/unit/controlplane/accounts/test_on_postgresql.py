@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.accounts import users
+from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.throttle import FAILURES_MAX
 from controlplane.background import look_for_changes
 from controlplane.storage.account_tables import User
@@ -80,3 +81,36 @@ async def test_one_address_is_one_account(service: RunningService) -> None:
     add("Ada@Example.com")
     with pytest.raises(Exception, match="busy"):
         add("ada@example.COM")
+
+
+async def test_two_owners_who_remove_each_other_at_once_leave_one(service: RunningService) -> None:
+    people = [make_person(service, email) for email in ("ada@example.com", "eve@example.com")]
+    browsers = [Browser(service), Browser(service)]
+    for browser, person in zip(browsers, people, strict=True):
+        await browser.sign_in(person.email)
+    ada, eve = browsers
+    replies = await asyncio.gather(
+        ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
+        eve.post(f"{MEMBERS}/remove", {"userId": str(people[0].id)}),
+    )
+    # Who comes second is no member any more, or would leave nobody.
+    assert sorted(each.status_code for each in replies)[0] == 200
+    assert sorted(each.status_code for each in replies)[1] in {401, 409}
+    with service.database.read(lambda session: session) as session:
+        assert len(users.members(session, "org-0001")) == 1
+
+
+async def test_a_link_that_is_used_twice_at_once_is_used_once(service: RunningService) -> None:
+    make_person(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    body = {"email": "bob@example.com", "role": "viewer", "locations": []}
+    link = (await browser.post(f"{MEMBERS}/invite", body)).json()["path"]
+    joining = {"code": link.rpartition("/")[2], "name": "Bob", "password": "a password of Bob's"}
+    replies = await asyncio.gather(
+        *(Browser(service).post("/api/auth/join", joining) for _ in range(4))
+    )
+    assert [each.status_code for each in replies].count(200) == 1
+    assert {each.status_code for each in replies} <= {200, 403, 404, 409}
+    found = (await browser.post("/console/api/audit", {"area": "member"})).json()["entries"]
+    assert [each["operation"] for each in found] == ["member.join", "member.invite"]

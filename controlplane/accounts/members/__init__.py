@@ -1,0 +1,1 @@
+"""Members of an organization, as its owners manage them."""

@@ -1,0 +1,79 @@
+"""Invitations: who has the link may become a member, once, within a day.
+
+A code is 256 random bits, so a plain SHA-256 of it is enough to store. It is good for as long as
+who made it may make members.
+"""
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.storage.account_tables import Invitation, Membership, Role
+
+LIFETIME: Final = timedelta(hours=24)
+INVITATIONS_MAX: Final = 100
+"""Of one organization, that wait."""
+
+
+def invite(
+    session: Session,
+    organization_id: str,
+    *,
+    email: str,
+    role: Role,
+    locations: Sequence[str],
+    invited_by: UUID,
+    now: datetime,
+) -> tuple[Invitation, str]:
+    """Return it and its code, which is kept nowhere."""
+    code = secrets.token_urlsafe(32)
+    row = Invitation(
+        id=uuid.uuid4(),
+        organization_id=organization_id,
+        email=email,
+        role=role,
+        locations=sorted(set(locations)),
+        token_hash=_hash(code),
+        invited_by=invited_by,
+        created_at=now,
+        expires_at=now + LIFETIME,
+    )
+    session.add(row)
+    session.flush()
+    return row, code
+
+
+def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[Invitation]:
+    """Return those that can still be used, oldest first."""
+    query = select(Invitation).where(
+        Invitation.organization_id == organization_id, Invitation.expires_at > now
+    )
+    return session.scalars(query.order_by(Invitation.created_at, Invitation.id)).all()
+
+
+def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> Invitation | None:
+    """Return the invitation that a code is of, if it can still be used."""
+    query = select(Invitation).where(
+        Invitation.token_hash == _hash(code), Invitation.expires_at > now
+    )
+    row = session.scalars(query.with_for_update() if lock else query).first()
+    if row is None:
+        return None
+    inviter = session.get(Membership, (row.invited_by, row.organization_id))
+    may_invite = inviter is not None and inviter.role == "owner" and not inviter.locations
+    return row if may_invite else None
+
+
+def forget_expired(session: Session, now: datetime) -> None:
+    session.execute(delete(Invitation).where(Invitation.expires_at <= now))
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,125 @@
+"""What owners ask of members and invitations, and what they are told; what who joins sends."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.text import LocationId
+from controlplane.accounts.messages import LOCATIONS_OF_A_KEY_MAX
+from controlplane.accounts.passwords import PASSWORD_MAX
+from controlplane.accounts.users import EMAIL_MAX, NAME_MAX
+from controlplane.storable_text import STORABLE
+from controlplane.storage.account_tables import Role
+
+CODE_MAX = 64
+Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
+Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
+Places = Annotated[tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)]
+"""Empty means every location."""
+
+
+class MembersRequest(Exact):
+    """The body of a call that has nothing to say."""
+
+
+class MemberRecord(Tolerant):
+    """``locations`` empty means every location; ``is_this`` is who asks."""
+
+    user_id: Uuid
+    email: str
+    name: str
+    role: Role
+    locations: Array[str]
+    created_at: datetime
+    is_this: bool
+
+
+class InvitationRecord(Tolerant):
+    id: Uuid
+    email: str
+    role: Role
+    locations: Array[str]
+    created_at: datetime
+    expires_at: datetime
+
+
+class MembersReply(Tolerant):
+    members: Array[MemberRecord]
+    invitations: Array[InvitationRecord]
+
+
+class MemberChangeRequest(Exact):
+    user_id: Uuid
+    role: Role
+    locations: Places
+
+
+class MemberChangeReply(Tolerant):
+    member: MemberRecord
+
+
+class MemberRemoveRequest(Exact):
+    user_id: Uuid
+
+
+class MemberRemoveReply(Tolerant):
+    removed: bool
+
+
+class InviteRequest(Exact):
+    email: Annotated[Email, *STORABLE]
+    role: Role
+    locations: Places
+
+
+class InviteReply(Tolerant):
+    """``path`` is the link below the service's own address, which is shown now or never."""
+
+    invitation: InvitationRecord
+    path: str
+
+
+class InvitationRevokeRequest(Exact):
+    invitation_id: Uuid
+
+
+class InvitationRevokeReply(Tolerant):
+    revoked: bool
+
+
+class InvitationRequest(Exact):
+    code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
+
+
+class InvitationReply(Tolerant):
+    """``organization`` is its name, else its id."""
+
+    email: str
+    organization: str
+    role: Role
+
+
+class JoinRequest(Exact):
+    """``password`` is a new one, or for an address with an account its own."""
+
+    code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
+    name: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]
+    password: Password
+
+
+class JoinReply(Tolerant):
+    email: str
+    organization_id: str
+
+
+class PasswordChangeRequest(Exact):
+    old_password: Password
+    new_password: Password
+
+
+class PasswordChangeReply(Tolerant):
+    """``ended_sessions`` counts the person's others."""
+
+    ended_sessions: int

@@ -1,0 +1,194 @@
+"""What owners do with the members of their organization, signed in.
+
+An organization keeps an owner of every location: nobody else could make one.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import select
+
+from controlplane.accounts import users
+from controlplane.accounts.members import invitations
+from controlplane.accounts.members.messages import (
+    InvitationRecord,
+    InvitationRevokeReply,
+    InvitationRevokeRequest,
+    InviteReply,
+    InviteRequest,
+    MemberChangeReply,
+    MemberChangeRequest,
+    MemberRecord,
+    MemberRemoveReply,
+    MemberRemoveRequest,
+    MembersReply,
+    MembersRequest,
+)
+from controlplane.accounts.members.rules import require_owner
+from controlplane.accounts.users import Member
+from controlplane.audit.entries import Event, Subject, granted, user_subject
+from controlplane.http.errors import conflict, invalid_field, not_found
+from controlplane.openapi.operation import Procedure, procedure
+from controlplane.remote_control.context import RequestContext
+from controlplane.storage.account_tables import Invitation, Membership, User
+
+PREFIX: Final = "/console/api/members"
+JOIN_PATH: Final = "/#/join/"
+"""It goes after ``#``, which no browser sends or logs."""
+
+
+def member_operations() -> tuple[Procedure, ...]:
+    return (
+        procedure(PREFIX, MembersRequest, MembersReply, members, of_person=True),
+        procedure(
+            f"{PREFIX}/change", MemberChangeRequest, MemberChangeReply, change,
+            writes=True, of_person=True,
+        ),
+        procedure(
+            f"{PREFIX}/remove", MemberRemoveRequest, MemberRemoveReply, remove,
+            writes=True, of_person=True,
+        ),
+        procedure(
+            f"{PREFIX}/invite", InviteRequest, InviteReply, invite, writes=True, of_person=True
+        ),
+        procedure(
+            f"{PREFIX}/revoke-invitation", InvitationRevokeRequest, InvitationRevokeReply,
+            revoke_invitation, writes=True, of_person=True,
+        ),
+    )  # fmt: skip
+
+
+def members(context: RequestContext, _body: MembersRequest) -> MembersReply:
+    """Return the members, by their addresses, and the invitations that wait."""
+    require_owner(context)
+    session, organization_id = context.session, context.caller.organization_id
+    waiting = invitations.waiting(session, organization_id, context.now)
+    return MembersReply(
+        members=tuple(_record(context, each) for each in users.members(session, organization_id)),
+        invitations=tuple(_invitation_record(row) for row in waiting),
+    )
+
+
+def change(context: RequestContext, body: MemberChangeRequest) -> MemberChangeReply:
+    """Change what a member may do, and where."""
+    require_owner(context)
+    member = _member(context, body.user_id)
+    was = granted(member.membership.role, member.membership.locations)
+    if body.role != "owner" or body.locations:
+        _keep_an_owner(context, body.user_id)
+    users.set_membership(
+        context.session,
+        body.user_id,
+        context.caller.organization_id,
+        role=body.role,
+        locations=body.locations,
+        now=context.now,
+    )
+    now_is = granted(body.role, member.membership.locations)
+    context.note(Event("member.change", user_subject(member.user), f"{was} → {now_is}"))
+    return MemberChangeReply(member=_record(context, member))
+
+
+def remove(context: RequestContext, body: MemberRemoveRequest) -> MemberRemoveReply:
+    """End a membership, and the keys and sessions that it carried."""
+    require_owner(context)
+    member = _member(context, body.user_id)
+    _keep_an_owner(context, body.user_id)
+    context.note(Event("member.remove", user_subject(member.user)))
+    users.remove_membership(
+        context.session, body.user_id, context.caller.organization_id, context.now
+    )
+    return MemberRemoveReply(removed=True)
+
+
+def invite(context: RequestContext, body: InviteRequest) -> InviteReply:
+    """Make a link by which somebody becomes a member, once, within 24 hours."""
+    require_owner(context)
+    session, organization_id = context.session, context.caller.organization_id
+    try:
+        email = users.require_email(body.email)
+    except ValueError:
+        raise invalid_field("email", "is no e-mail address") from None
+    user = users.find_user(session, email)
+    if user is not None and session.get(Membership, (user.id, organization_id)) is not None:
+        raise conflict("already_member", f"{user.email} is a member already")
+    invitations.forget_expired(session, context.now)
+    most = invitations.INVITATIONS_MAX
+    if len(invitations.waiting(session, organization_id, context.now)) >= most:
+        raise conflict("too_many_invitations", f"at most {most} wait: take one back first")
+    row, code = invitations.invite(
+        session,
+        organization_id,
+        email=email,
+        role=body.role,
+        locations=body.locations,
+        invited_by=_this(context),
+        now=context.now,
+    )
+    context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
+    return InviteReply(invitation=_invitation_record(row), path=f"{JOIN_PATH}{code}")
+
+
+def revoke_invitation(
+    context: RequestContext, body: InvitationRevokeRequest
+) -> InvitationRevokeReply:
+    """Take an invitation back: its link is worth nothing any more."""
+    require_owner(context)
+    row = context.session.get(Invitation, body.invitation_id)
+    if row is None or row.organization_id != context.caller.organization_id:
+        raise not_found("invitation")
+    context.note(Event("invitation.revoke", _invitation_subject(row)))
+    context.session.delete(row)
+    return InvitationRevokeReply(revoked=True)
+
+
+def _member(context: RequestContext, user_id: UUID) -> Member:
+    membership = context.session.get(Membership, (user_id, context.caller.organization_id))
+    if membership is None:
+        raise not_found("member")
+    return Member(context.session.get_one(User, user_id), membership)
+
+
+def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
+    """Refuse what would leave none. The rows are locked: two may go at once."""
+    query = select(Membership).where(
+        Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
+    )
+    locked = query.order_by(Membership.user_id).with_for_update()
+    anew = locked.execution_options(populate_existing=True)
+    owners = context.session.scalars(anew).all()
+    if not any(each.user_id != leaving and not each.locations for each in owners):
+        raise conflict("last_owner", "the last owner of every location stays one")
+
+
+def _this(context: RequestContext) -> UUID:
+    assert context.caller.owner_id is not None  # noqa: S101 - a session is somebody's
+    return context.caller.owner_id
+
+
+def _record(context: RequestContext, member: Member) -> MemberRecord:
+    user, membership = member.user, member.membership
+    return MemberRecord(
+        user_id=user.id,
+        email=user.email,
+        name=user.name,
+        role=membership.role,
+        locations=tuple(membership.locations),
+        created_at=membership.created_at,
+        is_this=user.id == context.caller.owner_id,
+    )
+
+
+def _invitation_record(row: Invitation) -> InvitationRecord:
+    return InvitationRecord(
+        id=row.id,
+        email=row.email,
+        role=row.role,
+        locations=tuple(row.locations),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+    )
+
+
+def _invitation_subject(row: Invitation) -> Subject:
+    return Subject("invitation", str(row.id), row.email)

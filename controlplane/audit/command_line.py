@@ -1,0 +1,35 @@
+"""What the command line did, for the audit log: whoever may work on the database itself."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from controlplane.audit.entries import (
+    COMMAND_LINE,
+    Event,
+    Subject,
+    grant_in_words,
+    key_subject,
+    note,
+)
+from controlplane.storage.merchant.retail_tables import RetailKey
+from controlplane.storage.tables import ApiKey
+
+
+def note_new_key(session: Session, key_id: UUID, now: datetime) -> None:
+    session.flush()
+    key = session.get_one(ApiKey, key_id)
+    event = Event("key.create", key_subject(key), grant_in_words(key))
+    note(session, COMMAND_LINE, event, organization_id=key.organization_id, now=now)
+
+
+def note_new_retail_key(session: Session, key_id: UUID, environment: str, now: datetime) -> None:
+    session.flush()
+    key = session.get_one(RetailKey, key_id)
+    event = Event("retail_key.create", retail_key_subject(key), environment)
+    note(session, COMMAND_LINE, event, organization_id=key.organization_id, now=now)
+
+
+def retail_key_subject(key: RetailKey) -> Subject:
+    return Subject("retail_key", str(key.id), f"{key.name} (…{key.hint})")

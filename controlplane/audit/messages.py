@@ -1,0 +1,63 @@
+"""What the console asks of the audit log, and what it is told."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
+from agent.wire.text import Cursor
+from controlplane.storable_text import STORABLE
+from controlplane.storage.audit_tables import ActorKind, AuditOutcome, CredentialKind
+
+PAGE_DEFAULT = 50
+PAGE_MAX = 200
+Area = Literal[
+    "request",
+    "wish",
+    "device",
+    "key",
+    "retail_key",
+    "member",
+    "invitation",
+    "password",
+    "session",
+    "location",
+    "organization",
+    "maintenance",
+]
+
+
+class AuditRequest(Exact):
+    """``by`` is part of a person's or key's name, ``area`` what it is about."""
+
+    by: Absent[Annotated[str, Field(min_length=1, max_length=128), *STORABLE]] = None
+    area: Absent[Area] = None
+    cursor: Absent[Cursor] = None
+    size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
+
+
+class AuditRecord(Tolerant):
+    """Names are as they were then. ``subject_id`` is empty where there is none."""
+
+    at: datetime
+    actor_kind: ActorKind
+    actor_id: Uuid | None
+    actor_name: str
+    credential_kind: CredentialKind
+    credential_id: Uuid | None
+    credential_hint: str
+    operation: str
+    subject_kind: str
+    subject_id: str
+    subject_name: str
+    detail: str
+    outcome: AuditOutcome
+    address: str
+
+
+class AuditReply(Tolerant):
+    """Newest first."""
+
+    entries: Array[AuditRecord]
+    next_cursor: str | None

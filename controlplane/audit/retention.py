@@ -1,0 +1,19 @@
+"""Old lines of the audit log go, some in each transaction, so that no call waits for long."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+from sqlalchemy import CursorResult, delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.storage.audit_tables import AuditEntry
+
+ROWS_A_STEP: Final = 200
+
+
+def delete_old_entries(session: Session, now: datetime, keep: timedelta) -> int:
+    """Delete some of what is older than ``keep``. Returns how many; 0 when nothing is left."""
+    old = select(AuditEntry.position).where(AuditEntry.at < now - keep).limit(ROWS_A_STEP)
+    statement = delete(AuditEntry).where(AuditEntry.position.in_(session.scalars(old).all()))
+    done = session.execute(statement, execution_options={"synchronize_session": False})
+    return cast("CursorResult[Any]", done).rowcount

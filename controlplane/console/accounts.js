@@ -1,0 +1,24 @@
+// The views of people: profile, members and audit log, and what they need of the page around them.
+
+import { FILTERS, fetchAudit, showAudit } from "./audit.js";
+import { fetchMembers, showMembers } from "./members.js";
+import { fetchProfile, showProfile } from "./profile.js";
+
+const PATHS = ["profile", "members", "audit"];
+
+// `hooks`: refresh, left (nobody is signed in any more), attempt (an action, then refresh),
+// pages (how many are shown), more (one more), filter (another address of a view).
+export function accountViews(hooks) {
+  const rows = () => null;
+  return {
+    profile: { load: fetchProfile, show: (data, view) => showProfile(data, view, hooks), title: () => "Your profile", rows },
+    members: { load: fetchMembers, show: (data, view) => showMembers(data, view, hooks), title: () => "Members", rows },
+    audit: { load: (route) => fetchAudit(route, hooks.pages()), show: (data, view) => showAudit(data, view, hooks), title: () => "Audit log", rows },
+  };
+}
+
+export function accountRoute(path, query) {
+  if (!PATHS.includes(path)) return null;
+  const wanted = new URLSearchParams(query);
+  return { view: path, filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
+}

@@ -1,0 +1,85 @@
+// The audit log for owners: what was asked and changed, by whom and by which credential.
+
+import { ask } from "./facade.js";
+import { element, exact, pill, replace, zone } from "./elements.js";
+
+const at = (id) => document.getElementById(id);
+const PAGES_MAX = 100;
+const AREAS = [
+  ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
+  ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["wish", "Wishes"],
+  ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"],
+];
+const WORDS = {
+  "request.create": "asked for a report of", "wish.create": "asked for a report, when heard, of", "wish.cancel": "no longer wants a report of",
+  "device.revoke": "revoked the device", "key.create": "made the API key", "key.revoke": "revoked the API key",
+  "retail_key.create": "made the retail key", "retail_key.revoke": "revoked the retail key", "retail_key.rotate": "replaced the signing key",
+  "member.add": "added the member", "member.invite": "invited", "member.join": "joined", "member.change": "changed the member",
+  "member.remove": "removed the member", "invitation.revoke": "took back the invitation of", "password.change": "changed the password of",
+  "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "came from another organization",
+  "location.hours": "said when it is open:", "location.name": "named the location", "organization.name": "named the organization",
+  "maintenance.add": "said that somebody works at", "maintenance.end": "ended the work at",
+};
+const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
+const CREDENTIALS = { session: "by a session", invitation: "by an invitation", wish: "by a wish" };
+const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
+export const FILTERS = ["by", "area"];
+
+export async function fetchAudit({ filters }, pages) {
+  const wanted = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+  let { entries, nextCursor } = await ask("audit", wanted);
+  for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
+    const more = await ask("audit", { ...wanted, cursor: nextCursor });
+    entries = entries.concat(more.entries);
+    nextCursor = more.nextCursor;
+  }
+  return { entries, filters, hasMore: Boolean(nextCursor) };
+}
+
+export function showAudit(data, view, hooks) {
+  if (!at("audit")) build(view, hooks);
+  for (const name of FILTERS) {
+    const field = at(`audit-${name}`);
+    if (field !== document.activeElement) field.value = data.filters[name] || "";
+  }
+  replace(at("audit-rows"),
+    data.entries.length ? element("ul", { class: "cards log" }, ...data.entries.map(line)) : element("p", { class: "empty" }, "Nothing was found."),
+    data.hasMore ? element("button", { class: "more", id: "older", type: "button", onclick: hooks.more }, "Show older") : null,
+    element("p", { class: "zone" }, `Times are in the zone of this browser, ${zone()}. Heartbeats, reports and what is only read are not noted.`));
+}
+
+function build(view, hooks) {
+  const go = () => hooks.filter("audit", Object.fromEntries(FILTERS.map((name) => [name, at(`audit-${name}`).value.trim()]).filter(([, value]) => value)));
+  view.replaceChildren(element("div", { class: "sheet", id: "audit" },
+    element("h1", {}, "Audit log"),
+    element("div", { class: "filters" },
+      element("label", { class: "by by-search" }, element("span", {}, "Who, or the end of a key"),
+        element("input", { id: "audit-by", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false", onchange: go })),
+      element("label", { class: "by by-search" }, element("span", {}, "About"),
+        element("select", { id: "audit-area", onchange: go }, ...AREAS.map(([value, word]) => element("option", { value }, word))))),
+    element("section", { id: "audit-rows" })));
+}
+
+const line = (each) => element("li", {},
+  element("div", {},
+    element("strong", {}, whoOf(each)), " ",
+    said(each), " ",
+    each.outcome === "refused" ? pill("bad", "refused") : null,
+    each.detail ? element("p", { class: "detail" }, each.detail) : null),
+  element("p", { class: "sub" }, element("time", { datetime: each.at }, exact(each.at)),
+    element("span", { class: "by-what", title: each.credentialId },
+      [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
+
+function said({ operation, outcome, subjectKind, subjectId, subjectName }) {
+  const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;
+  if (NAMELESS.has(operation) && words !== TRIED["member.join"]) return words;
+  const name = [subjectKind === "location" ? subjectId : "", subjectName].filter(Boolean).join(", ") || subjectId;
+  if (subjectKind !== "device") return `${words} ${name}`;
+  return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));
+}
+
+const WHO = { command_line: "The command line", unknown: "Somebody", key: "A key", person: "Somebody" };
+const whoOf = ({ actorKind, actorName }) => actorKind === "command_line" ? WHO[actorKind] : actorName || WHO[actorKind];
+
+const credentialOf = ({ credentialKind, credentialHint }) =>
+  credentialHint ? `by the key …${credentialHint}` : CREDENTIALS[credentialKind] || "";

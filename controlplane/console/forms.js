@@ -1,0 +1,93 @@
+// Dialogs that ask: for values, until what they are for has worked; whether to go on; and one that
+// shows a secret once.
+
+import { openDialog } from "./dialogs.js";
+import { element } from "./elements.js";
+
+const at = (id) => document.getElementById(id);
+export const PLACES_HINT = "One location id a line. Empty means every location.";
+
+export const placesOf = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
+export const inPlaces = (locations) => locations.length ? locations.join(", ") : "every location";
+
+// `fields` are { name, label, type, value, options, hint, ... }; `act` takes their values by name.
+// What goes wrong is said in the dialog, which stays; what `act` returns is called when it is closed,
+// and `left` where nobody is signed in any more.
+export function openForm({ title, text, fields, action }, act, left) {
+  const dialog = at("form");
+  const problem = element("p", { class: "problem", role: "alert" });
+  const submit = element("button", { class: "primary", type: "submit", id: "form-submit" }, action);
+  const form = element("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    problem.textContent = "";
+    try {
+      const then = await act(Object.fromEntries(new FormData(form)));
+      dialog.close();
+      then?.();
+    } catch (error) {
+      if (error.status === 401) {
+        dialog.close();
+        left();
+      }
+      problem.textContent = error.message;
+    } finally {
+      submit.disabled = false;
+    }
+  } },
+    element("h2", { id: "form-title" }, title),
+    text ? element("p", {}, text) : null,
+    ...fields.map(asked),
+    problem,
+    element("div", { class: "actions" },
+      element("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), submit));
+  openDialog(dialog, () => dialog.replaceChildren());
+  dialog.replaceChildren(form);
+  form.querySelector("input, select, textarea")?.focus();
+}
+
+function asked({ name, label, type = "text", value = "", options, hint, ...others }) {
+  const id = `form-${name}`;
+  const described = hint ? { "aria-describedby": `${id}-hint` } : {};
+  const attributes = { id, name, ...described, ...others };
+  const field = options ? element("select", attributes, ...options.map(([each, word]) => element("option", { value: each, selected: each === value }, word)))
+    : type === "lines" ? element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value)
+      : element("input", { type, value, ...attributes });
+  return element("div", { class: "asked" },
+    element("label", { for: id }, label), field,
+    hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
+}
+
+export function confirmed({ title, text, keep, action }, act) {
+  const dialog = at("confirm");
+  at("confirm-title").textContent = title;
+  at("confirm-text").textContent = text;
+  at("confirm-keep").textContent = keep;
+  at("confirm-act").textContent = action;
+  openDialog(dialog, () => {
+    if (dialog.returnValue === "act") act();
+  });
+}
+
+// It is in the page for as long as the dialog is open.
+export function showSecret({ title, text, value }) {
+  const dialog = at("form");
+  const field = element("input", { id: "secret", class: "mono", readonly: true, value, "aria-label": title });
+  const told = element("span", { role: "status", class: "sub" });
+  const copy = async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(value);
+      told.textContent = "Copied.";
+    } catch {
+      told.textContent = "Selected: copy it by the keyboard.";  // without TLS there is no clipboard
+    }
+  };
+  openDialog(dialog, () => dialog.replaceChildren());
+  dialog.replaceChildren(element("form", { method: "dialog" },
+    element("h2", { id: "form-title" }, title),
+    element("p", {}, text),
+    element("div", { class: "secret" }, field, element("button", { type: "button", id: "copy", onclick: copy }, "Copy")),
+    element("div", { class: "actions" }, told, element("button", { class: "primary", id: "secret-done" }, "Done"))));
+  field.select();
+}

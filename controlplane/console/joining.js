@@ -1,0 +1,44 @@
+// Who was invited says who they are: a link is opened once, and its code is known to nobody else.
+
+import { authenticate, forgetKey } from "./facade.js";
+import { findPerson } from "./signing_in.js";
+
+const at = (id) => document.getElementById(id);
+let code = "";
+
+export const codeOfInvitation = () => location.hash.match(/^#\/join\/([\w-]+)$/)?.[1] || "";
+
+// Shows the form of the link in the address. Raises where the link is worth nothing.
+export async function showJoining(wanted) {
+  const { email, organization, role } = await authenticate("invitation", { code: wanted });
+  code = wanted;
+  at("join-what").textContent = `You are invited to join ${organization} as ${role}.`;
+  at("join-email").value = email;
+  at("person-form").hidden = at("sign-in-form").hidden = true;
+  at("join-form").hidden = at("sign-in").hidden = false;
+  at("join-name").focus();
+}
+
+export function prepareJoining(entered) {
+  at("join-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const [email, password] = [at("join-email").value, at("join-password").value];
+    at("join").disabled = true;
+    at("sign-in-problem").textContent = "";
+    try {
+      await authenticate("join", { code, name: at("join-name").value.trim(), password });
+      history.replaceState(null, "", "/#/");  // the link is worth nothing any more
+      forgetKey();
+      await authenticate("sign-in/email", { email, password });
+      await findPerson();
+    } catch (error) {
+      at("sign-in-problem").textContent = error.message;
+      return;
+    } finally {
+      at("join").disabled = false;
+    }
+    at("join-password").value = "";
+    at("join-form").hidden = true;
+    entered();
+  });
+}

@@ -1,0 +1,19 @@
+// Which view an address is of.
+
+import { accountRoute } from "./accounts.js";
+import { FILTERS } from "./devices.js";
+import { figuresRoute } from "./figures.js";
+
+export function routeOf(hash) {
+  const [path, query] = hash.replace(/^#\//, "").split("?");
+  const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
+  if (view) return { view, id };
+  if (path.startsWith("figures")) return figuresRoute(path, query);
+  if (path !== "devices") return accountRoute(path, query) || { view: "home" };
+  const wanted = new URLSearchParams(query);
+  return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
+}
+
+// The link of the bar that is of a view, if any is.
+const PARTS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "" };
+export const partOf = (view) => PARTS[view] ?? "devices";

@@ -1,0 +1,124 @@
+// Who looks at the console: a person whom the browser's cookie names, or an API key of this tab.
+
+import { ask, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
+import { asMenu } from "./dialogs.js";
+
+const at = (id) => document.getElementById(id);
+let person = null;
+
+export const isSignedIn = () => hasKey() || person !== null;
+
+// What the person is in the organization that the session is of; null for a key.
+export const membership = () =>
+  person && person.organizations.find((each) => each.id === person.organizationId) || null;
+
+// Who sees members and the audit log: owners of all locations.
+export const owns = () => membership()?.role === "owner" && !membership().locations.length;
+
+// Returns whether the browser is signed in. Raises where that cannot be said.
+export async function findPerson() {
+  try {
+    knowPerson(await ask("profile"));
+  } catch (error) {
+    if (error.status !== 401) throw error;
+    person = null;
+  }
+  return person !== null;
+}
+
+export function knowPerson(profile) {
+  person = profile;
+  at("account-name").textContent = profile.user.name;
+}
+
+// Shows who is signed in, and what there is for them.
+export function showAccount() {
+  at("account").hidden = hasKey() || !person;
+  at("sign-out").hidden = !at("account").hidden;
+  for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
+}
+
+// What is said when a call finds nobody signed in any more.
+export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
+
+export function showSignIn(problem) {
+  const wasKey = hasKey();
+  forgetKey();
+  person = null;
+  at("account").open = false;
+  at("sign-in").hidden = false;
+  if (wasKey || !at("join-form").hidden) choose(wasKey ? "key" : "person");
+  at("sign-in-problem").textContent = problem;
+  at(at("person-form").hidden ? "key" : "email").focus();
+}
+
+function choose(way) {
+  at("join-form").hidden = true;
+  at("person-form").hidden = way === "key";
+  at("sign-in-form").hidden = way !== "key";
+  at("sign-in-problem").textContent = "";
+}
+
+// `entered` is called when somebody has signed in, `left` when the person has signed out.
+export function prepareSignIn(entered, left) {
+  for (const [button, way, field] of [["use-key", "key", "key"], ["use-person", "person", "email"]]) {
+    at(button).addEventListener("click", () => {
+      choose(way);
+      at(field).focus();
+    });
+  }
+  at("sign-in-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    keepKey(at("key").value.trim());
+    at("key").value = "";
+    entered();
+  });
+  at("person-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    await signIn(entered);
+  });
+  at("sign-out").addEventListener("click", () => left(""));
+  at("leave").addEventListener("click", () => leave(left));
+  asMenu(at("account"));
+  at("account").addEventListener("click", (event) => {
+    if (event.target.closest("a")) at("account").open = false;
+  });
+}
+
+async function signIn(entered) {
+  const button = at("person-sign-in");
+  button.disabled = true;
+  at("sign-in-problem").textContent = "";
+  try {
+    await authenticate("sign-in/email", { email: at("email").value.trim(), password: at("password").value });
+    at("password").value = "";
+    await findPerson();
+  } catch (error) {
+    at("sign-in-problem").textContent = tried(error);
+    at("password").select();
+    return;
+  } finally {
+    button.disabled = false;
+  }
+  entered();
+}
+
+const tried = (error) => error.status === 429 && error.waitSeconds
+  ? `Too many tries. The next one counts in ${inWords(error.waitSeconds)}.`
+  : error.message;
+
+function inWords(seconds) {
+  if (seconds < 90) return `${seconds} seconds`;
+  return `${Math.ceil(seconds / 60)} minutes`;
+}
+
+async function leave(left) {
+  try {
+    await authenticate("sign-out");
+  } catch (error) {
+    at("live").textContent = `You are still signed in: ${error.message}`;
+    at("live").classList.add("bad");
+    return;
+  }
+  left("");
+}

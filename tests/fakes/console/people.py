@@ -1,0 +1,241 @@
+"""Ada at the console: signed in by her password, with keys, members and the audit log."""
+
+import json
+from typing import Any, Final
+
+import httpx2
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.passwords import hashed
+from controlplane.clock import system_clock
+from controlplane.merchant.places import name_organization
+from controlplane.settings import Settings
+from controlplane.storage.account_tables import SignInSession
+from controlplane.storage.database import Database
+from tests.fakes.console.page import Page
+from tests.fakes.console.play import TILES, enrolled
+
+ADA: Final = "ada@example.com"
+BOB: Final = "bob@example.com"
+PASSWORD: Final = "correct horse battery"
+HIS: Final = "another horse"
+OVERVIEW: Final = "/console/api/overview"
+SIGN_IN: Final = "/api/auth/sign-in/email"
+PROBLEM: Final = "document.getElementById('sign-in-problem').textContent"
+VIEW: Final = "document.querySelector('#view').innerText"
+
+
+def make_ada(file: str) -> None:
+    database = Database(file)
+    settings = Settings()
+    password_hash = hashed(PASSWORD, settings.argon2_memory_kib, settings.argon2_passes)
+
+    def work(session: Session) -> None:
+        now = system_clock()
+        name_organization(session, DEFAULT_ORGANIZATION, "Harbour Hospitality", now)
+        user = users.add_user(
+            session, email=ADA, name="Ada Berzina", password_hash=password_hash, now=now
+        )
+        users.set_membership(
+            session, user.id, DEFAULT_ORGANIZATION, role="owner", locations=(), now=now
+        )
+
+    database.write(work)
+    database.close()
+
+
+async def people(
+    page: Page, http: httpx2.AsyncClient, url: str, key: str, database: str
+) -> dict[str, Any]:
+    make_ada(database)
+    told: dict[str, Any] = {}
+    till = await enrolled(http, key, "till-bar", "harbour-street")
+    await _sign_in(page, told, url)
+    await _ask(page, till.instance_id)
+    await _profile(page, told, http)
+    link = await _invite(page, told)
+    await _join(page, told, link)
+    await _members(page, told)
+    await _audit(page, told)
+    await _narrowed(page, told)
+    await _ended(page, told, database)
+    await _too_often(page, told, http)
+    told["wrong"] = await page.run("window.wrong")
+    return told
+
+
+async def fill(page: Page, **values: str) -> None:
+    for name, value in values.items():
+        found = f"document.getElementById({json.dumps(name.replace('_', '-'))})"
+        await page.until(f"{found} && !{found}.disabled")
+        await page.run(f"{found}.value = {json.dumps(value)}")
+
+
+async def sign_in(page: Page, email: str, password: str) -> None:
+    await page.until("!document.getElementById('person-form').hidden")
+    await fill(page, email=email, password=password)
+    await page.click("#person-sign-in")
+
+
+async def _sign_in(page: Page, told: dict[str, Any], url: str) -> None:
+    await page.open(url)
+    await page.until("document.activeElement.id === 'email'")
+    await page.look("sign-in")
+    await page.type(ADA)
+    await page.press("Tab")
+    await page.type("wrong password")
+    await page.press("Enter")
+    told["refused"] = await page.until(PROBLEM)
+    await page.until("!document.getElementById('person-sign-in').disabled")
+    # What was typed is selected: who types again replaces it.
+    await page.type(PASSWORD)
+    await page.press("Enter")
+    await page.until(f"({TILES}).includes('Online')")
+    told["name"] = await page.until("document.getElementById('account-name').textContent")
+    told["kept"] = await page.run("[document.cookie, sessionStorage.length, localStorage.length]")
+
+
+async def _ask(page: Page, instance_id: str) -> None:
+    """A call that writes, by the cookie."""
+    await page.go(f"#/device/{instance_id}")
+    await page.click("#ask-network")
+    await page.until("document.querySelector('#ask-network').ariaDisabled === 'true'")
+
+
+async def _profile(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:
+    await page.click("#account summary")
+    told["menu"] = await page.run("document.querySelector('#account > div').innerText.split('\\n')")
+    await page.look("account-menu")
+    await page.click("#nav-profile")
+    told["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
+    told["sessions"] = await page.run("document.getElementById('sessions').innerText")
+    await page.click("#new-key")
+    await fill(page, form_name="till of the bar", form_grant="write", form_places="harbour-street")
+    await page.look("new-key")
+    await page.click("#form-submit")
+    secret = await page.until("document.getElementById('secret')?.value")
+    await page.look("new-key-shown")
+    told["works"] = await _status(http, secret)
+    await page.click("#secret-done")
+    told["gone"] = await page.until(
+        f"!document.documentElement.innerHTML.includes({json.dumps(secret)}) && 'gone'"
+    )
+    told["key"] = await page.until("document.querySelector('#keys li')?.innerText")
+    told["told hint"] = f"…{secret[-4:]}" in told["key"]
+    await page.look("profile")
+    await page.click("#keys button")
+    told["asks"] = await page.until("document.getElementById('confirm-title').textContent")
+    await page.click("#confirm-act")
+    await page.until("document.querySelector('#keys .empty')")
+    await page.click("#change-password")
+    await fill(page, form_old="not the old one", form_password=HIS, form_again=HIS)
+    await page.click("#form-submit")
+    told["old"] = await page.until("document.querySelector('#form .problem').textContent")
+    await page.look("change-password")
+    await page.run("document.getElementById('form').close()")
+
+
+async def _invite(page: Page, told: dict[str, Any]) -> str:
+    await page.go("#/members")
+    await page.click("#invite")
+    await fill(page, form_email=BOB, form_role="manager")
+    await page.look("inviting")
+    await page.click("#form-submit")
+    link = str(await page.until("document.getElementById('secret')?.value"))
+    await page.click("#secret-done")
+    told["invited"] = await page.until("document.getElementById('invited')?.innerText")
+    await page.look("members")
+    return link
+
+
+async def _join(page: Page, told: dict[str, Any], link: str) -> None:
+    await page.open("about:blank")
+    await page.open(link)
+    told["join"] = await page.until("document.getElementById('join-what').textContent")
+    await fill(page, join_name="Bob", join_password=HIS)
+    await page.look("join")
+    await page.click("#join")
+    await page.until("document.getElementById('account-name').textContent === 'Bob'")
+    await page.until("!document.getElementById('account').hidden")
+    told["managers menu"] = await page.run("document.getElementById('nav-members').hidden")
+    await page.go("#/members")
+    told["not his"] = await page.until(
+        "document.querySelector('#view .problem') && "
+        "document.querySelector('#view h1')?.textContent"
+    )
+    await page.click("#leave")
+    await page.until("!document.getElementById('sign-in').hidden")
+    await page.open("about:blank")
+    await page.open(link)
+    told["used"] = await page.until(PROBLEM)
+
+
+async def _members(page: Page, told: dict[str, Any]) -> None:
+    await sign_in(page, ADA, PASSWORD)
+    await page.until(f"({TILES}).includes('Online')")
+    await page.go("#/members")
+    told["members"] = await page.until(
+        "document.querySelectorAll('#member-list li').length === 2 && "
+        "[...document.querySelectorAll('#member-list li')].map((each) => each.innerText)"
+    )
+    told["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
+    await page.click("[id^=change-]")
+    await fill(page, form_role="viewer", form_places="harbour-street")
+    await page.click("#form-submit")
+    told["changed"] = await page.until(
+        "document.querySelector('#member-list').innerText.includes('at harbour-street') && "
+        "document.querySelectorAll('#member-list li')[1].innerText"
+    )
+    await page.look("members-two")
+    await page.click("[id^=remove-]")
+    told["removing"] = await page.until("document.getElementById('confirm-title').textContent")
+    await page.click("#confirm-act")
+    await page.until("document.querySelectorAll('#member-list li').length === 1")
+
+
+async def _audit(page: Page, told: dict[str, Any]) -> None:
+    await page.go("#/audit")
+    told["log"] = await page.until(
+        "document.querySelectorAll('.log li').length > 8 && "
+        "[...document.querySelectorAll('.log li > div')].map((each) => each.innerText)"
+    )
+    told["credentials"] = await page.run(
+        "[...document.querySelectorAll('.log li > p')].map((each) => each.innerText)"
+    )
+    await page.look("audit")
+
+
+async def _narrowed(page: Page, told: dict[str, Any]) -> None:
+    await page.run(
+        "{ const field = document.getElementById('audit-by'); field.value = 'bob'; "
+        "field.dispatchEvent(new Event('change')); }"
+    )
+    told["bob"] = await page.until(
+        "location.hash.includes('by=bob') && document.querySelectorAll('.log li').length < 8 && "
+        "[...document.querySelectorAll('.log li > div')].map((each) => each.innerText)"
+    )
+
+
+async def _ended(page: Page, told: dict[str, Any], file: str) -> None:
+    """Her sessions end elsewhere."""
+    database = Database(file)
+    database.write(lambda session: session.execute(delete(SignInSession)))
+    database.close()
+    await page.go("#/devices")
+    told["ended"] = await page.until(PROBLEM)
+    await page.look("session-ended")
+
+
+async def _too_often(page: Page, told: dict[str, Any], http: httpx2.AsyncClient) -> None:
+    for _ in range(10):
+        await http.post(SIGN_IN, json={"email": ADA, "password": "wrong password"})
+    await sign_in(page, ADA, PASSWORD)
+    told["too often"] = await page.until(f"({PROBLEM}).startsWith('Too') && {PROBLEM}")
+
+
+async def _status(http: httpx2.AsyncClient, key: str) -> int:
+    headers = {"Authorization": f"Bearer {key}"}
+    return (await http.post(OVERVIEW, json={}, headers=headers)).status_code

@@ -1,0 +1,323 @@
+"""What owners do with members, what nobody else does, and how who is invited joins."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from controlplane.accounts.members import invitations, operations
+from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.accounts.users import find_user, memberships
+from controlplane.audit.reading import Wanted, entries
+from tests.unit.controlplane.accounts.people import (
+    OVERVIEW,
+    PASSWORD,
+    Browser,
+    make_person,
+    remove,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+MEMBERS = operations.PREFIX
+PATHS = tuple(each.path for each in operations.member_operations())
+INVITED = {"email": "Bob@example.com", "role": "manager", "locations": ["loc-0001"]}
+NEW = "a password of Bob's"
+JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"
+
+
+async def signed_in(
+    service: RunningService, email: str = "ada@example.com", **member: Any
+) -> Browser:
+    make_person(service, email, **member)
+    browser = Browser(service)
+    assert (await browser.sign_in(email)).status_code == 200
+    return browser
+
+
+async def invited(browser: Browser, **changes: Any) -> str:
+    """Return the code of a new invitation."""
+    reply = await browser.post(f"{MEMBERS}/invite", INVITED | changes)
+    assert reply.status_code == 200, reply.text
+    path: str = reply.json()["path"]
+    assert path.startswith("/#/join/")
+    return path.rpartition("/")[2]
+
+
+def join_body(code: str, **changes: str) -> dict[str, str]:
+    return {"code": code, "name": "Bob", "password": NEW} | changes
+
+
+def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
+    return {
+        MEMBERS: {},
+        f"{MEMBERS}/change": {"userId": str(user_id), "role": "owner", "locations": []},
+        f"{MEMBERS}/remove": {"userId": str(user_id)},
+        f"{MEMBERS}/invite": INVITED,
+        f"{MEMBERS}/revoke-invitation": {"invitationId": str(user_id)},
+    }
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
+)
+async def test_who_is_no_owner_of_everything_manages_nobody(
+    service: RunningService, path: str, member: dict[str, Any]
+) -> None:
+    other = make_person(service, "eve@example.com")
+    browser = await signed_in(service, **member)
+    refused = await browser.post(path, bodies(other.id)[path])
+    assert (refused.status_code, refused.json()["code"]) == (403, "owner_needed")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_no_key_manages_members(service: RunningService, path: str) -> None:
+    assert (await service.post(path)).json()["code"] == "session_needed"
+    assert (await Browser(service).post(path)).status_code == 401
+
+
+@pytest.mark.parametrize("path", PATHS[1:])
+async def test_another_site_manages_nobody(service: RunningService, path: str) -> None:
+    other = make_person(service, "eve@example.com")
+    browser = await signed_in(service)
+    for origin in ("https://evil.example", None):
+        refused = await browser.post(path, bodies(other.id)[path], origin=origin)
+        assert (refused.status_code, refused.json()["code"]) == (403, "foreign_origin")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_key_that_is_not_known_is_refused(service: RunningService, path: str) -> None:
+    other = make_person(service, "eve@example.com")
+    browser = await signed_in(service)
+    body = bodies(other.id)[path] | {"admin": True}
+    assert (await browser.post(path, body)).status_code == 400
+
+
+async def test_members_are_listed_changed_and_removed(service: RunningService) -> None:
+    browser = await signed_in(service)
+    bob = make_person(service, "bob@example.com", role="viewer", locations=["loc-0001"])
+    his = Browser(service)
+    await his.sign_in("bob@example.com")
+    found = (await browser.post(MEMBERS)).json()["members"]
+    assert [(each["email"], each["role"], each["isThis"]) for each in found] == [
+        ("ada@example.com", "owner", True),
+        ("bob@example.com", "viewer", False),
+    ]
+    body = {"userId": str(bob.id), "role": "manager", "locations": []}
+    changed = (await browser.post(f"{MEMBERS}/change", body)).json()["member"]
+    assert (changed["role"], changed["locations"]) == ("manager", [])
+    assert (await his.post(OVERVIEW)).json()["canWrite"] is True
+    reply = await browser.post(f"{MEMBERS}/remove", {"userId": str(bob.id)})
+    assert reply.json() == {"removed": True}
+    assert (await his.post(OVERVIEW)).status_code == 401
+    assert (await browser.post(f"{MEMBERS}/remove", {"userId": str(bob.id)})).status_code == 404
+
+
+async def test_the_last_owner_of_everything_stays_one(service: RunningService) -> None:
+    ada = make_person(service)
+    browser = await signed_in(service)
+    # Neither an owner of some locations nor a manager could make another.
+    make_person(service, "bob@example.com", locations=["loc-0001"])
+    make_person(service, "eve@example.com", role="manager")
+    this = {"userId": str(ada.id)}
+    for path, body in (
+        ("remove", this),
+        ("change", this | {"role": "viewer", "locations": []}),
+        ("change", this | {"role": "owner", "locations": ["loc-0001"]}),
+    ):
+        refused = await browser.post(f"{MEMBERS}/{path}", body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
+    stays = this | {"role": "owner", "locations": []}
+    assert (await browser.post(f"{MEMBERS}/change", stays)).status_code == 200
+    make_person(service, "bob@example.com")
+    assert (await browser.post(f"{MEMBERS}/remove", this)).status_code == 200
+    assert (await browser.post(MEMBERS)).status_code == 401
+
+
+async def test_members_of_another_organization_are_not_there(service: RunningService) -> None:
+    browser = await signed_in(service)
+    eve = make_person(service, "eve@example.com", organization_id="org-0002")
+    other = await signed_in(service, "mia@example.com", organization_id="org-0002")
+    await invited(other)
+    (waiting,) = (await other.post(MEMBERS)).json()["invitations"]
+    for path, body in bodies(eve.id).items():
+        if path not in {MEMBERS, f"{MEMBERS}/invite"}:
+            its_id = {"invitationId": waiting["id"]} if "invitationId" in body else {}
+            assert (await browser.post(path, body | its_id)).status_code == 404
+    found = (await browser.post(MEMBERS)).json()
+    assert [each["email"] for each in found["members"]] == ["ada@example.com"]
+    assert found["invitations"] == []
+
+
+async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -> None:
+    browser = await signed_in(service)
+    code = await invited(browser)
+    stranger = Browser(service)
+    told = (await stranger.post(INVITATION, {"code": code})).json()
+    assert told == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
+    reply = await stranger.post(JOIN, join_body(code))
+    assert reply.json() == {"email": "Bob@example.com", "organizationId": "org-0001"}
+    again = await stranger.post(JOIN, join_body(code))
+    assert (again.status_code, again.json()["code"]) == (404, "invitation_not_found")
+    assert (await stranger.sign_in("bob@example.com", NEW)).status_code == 200
+    found = (await stranger.post(PROFILE)).json()
+    assert found["user"]["name"] == "Bob"
+    assert found["organizations"][0]["locations"] == ["loc-0001"]
+    assert (await browser.post(MEMBERS)).json()["invitations"] == []
+
+
+async def test_a_link_is_good_for_a_day_and_until_it_is_taken_back(service: RunningService) -> None:
+    browser = await signed_in(service)
+    revoked = await invited(browser)
+    (waiting,) = (await browser.post(MEMBERS)).json()["invitations"]
+    body = {"invitationId": waiting["id"]}
+    reply = await browser.post(f"{MEMBERS}/revoke-invitation", body)
+    assert reply.json() == {"revoked": True}
+    assert (await browser.post(f"{MEMBERS}/revoke-invitation", body)).status_code == 404
+    old = await invited(browser)
+    service.clock.advance(24 * 3600)
+    for code in (revoked, old, "x"):
+        for path, sent in ((INVITATION, {"code": code}), (JOIN, join_body(code))):
+            assert (await Browser(service).post(path, sent)).status_code == 404
+    assert (await browser.post(MEMBERS)).json()["invitations"] == []
+
+
+async def test_a_link_is_worth_nothing_when_its_maker_may_make_none(
+    service: RunningService,
+) -> None:
+    make_person(service, "eve@example.com")
+    browser = await signed_in(service)
+    code = await invited(browser)
+    ada = make_person(service)
+    remove(service, ada, "org-0001")
+    assert (await Browser(service).post(JOIN, join_body(code))).status_code == 404
+
+
+async def test_an_address_with_an_account_joins_by_its_own_password(
+    service: RunningService,
+) -> None:
+    make_person(service, "bob@example.com", organization_id="org-0002")
+    code = await invited(await signed_in(service))
+    refused = await Browser(service).post(JOIN, join_body(code))
+    assert (refused.status_code, refused.json()["code"]) == (403, "wrong_password")
+    reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD, name="Robert"))
+    assert reply.status_code == 200
+    with service.database.read(lambda session: session) as session:
+        noted = entries(session, "org-0001", Wanted(area="member"))
+        assert [(each.operation, each.outcome) for each in noted] == [
+            ("member.join", "done"), ("member.join", "refused"), ("member.invite", "done"),
+        ]  # fmt: skip
+    with service.database.read(lambda session: session) as session:
+        user = find_user(session, "bob@example.com")
+        assert user is not None
+        assert user.name == "Ada"  # as it was
+        assert [each.organization_id for each in memberships(session, user.id)] == [
+            "org-0001", "org-0002",
+        ]  # fmt: skip
+
+
+async def test_a_code_lets_nobody_guess_a_password(service: RunningService) -> None:
+    make_person(service, "bob@example.com", organization_id="org-0002")
+    code = await invited(await signed_in(service))
+    for _ in range(10):
+        assert (await Browser(service).post(JOIN, join_body(code))).status_code == 403
+    last = await Browser(service).post(JOIN, join_body(code, password=PASSWORD))
+    assert last.status_code == 429
+    assert int(last.headers["retry-after"]) > 0
+
+
+async def test_a_member_is_not_invited(service: RunningService) -> None:
+    browser = await signed_in(service)
+    reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
+    assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
+    code = await invited(browser)
+    make_person(service, "bob@example.com")
+    reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD))
+    assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
+
+
+async def test_so_many_invitations_wait_and_no_more(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(invitations, "INVITATIONS_MAX", 1)
+    browser = await signed_in(service)
+    await invited(browser)
+    refused = await browser.post(f"{MEMBERS}/invite", INVITED)
+    assert refused.json()["code"] == "too_many_invitations"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (JOIN, join_body("x", role="owner")),
+        (JOIN, join_body("x", name="a\u0000")),
+        (JOIN, {"code": "x"}),
+        (JOIN, join_body("")),
+        (INVITATION, {"code": "x" * 65}),
+        (INVITATION, {}),
+    ],
+)
+async def test_who_joins_wrongly_is_refused(
+    service: RunningService, path: str, body: dict[str, str]
+) -> None:
+    assert (await Browser(service).post(path, body)).status_code == 400
+    assert (await Browser(service).post(path, body, origin="https://evil.example")).status_code == (
+        403
+    )
+
+
+async def test_a_short_password_is_no_password(service: RunningService) -> None:
+    code = await invited(await signed_in(service))
+    reply = await Browser(service).post(JOIN, join_body(code, password="short"))
+    assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"email": "bob"}, {"email": ""}, {"role": "king"}, {"locations": [""]}, {"locations": None}],
+)
+async def test_an_invitation_that_is_none_is_refused(
+    service: RunningService, changes: dict[str, Any]
+) -> None:
+    browser = await signed_in(service)
+    assert (await browser.post(f"{MEMBERS}/invite", INVITED | changes)).status_code == 400
+
+
+# ---------------------------------------------------------------------------- one's own password
+
+CHANGE = f"{PROFILE}/change-password"
+CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW}
+
+
+async def test_a_password_is_changed_by_the_old_one_and_ends_other_sessions(
+    service: RunningService,
+) -> None:
+    browser = await signed_in(service)
+    other = Browser(service)
+    await other.sign_in()
+    wrong = await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
+    assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_password")
+    assert (await browser.post(CHANGE, CHANGED)).json() == {"endedSessions": 1}
+    assert (await other.post(OVERVIEW)).status_code == 401
+    assert (await browser.post(OVERVIEW)).status_code == 200
+    assert (await other.sign_in()).status_code == 401
+    assert (await other.sign_in(password=NEW)).status_code == 200
+
+
+async def test_nobody_guesses_the_old_password(service: RunningService) -> None:
+    browser = await signed_in(service)
+    for _ in range(10):
+        await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
+    assert (await browser.post(CHANGE, CHANGED)).status_code == 429
+
+
+async def test_a_password_is_changed_from_our_own_pages_by_who_is_signed_in(
+    service: RunningService,
+) -> None:
+    browser = await signed_in(service)
+    for origin in ("https://evil.example", None):
+        assert (await browser.post(CHANGE, CHANGED, origin=origin)).status_code == 403
+    assert (await service.post(CHANGE)).json()["code"] == "session_needed"
+    for body in (CHANGED | {"newPassword": "short"}, CHANGED | {"x": 1}, {}):
+        assert (await browser.post(CHANGE, body)).status_code == 400
+    assert (await browser.sign_in()).status_code == 200

@@ -1,0 +1,1 @@
+"""The audit log: what is in it, and what never is."""

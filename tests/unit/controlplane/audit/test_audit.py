@@ -1,0 +1,249 @@
+"""What the audit log says of calls: who, by which credential, what, from where; and to whom."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import inspect, select
+
+from agent.wire import routes
+from controlplane import background
+from controlplane.accounts import key_store
+from controlplane.accounts.members.operations import PREFIX as MEMBERS
+from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.audit import retention
+from controlplane.audit.operations import PATH as AUDIT
+from controlplane.background import grant_wishes
+from controlplane.storage.audit_tables import AuditEntry
+from tests.unit.controlplane.accounts.people import (
+    PASSWORD,
+    SIGN_OUT,
+    Browser,
+    make_person,
+)
+from tests.unit.controlplane.running_service import RunningService
+
+WISH = "/console/api/wish"
+
+
+def lines(service: RunningService) -> list[AuditEntry]:
+    def work(session: Any) -> list[AuditEntry]:
+        return list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
+
+    return service.database.read(work)
+
+
+def operations(service: RunningService) -> list[str]:
+    return [each.operation for each in lines(service)]
+
+
+async def owner(service: RunningService, **member: Any) -> Browser:
+    make_person(service, **member)
+    browser = Browser(service)
+    assert (await browser.sign_in()).status_code == 200
+    return browser
+
+
+async def test_a_request_names_the_key_the_device_and_the_address(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    await device.heartbeat()
+    await device.asked_for("application")
+    (line,) = lines(service)
+    assert (line.actor_kind, line.actor_name) == ("key", "test")
+    assert (line.credential_kind, line.credential_hint) == ("api_key", service.write_key[-4:])
+    assert line.credential_id == line.actor_id == service.caller(service.write_key).key_id
+    assert (line.operation, line.detail) == ("request.create", "application")
+    assert (line.subject_kind, line.subject_id) == ("device", device.instance_id)
+    assert (line.subject_name, line.outcome) == ("till-01", "done")
+    assert (line.at, line.address) == (service.clock(), "127.0.0.1")
+
+
+async def test_a_key_of_a_person_is_the_person_by_that_key(service: RunningService) -> None:
+    browser = await owner(service)
+    body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
+    made = (await browser.post(f"{PROFILE}/create-key", body)).json()
+    device = await service.device(made["secret"]).enrolled()
+    await device.asked_for()
+    asked = lines(service)[-1]
+    assert (asked.actor_kind, asked.actor_name) == ("person", "ada@example.com")
+    assert str(asked.credential_id) == made["key"]["id"]
+    created = lines(service)[-2]
+    assert (created.operation, created.credential_kind) == ("key.create", "session")
+    assert created.subject_name == f"till (…{made['secret'][-4:]})"
+    assert created.detail == "reads and writes, at loc-0001"
+
+
+async def test_what_changed_nothing_and_what_failed_is_not_in_it(service: RunningService) -> None:
+    device = await service.device().enrolled()
+    for _ in range(2):
+        await device.call(routes.REVOKE, instanceId=device.instance_id)
+    await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network")
+    assert operations(service) == ["device.revoke"]
+    browser = await owner(service)
+    body = {"name": "till", "canWrite": False, "locations": []}
+    made = (await browser.post(f"{PROFILE}/create-key", body)).json()
+    for _ in range(2):
+        await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
+    assert operations(service)[1:] == ["session.sign_in", "key.create", "key.revoke"]
+
+
+async def test_a_wish_and_the_request_that_comes_of_it_are_whose_wish_it_is(
+    service: RunningService,
+) -> None:
+    browser = await owner(service)
+    device = await service.device().enrolled()
+    until = (service.clock() + timedelta(days=1)).isoformat()
+    wished = {"instanceIds": [device.instance_id], "kind": "network", "until": until}
+    (wish_id,) = (await browser.post(WISH, wished)).json()["wishes"]
+    await device.heartbeat()
+    await grant_wishes(service.core)
+    made, asked = lines(service)[-2:]
+    assert (made.operation, made.subject_id) == ("wish.create", device.instance_id)
+    assert (asked.operation, asked.actor_name) == ("request.create", "ada@example.com")
+    assert (asked.credential_kind, str(asked.credential_id)) == ("wish", wish_id)
+
+
+async def test_sign_ins_and_refusals_are_in_it_but_not_what_a_stranger_typed(
+    service: RunningService,
+) -> None:
+    person = make_person(service)
+    browser = Browser(service)
+    await browser.sign_in(password="wrong " * 3)
+    await browser.sign_in("my secret password instead of an address")
+    await browser.sign_in()
+    await browser.post(SIGN_OUT)
+    wrong, nobody, right, out = lines(service)
+    assert (wrong.operation, wrong.outcome) == ("session.sign_in", "refused")
+    assert (wrong.actor_id, wrong.organization_id) == (person.id, "org-0001")
+    assert (nobody.actor_kind, nobody.actor_name) == ("unknown", "")
+    assert (nobody.organization_id, nobody.outcome) == (None, "refused")
+    assert (right.outcome, right.credential_kind) == ("done", "session")
+    assert (out.operation, out.credential_id) == ("session.sign_out", right.credential_id)
+
+
+async def test_tries_beyond_the_limit_do_not_fill_it(service: RunningService) -> None:
+    make_person(service)
+    replies = [await Browser(service).sign_in(password="wrong" * 3) for _ in range(14)]
+    assert [each.status_code for each in replies] == [401] * 10 + [429] * 4
+    assert len(lines(service)) == 10
+
+
+async def test_no_secret_is_in_it(service: RunningService) -> None:
+    browser = await owner(service)
+    new = "another horse battery"
+    body = {"name": "till", "canWrite": True, "locations": []}
+    key = (await browser.post(f"{PROFILE}/create-key", body)).json()["secret"]
+    invited = {"email": "bob@example.com", "role": "viewer", "locations": []}
+    code = (await browser.post(f"{MEMBERS}/invite", invited)).json()["path"].rpartition("/")[2]
+    joined = {"code": code, "name": "Bob", "password": PASSWORD}
+    assert (await Browser(service).post("/api/auth/join", joined)).status_code == 200
+    change = f"{PROFILE}/change-password"
+    for old in ("wrong old password", PASSWORD):
+        await browser.post(change, {"oldPassword": old, "newPassword": new})
+    await Browser(service).sign_in(password="a wrong password")
+    device = await service.device(key).enrolled()
+    await device.asked_for()
+    found = [
+        str(getattr(row, column.key))
+        for row in lines(service)
+        for column in inspect(AuditEntry).columns
+    ]
+    assert len(lines(service)) == 8
+    planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
+    for secret in planted:
+        assert not any(secret in value for value in found), secret
+    # Of a key its end is known, and no more.
+    assert not any(key[-5:] in value for value in found)
+    assert key[-4:] in found
+
+
+@pytest.mark.parametrize(
+    "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
+)
+async def test_only_owners_of_every_location_read_it(
+    service: RunningService, member: dict[str, Any]
+) -> None:
+    browser = await owner(service, **member)
+    refused = await browser.post(AUDIT)
+    assert (refused.status_code, refused.json()["code"]) == (403, "owner_needed")
+    assert (await service.post(AUDIT)).json()["code"] == "session_needed"
+    assert (await Browser(service).post(AUDIT)).status_code == 401
+
+
+async def test_it_is_read_in_pages_and_by_who_and_what(service: RunningService) -> None:
+    browser = await owner(service)
+    device = await service.device().enrolled()
+    for _ in range(3):
+        await device.asked_for()
+    first = (await browser.post(AUDIT, {"size": 3})).json()
+    assert [each["operation"] for each in first["entries"]] == ["request.create"] * 3
+    second = (await browser.post(AUDIT, {"size": 3, "cursor": first["nextCursor"]})).json()
+    assert [each["operation"] for each in second["entries"]] == ["session.sign_in"]
+    assert second["nextCursor"] is None
+    for by in ("ADA@", "ada"):
+        found = (await browser.post(AUDIT, {"by": by})).json()["entries"]
+        assert [each["actorName"] for each in found] == ["ada@example.com"]
+    hint = service.write_key[-4:]
+    assert len((await browser.post(AUDIT, {"by": f"…{hint}"})).json()["entries"]) == 3
+    assert (await browser.post(AUDIT, {"by": "%"})).json()["entries"] == []
+    found = (await browser.post(AUDIT, {"area": "session"})).json()["entries"]
+    assert [each["operation"] for each in found] == ["session.sign_in"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"by": ""}, {"by": "a\u0000"}, {"area": "heartbeat"}, {"size": 0}, {"cursor": "x"}, {"a": 1}],
+)
+async def test_a_question_that_is_none_is_refused(
+    service: RunningService, body: dict[str, Any]
+) -> None:
+    browser = await owner(service)
+    assert (await browser.post(AUDIT, body)).status_code == 400
+
+
+async def test_another_organization_s_is_not_shown(service: RunningService) -> None:
+    browser = await owner(service, organization_id="org-0002")
+    await (await service.device().enrolled()).asked_for()
+    found = (await browser.post(AUDIT)).json()["entries"]
+    assert [each["operation"] for each in found] == ["session.sign_in"]
+
+
+async def test_old_lines_go_in_small_steps(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "ROWS_A_STEP", 2)
+    device = await service.device().enrolled()
+    for _ in range(3):
+        await device.asked_for()
+    service.clock.advance(86_400)
+    await device.asked_for()
+
+    def delete() -> int:
+        keep = timedelta(hours=12)
+        return service.database.write(
+            lambda session: retention.delete_old_entries(session, service.clock(), keep)
+        )
+
+    assert delete() == 2
+    service.clock.advance(400 * 86_400 - 86_400)
+    # What is left to do is done by the service itself, by the days that it is told.
+    await background._delete_old_entries(service.core)
+    assert len(lines(service)) == 2
+    service.clock.advance(1)
+    await background._delete_old_entries(service.core)
+    assert len(lines(service)) == 1
+
+
+async def test_a_change_that_is_not_made_leaves_no_line(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the transaction of what it tells."""
+    browser = await owner(service)
+    monkeypatch.setattr(key_store, "add_keys", _fail)
+    body = {"name": "till", "canWrite": True, "locations": []}
+    assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == 500
+    assert operations(service) == ["session.sign_in"]
+
+
+def _fail(*_arguments: object, **_named: object) -> None:
+    raise RuntimeError("the disk is full")

@@ -1,0 +1,108 @@
+"""What the command line changes is in the audit log, and the command line shows it."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.cli import users as module_of_users
+from controlplane.cli.main import build_parser, main
+from controlplane.cli.serve import settings_of
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    file = str(tmp_path / "service.db")
+    Database(file).close()
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
+    quick = Settings(argon2_memory_kib=8, argon2_passes=1)
+    monkeypatch.setattr(module_of_users, "Settings", lambda: quick)
+    return file
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def entries(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(said(capsys, "audit", "--json", *arguments))
+    return found
+
+
+@pytest.mark.usefixtures("database")
+def test_each_change_is_a_line_as_the_command_line_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text(f"{PASSWORD}\n")
+    file, ada = ["--password-file", str(secret)], "ada@example.com"
+    key = said(capsys, "keys", "create", "--write", "--name", "till").strip()
+    retail = said(capsys, "retail", "keys", "create", "--name", "shop").strip()
+    changes = (
+        ["keys", "revoke", "till"],
+        ["keys", "revoke", "till"],  # again changes nothing
+        ["retail", "keys", "revoke", "shop"],
+        ["users", "add", ada, "--role", "viewer", "--location", "loc-0001", *file],
+        ["users", "role", ada, "owner", "--every-location"],
+        ["users", "password", ada, *file],
+        ["users", "remove", ada],
+        ["locations", "set", "loc-0001", "--zone", "Europe/Riga", "--always-open"],
+        ["locations", "name", "loc-0001", "Harbour"],
+        ["locations", "name", "--of-organization", "Harbour Hospitality"],
+        ["locations", "quiet", "loc-0001", "--until", "2999-12-01", "--reason", "new cables"],
+        ["locations", "quiet", "loc-0001", "--end"],
+    )
+    for arguments in changes:
+        said(capsys, *arguments)
+    found = list(reversed(entries(capsys)))
+    assert [each["operation"] for each in found] == [
+        "key.create", "retail_key.create", "key.revoke", "retail_key.revoke", "member.add",
+        "member.change", "password.change", "member.remove", "location.hours", "location.name",
+        "organization.name", "maintenance.add", "maintenance.end",
+    ]  # fmt: skip
+    assert {each["actorName"] for each in found} == {"command line"}
+    assert {each["credentialKind"] for each in found} == {"command_line"}
+    details = {each["operation"]: each["detail"] for each in found}
+    assert details["key.create"] == "reads and writes, at every location"
+    assert details["member.change"] == "viewer at loc-0001 → owner at every location"
+    assert details["location.hours"] == "always open (Europe/Riga)"
+    assert details["maintenance.add"].endswith("UTC new cables")
+    assert found[4]["subjectName"] == ada
+    text = json.dumps(found)
+    for secret_text in (key, retail, PASSWORD):
+        assert secret_text not in text
+
+
+@pytest.mark.usefixtures("database")
+def test_it_is_shown_as_a_table_as_csv_and_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("first", "second"):
+        said(capsys, "keys", "create", "--name", name)
+    shown = said(capsys, "audit")
+    assert shown.index("second") < shown.index("first")
+    assert "command line" in shown
+    rows = list(csv.DictReader(io.StringIO(said(capsys, "audit", "--csv"))))
+    assert [row["operation"] for row in rows] == ["key.create"] * 2
+    assert len(entries(capsys, "--limit", "1")) == 1
+    assert len(entries(capsys, "--since", "1d")) == 2
+    assert entries(capsys, "--since", "2998-01-01") == []
+    assert len(entries(capsys, "--by", "Command")) == 2
+    assert entries(capsys, "--by", "ada") == []
+    assert entries(capsys, "--of-nobody") == []
+    assert entries(capsys, "--organization", "org-0002") == []
+    assert "Nothing was noted." in said(capsys, "audit", "--organization", "org-0002")
+
+
+def test_how_long_it_is_kept_is_said_in_days() -> None:
+    parser = build_parser()
+    assert settings_of(parser.parse_args(["serve"])).keep_audit_s == 400 * 86_400
+    told = parser.parse_args(["serve", "--keep-audit", "30d"])
+    assert settings_of(told).keep_audit_s == 30 * 86_400
