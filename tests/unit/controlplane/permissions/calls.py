@@ -9,6 +9,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from agent.wire import routes
+from controlplane.accounts.http import own_password
+from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
 from controlplane.agent_protocol.tools.registry import TOOLS
@@ -18,11 +20,11 @@ from controlplane.openapi.areas import AREAS
 from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.support import routes as support
-from tests.unit.controlplane.permissions.credentials import Belongings, Credential
+from tests.unit.controlplane.accounts.people import PASSWORD
+from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
 from tests.unit.controlplane.permissions.table import PLACES, Place
 from tests.unit.controlplane.permissions.world import (
     Bound,
-    Enroller,
     Spot,
     new_device,
     new_link,
@@ -44,16 +46,15 @@ class Case:
     """Who calls, and what there is to call about. ``others`` are what belongs to other people at
     each place."""
 
-    enroller: Enroller
-    spots: Mapping[Place, Spot]
+    maker: Maker
     credential: Credential
     others: Mapping[Place, Belongings]
 
     def spot(self, place: Place) -> Spot:
-        return self.spots[place]
+        return self.maker.spots[place]
 
     def new_link(self, organization_id: str | None = None) -> str:
-        return new_link(self.enroller.session, self.enroller.now, organization_id)
+        return new_link(self.maker.session, self.maker.now, organization_id)
 
     def belongings(self, place: Place) -> Belongings:
         own = self.credential.owned
@@ -111,7 +112,7 @@ def _challenge(case: Case, place: Place) -> Json:
 
 def _enroll(case: Case, place: Place) -> Json:
     spot, key_id = case.spot(place), case.credential.key_id or uuid.uuid4()
-    return case.enroller.answer_to_challenge(key_id, spot.organization_id, spot.location_id)
+    return case.maker.enroller.answer_to_challenge(key_id, spot.organization_id, spot.location_id)
 
 
 def _binding(**more: Json) -> Body:
@@ -125,7 +126,7 @@ def _acknowledge(case: Case, place: Place) -> Json:
 
 
 def _wished(case: Case, **of: Json) -> Json:
-    until = case.enroller.now + timedelta(days=1)
+    until = case.maker.enroller.now + timedelta(days=1)
     return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | of
 
 
@@ -210,6 +211,43 @@ PROFILE_CALLS: Final = {
     f"{PROFILE}/end-grant": (
         ("profile", OWN, lambda c, p: {"grantId": str(c.belongings(p).grant_id)}),
     ),
+}
+PROFILE_LAST: Final = {
+    # It ends the person's other sessions.
+    own_password.PATH: (
+        (
+            "profile",
+            NOTHING,
+            lambda _c, _p: {"oldPassword": PASSWORD, "newPassword": PASSWORD + " and more"},
+        ),
+    ),
+}
+
+
+def _member(case: Case, place: Place) -> str:
+    """Return a member whom nobody misses."""
+    if place == "own" and case.credential.owned is not None:
+        return str(case.maker.person("viewer"))
+    return str(case.others[place].user_id)
+
+
+def _invitation(case: Case, place: Place) -> Json:
+    if place == "own" and case.credential.owned is not None:
+        return {"invitationId": str(case.maker.invitation(case.credential.owned.user_id))}
+    return {"invitationId": str(case.others[place].invitation_id)}
+
+
+_NEW_MEMBER: Final = {"role": "viewer", "locations": []}
+MEMBER, WHOLE = "a member or an invitation", "the organization"
+MEMBER_CALLS: Final = {
+    MEMBERS: ((WHOLE, _nothing),),
+    f"{MEMBERS}/change": ((MEMBER, lambda c, p: _NEW_MEMBER | {"userId": _member(c, p)}),),
+    f"{MEMBERS}/remove": ((MEMBER, lambda c, p: {"userId": _member(c, p)}),),
+    f"{MEMBERS}/invite": (
+        (WHOLE, lambda _c, _p: _NEW_MEMBER | {"email": f"{uuid.uuid4()}@example.com"}),
+    ),
+    f"{MEMBERS}/revoke-invitation": ((MEMBER, _invitation),),
+    CONSOLE + "audit": ((WHOLE, _nothing),),
 }
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
@@ -334,10 +372,15 @@ def all_calls() -> Iterator[Call]:
                 path.rpartition("/")[2], f"console {group}", rule, path, body, mark,
                 is_stream=path.endswith("/changes"), writes=group == "writes",
             )  # fmt: skip
-    for path, told in PROFILE_CALLS.items():
-        for operations, rule, body in told:
+    for path, whose in MEMBER_CALLS.items():
+        for rule, body in whose:
+            writes = path.count("/") > MEMBERS.count("/")
             name = path.removeprefix(CONSOLE)
-            yield Call(name, operations, rule, path, body, writes=rule != NOTHING)
+            yield Call(name, "members, audit log", rule, path, body, writes=writes)
+    for path, told in (PROFILE_CALLS | PROFILE_LAST).items():
+        for operations, rule, body in told:
+            name, writes = path.removeprefix(CONSOLE), rule != NOTHING or path in PROFILE_LAST
+            yield Call(name, operations, rule, path, body, writes=writes)
     for tool in TOOLS.values():
         group = "tools that write" if tool.writes else "tools that read"
         for rule, body, mark in TOOL_CALLS[tool.name]:

@@ -11,15 +11,19 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store, sessions, users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.members import invitations
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret
+from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.storage.account_tables import Role
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 from tests.unit.controlplane.permissions.table import PLACES, Place
 from tests.unit.controlplane.permissions.world import ORGANIZATION_AT, Bound, Enroller, Spot
 
 ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
 ORIGIN: Final = "http://service"
+PASSWORD_HASH: Final = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 LONG_AGO: Final = timedelta(days=40)
 NOBODY: Final = "none, rubbish, ended"
 Headers = dict[str, str]
@@ -27,7 +31,10 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """What a person can end: ids of a session, a key and a grant."""
+    """A person, and what they can end: ids of a session, a key, a grant and an invitation."""
+
+    user_id: UUID
+    invitation_id: UUID
 
     session_id: UUID
     key_id: UUID
@@ -64,7 +71,7 @@ class Maker:
     ) -> UUID:
         email = f"{uuid.uuid4()}@example.com"
         user = users.add_user(
-            self.session, email=email, name="Ada", password_hash="-", now=self.now
+            self.session, email=email, name="Ada", password_hash=PASSWORD_HASH, now=self.now
         )
         users.set_membership(
             self.session, user.id, organization, role=role, locations=locations, now=self.now
@@ -119,8 +126,17 @@ class Maker:
         signers = signing_keys.create(self.session, self.now)
         return key_id, secret, signers.access_tokens.issue(key_id, self.now - ago)
 
+    def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
+        row, _ = invitations.invite(
+            self.session, organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
+            locations=(), invited_by=user, now=self.now,
+        )  # fmt: skip
+        return row.id
+
     def belongings(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> Belongings:
         return Belongings(
+            user,
+            self.invitation(user, organization),
             self.sign_in(user, organization)[0],
             self.key(can_write=False, owner=user, organization=organization)[0],
             self.grant(user, organization)[0],
@@ -163,8 +179,8 @@ def good(maker: Maker) -> Iterator[Credential]:
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
         yield from _of_person(maker, role, ())
-    # What an owner may and a manager may is the same: one of them is cut, too.
-    for role in ("manager", "viewer"):
+    # What a manager may an owner may, too: one of them is cut as well.
+    for role in ("owner", "viewer"):
         yield from _of_person(maker, role, maker.own_location)
     for can_write in (False, True):
         column = "retail writes" if can_write else "retail reads"
@@ -185,7 +201,7 @@ def _of_person(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Crede
             is_narrow = is_cut or bool(key_where)
             yield _enrolled(maker, called, column, headers, key_id, is_cut=is_narrow)
     session_id, token = maker.sign_in(user)
-    column = "viewer's session" if role == "viewer" else "session"
+    column = f"{role}'s session"
     owned = maker.belongings(user)
     yield _enrolled(
         maker, f"{name}, session", column, cookie(token), session_id, is_cut=is_cut, owned=owned

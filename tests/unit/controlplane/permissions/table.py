@@ -12,24 +12,26 @@ Place = Literal["own", "other", "foreign"]
 PLACES: Final[tuple[Place, ...]] = ("own", "other", "foreign")
 
 OPERATIONS: Final = """\
-| operations | key reads | key writes | viewer's key writes | session | viewer's session \
-| OAuth token | retail reads | retail writes | none, rubbish, ended |
-|---|---|---|---|---|---|---|---|---|---|
-| device reads | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| device writes | 403 | yes | 403 | yes | 403 | 401 | 401 | 401 | 401 |
-| operator reads | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| operator writes | 403 | yes | 403 | yes | 403 | 401 | 401 | 401 | 401 |
-| figures | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| console reads | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| console writes | 403 | yes | 403 | yes | 403 | 401 | 401 | 401 | 401 |
-| profile | 403 | 403 | 403 | yes | yes | 401 | 401 | 401 | 401 |
-| profile: a key that writes | 403 | 403 | 403 | yes | 403 | 401 | 401 | 401 | 401 |
-| tools that read | yes | yes | yes | 401 | 401 | yes | 401 | 401 | 401 |
-| tools that write | 403 | yes | 403 | 401 | 401 | 403 | 401 | 401 | 401 |
-| support reads | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| support writes | 403 | yes | 403 | yes | as cut | 401 | 401 | 401 | 401 |
-| retail reads | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
-| retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
+| operations | key reads | key writes | viewer's key writes | owner's session \
+| manager's session | viewer's session | OAuth token \
+| retail reads | retail writes | none, rubbish, ended |
+|---|---|---|---|---|---|---|---|---|---|---|
+| device reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| device writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| operator reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| operator writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| figures | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| console reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| console writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| profile | 403 | 403 | 403 | yes | yes | yes | 401 | 401 | 401 | 401 |
+| profile: a key that writes | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| members, audit log | 403 | 403 | 403 | yes | 403 | 403 | 401 | 401 | 401 | 401 |
+| tools that read | yes | yes | yes | 401 | 401 | 401 | yes | 401 | 401 | 401 |
+| tools that write | 403 | yes | 403 | 401 | 401 | 401 | 403 | 401 | 401 | 401 |
+| support reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| support writes | 403 | yes | 403 | yes | yes | as cut | 401 | 401 | 401 | 401 |
+| retail reads | 401 | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
+| retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
 """
 """Rows are kinds of operations, columns credentials."""
 
@@ -45,6 +47,8 @@ LOCATIONS: Final = """\
 | a list, of the organization | shown | – | hidden | shown | – | hidden |
 | the catalog, to write in it | yes | – | 404 | 403 | – | 403 |
 | an organization, to speak for | yes | – | 403 | 403 | – | 403 |
+| a member or an invitation | yes | – | 404 | 403 | – | 403 |
+| the organization | yes | – | – | 403 | – | – |
 | one's own | yes | 404 | 404 | yes | 404 | 404 |
 | a link of support | yes | – | 404 | yes | – | 404 |
 | a link of support, to end | yes | – | 404 | 403 | – | 404 |

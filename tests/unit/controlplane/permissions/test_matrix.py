@@ -15,6 +15,7 @@ from controlplane.background import look_for_changes
 from controlplane.http.app import build_app
 from controlplane.settings import Settings
 from tests.paths import ROOT
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.permissions.asking import Question, ask, digest
 from tests.unit.controlplane.permissions.calls import Call, Case, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
@@ -44,6 +45,8 @@ CELLS_MIN = 3000
 def settings() -> Settings:
     """Nothing is refused because it is much."""
     return Settings(
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
         worker_threads=1,
         key_cached_s=3600,
         rate_per_s=0,
@@ -143,7 +146,7 @@ def _with_bodies(
 ) -> list[tuple[Cell, Any, str]]:
     """Return each cell with the values of its call, and what shows its place in a list."""
     made = maker(session)
-    case = Case(made.enroller, made.spots, credential, others)
+    case = Case(made, credential, others)
     return [
         (
             each,
