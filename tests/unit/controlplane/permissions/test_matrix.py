@@ -17,7 +17,7 @@ from controlplane.settings import Settings
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.permissions.asking import Question, ask, digest
-from tests.unit.controlplane.permissions.calls import Call, Case, all_calls, content_of, is_public
+from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
     Belongings,
     Credential,
@@ -26,6 +26,7 @@ from tests.unit.controlplane.permissions.credentials import (
     good,
     strangers,
 )
+from tests.unit.controlplane.permissions.rows import Case
 from tests.unit.controlplane.permissions.table import (
     COLUMNS,
     LOCATIONS,
