@@ -10,7 +10,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 from controlplane.storage.tables import Base, Position
 
 ActorKind = Literal["person", "key", "command_line", "unknown"]
-CredentialKind = Literal["api_key", "session", "invitation", "wish", "command_line", "none"]
+CredentialKind = Literal[
+    "api_key", "session", "oauth", "invitation", "wish", "command_line", "none"
+]
 AuditOutcome = Literal["done", "refused"]
 
 
