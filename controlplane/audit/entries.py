@@ -43,6 +43,10 @@ Operation = Literal[
     "organization.name",
     "maintenance.add",
     "maintenance.end",
+    "grant.create",
+    "grant.end",
+    "support.confirm",
+    "support.disconnect",
 ]
 AREAS: Final = tuple(dict.fromkeys(each.partition(".")[0] for each in get_args(Operation)))
 """What operations are filtered by: the words before the point."""
@@ -115,11 +119,18 @@ def note(
 
 
 def note_call(
-    session: Session, caller: Caller, event: Event, *, address: str, now: datetime
+    session: Session,
+    caller: Caller,
+    event: Event,
+    *,
+    address: str,
+    now: datetime,
+    organization_id: str | None = None,
 ) -> None:
-    """Add what a caller did."""
+    """Add what a caller did; ``organization_id`` where it is not the caller's of the moment."""
     actor = actor_of(session, caller, address)
-    note(session, actor, event, organization_id=caller.organization_id, now=now)
+    organization_id = organization_id or caller.organization_id
+    note(session, actor, event, organization_id=organization_id, now=now)
 
 
 def person(user: User, credential: Credential | None = None, address: str = "") -> Actor:

@@ -25,6 +25,8 @@ Area = Literal[
     "location",
     "organization",
     "maintenance",
+    "grant",
+    "support",
 ]
 
 

@@ -9,6 +9,7 @@ const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
   ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["wish", "Wishes"],
   ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"],
+  ["grant", "Programs that read"], ["support", "Support"],
 ];
 const WORDS = {
   "request.create": "asked for a report of", "wish.create": "asked for a report, when heard, of", "wish.cancel": "no longer wants a report of",
@@ -19,9 +20,11 @@ const WORDS = {
   "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "came from another organization",
   "location.hours": "said when it is open:", "location.name": "named the location", "organization.name": "named the organization",
   "maintenance.add": "said that somebody works at", "maintenance.end": "ended the work at",
+  "grant.create": "lets read the program", "grant.end": "lets read no more the program",
+  "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
 const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
-const CREDENTIALS = { session: "by a session", invitation: "by an invitation", wish: "by a wish" };
+const CREDENTIALS = { session: "by a session", invitation: "by an invitation", wish: "by a wish", oauth: "by a program" };
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
 export const FILTERS = ["by", "area"];
 

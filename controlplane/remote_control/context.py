@@ -39,9 +39,17 @@ class RequestContext:
     def page_size(self) -> int:
         return self.preferred_page_size or self.settings.page_size
 
-    def note(self, event: Event) -> None:
-        """Write into the audit log what the caller does."""
-        note_call(self.session, self.caller, event, address=self.address, now=self.now)
+    def note(self, event: Event, organization_id: str | None = None) -> None:
+        """Write into the audit log what the caller does, for the caller's or another of the
+        person's organizations."""
+        note_call(
+            self.session,
+            self.caller,
+            event,
+            address=self.address,
+            now=self.now,
+            organization_id=organization_id,
+        )
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Refuse what the caller may not see: another organization's things do not exist."""

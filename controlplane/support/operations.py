@@ -5,6 +5,7 @@ organization's: to others there is no such token, but to who tries to use it, to
 """
 
 from controlplane.accounts.names import names_of_organizations
+from controlplane.audit.entries import Event, Subject
 from controlplane.http.errors import Refusal, conflict, manager_needed, not_found
 from controlplane.remote_control.context import RequestContext
 from controlplane.storage.support_tables import SupportLink
@@ -66,6 +67,7 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
         link.organization_id = body.organization_id
         link.confirmed_at = context.now
         link.confirmed_by = context.caller.user_id
+        context.note(Event("support.confirm", _subject(link)), link.organization_id)
     elif state == "expired":
         raise _expired()
     elif state == "disconnected" or link.organization_id != body.organization_id:
@@ -84,8 +86,14 @@ def disconnect(context: RequestContext, body: TokenRequest) -> Link:
         raise manager_needed()
     if state_of(link, context.now) == "expired":
         raise _expired()
-    link.disconnected_at = link.disconnected_at or context.now
+    if link.disconnected_at is None:
+        link.disconnected_at = context.now
+        context.note(Event("support.disconnect", _subject(link)), link.organization_id)
     return record_of(link, context.now)
+
+
+def _subject(link: SupportLink) -> Subject:
+    return Subject("support_link", str(link.id), link.channel)
 
 
 def _may_see(link: SupportLink, standing: Standing) -> bool:

@@ -182,14 +182,15 @@ def of_user(
     return [(row[0], row[1]) for row in session.execute(query)]
 
 
-def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> bool:
-    """Return whether the person had such a grant."""
+def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> OAuthGrant | None:
+    """Return the grant that was ended, None if the person had no such."""
     hold(session, user_id)
     grant = session.get(OAuthGrant, grant_id, populate_existing=True)
     if grant is None or grant.user_id != user_id:
-        return False
+        return None
+    session.expunge(grant)  # its row goes, and what it said is still to be told
     end(session, grant)
-    return True
+    return grant
 
 
 def end(session: Session, grant: OAuthGrant) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.redirects import host_of
+from controlplane.audit.entries import Event, Subject
 from controlplane.http.errors import not_found
 from controlplane.openapi.operation import Procedure, procedure
 from controlplane.remote_control.context import RequestContext
@@ -65,8 +66,13 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> GrantEndReply:
     """End one of one's own grants; its tokens are good at no call from now on."""
     owner_id = context.caller.owner_id
     assert owner_id is not None  # noqa: S101 - it is a session's
-    if not grants.end_by_id(context.session, body.grant_id, owner_id):
+    grant = grants.end_by_id(context.session, body.grant_id, owner_id)
+    if grant is None:
         raise not_found("grant")
+    client = context.session.get(OAuthClient, grant.client_id)
+    name = UNKNOWN if client is None else client.name
+    subject = Subject("grant", str(body.grant_id), name)
+    context.note(Event("grant.end", subject), grant.organization_id)
     return GrantEndReply(ended=True)
 
 

@@ -37,6 +37,7 @@ from controlplane.accounts.oauth.issuer import AUTHORIZE, issuer_of
 from controlplane.accounts.oauth.redirects import form_source, host_of
 from controlplane.accounts.throttle import network_of
 from controlplane.accounts.users import memberships
+from controlplane.audit.entries import Event, Subject, note_call
 from controlplane.core import Core
 from controlplane.http.auth import require_method
 from controlplane.http.bodies import parse_part
@@ -117,7 +118,8 @@ class AuthorizeEndpoint:
             response.headers["set-cookie"] = cookies.cookie(core, request, "")
             return response
         organization_id = fields.get("organization", "") if decision == "allow" else None
-        return to_client(await _answer(core, asked, caller, organization_id))
+        address = cookies.address_of(core, request)
+        return to_client(await _answer(core, asked, caller, organization_id, address))
 
 
 class SignInFormEndpoint:
@@ -203,7 +205,9 @@ async def _signed_in(core: Core, token: str) -> Caller | None:
     return None if found is None else found[0]
 
 
-async def _answer(core: Core, asked: Asked, caller: Caller, organization_id: str | None) -> Reply:
+async def _answer(
+    core: Core, asked: Asked, caller: Caller, organization_id: str | None, address: str
+) -> Reply:
     """Return the answer to the program; ``organization_id`` None: nobody lets it read."""
     now = core.clock()
 
@@ -211,6 +215,10 @@ async def _answer(core: Core, asked: Asked, caller: Caller, organization_id: str
         from controlplane.accounts.oauth.authorization_server import Person, Server
 
         assert caller.owner_id is not None  # noqa: S101 - it is a session's
+        server = Server(session, now, asked.issuer)
+        checked = server.check(asked)
+        if isinstance(checked, Reply):
+            return checked
         person = None
         if organization_id is not None:
             grants.hold(session, caller.owner_id)
@@ -218,7 +226,12 @@ async def _answer(core: Core, asked: Asked, caller: Caller, organization_id: str
             if organization_id not in of:
                 raise invalid_request("you are no member of the organization")
             person = Person(caller.owner_id, organization_id)
-        return Server(session, now, asked.issuer).decide(asked, person)
+            event = Event("grant.create", Subject("client", checked.id, checked.name))
+            note_call(
+                session, caller, event,
+                address=address, now=now, organization_id=organization_id,
+            )  # fmt: skip
+        return server.decide(asked, person)
 
     return await core.write(work)
 

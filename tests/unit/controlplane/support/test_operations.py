@@ -5,7 +5,9 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 
+from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support import routes
 from controlplane.support.channels import CHANNELS_MAX, set_channel
@@ -268,3 +270,21 @@ async def test_support_ends_a_link(service: RunningService, desk: Desk) -> None:
     row = service.database.read(lambda session: session.get(SupportLink, UUID(confirmed["id"])))
     assert row is not None
     assert row.disconnected_at == later
+
+
+async def test_who_linked_and_who_ended_it_is_in_the_audit_log_once(
+    service: RunningService, desk: Desk
+) -> None:
+    token = desk.token()
+    for _ in range(2):
+        assert (await desk.confirm(token)).status_code == 200
+    for _ in range(2):
+        assert (await desk.ask(routes.DISCONNECT, token=token)).status_code == 200
+    lines = service.database.read(
+        lambda session: list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
+    )
+    assert [(each.operation, each.subject_name, each.organization_id) for each in lines] == [
+        ("support.confirm", "telegram @venue", HOME),
+        ("support.disconnect", "telegram @venue", HOME),
+    ]
+    assert {each.actor_name for each in lines} == {"test"}

@@ -7,8 +7,10 @@ import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 from authlib.oauth2.rfc9207 import AuthorizationServerMetadata as IssuerMetadata
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from controlplane.settings import Settings
+from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from tests.unit.controlplane.accounts.oauth.program import (
@@ -192,6 +194,20 @@ async def test_a_person_sees_and_ends_what_may_read(service: RunningService) -> 
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
     assert (await _profile(visitor, "grants")).json()["grants"] == []
+    told = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
+    assert [each[1:] for each in told] == [
+        ("session", "session.sign_in", "", "127.0.0.1"),
+        ("session", "grant.create", "Agent", "127.0.0.1"),
+        ("session", "grant.end", "Agent", "127.0.0.1"),
+    ]
+
+
+def _audited(session: Session) -> list[Any]:
+    line = AuditEntry
+    columns = (
+        line.actor_name, line.credential_kind, line.operation, line.subject_name, line.address,
+    )  # fmt: skip
+    return list(map(tuple, session.execute(select(*columns).order_by(line.position))))
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
