@@ -79,6 +79,8 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     asked = context.session.scalars(query).first()
     if asked is None or asked.key_id != context.caller.key_id:
         raise not_found("challenge")
+    # What its owner may do may be less by now, and a session may be another organization's.
+    context.visit(asked.organization_id, asked.location_id, "challenge")
     if asked.signature is not None:
         return _repeat(context, asked, body.signature)
     if context.now >= asked.expires_at:
@@ -95,7 +97,11 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     """Return the newest live enrolment of the calling API key; the body names no device."""
     query = (
         select(Device)
-        .where(Device.key_id == context.caller.key_id, Device.revoked_at.is_(None))
+        .where(
+            Device.key_id == context.caller.key_id,
+            Device.organization_id == context.caller.organization_id,
+            Device.revoked_at.is_(None),
+        )
         .order_by(Device.enrolled_at.desc(), Device.position.desc())
         .limit(1)
     )

@@ -34,9 +34,12 @@ class RememberedChanges:
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
-        """Return what changed with the device's newest report of each kind."""
+        """Return what changed with the device's newest report of each kind, where the caller may
+        see that: a device that moved may have made it at another location."""
         newest = [each for each in (device.network_report, device.application_report) if each]
         query = select(Report).where(Report.position.in_(newest)).order_by(Report.kind.desc())
+        if context.caller.locations:
+            query = query.where(Report.location_id.in_(context.caller.locations))
         reports = context.session.scalars(query).all()
         found = (self._of_report(context, report) for report in reports)
         return tuple(each for each in found if each is not None)

@@ -1,0 +1,1 @@
+"""What every credential may do, as one table says and as the service does."""

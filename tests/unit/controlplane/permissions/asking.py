@@ -1,0 +1,79 @@
+"""Asks the service without a network between, and looks whether anything changed."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+from starlette.types import ASGIApp, Message
+
+from controlplane.storage.layout import Base
+
+TIMEOUT_S = 10
+JSON = (b"content-type", b"application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request. Of a stream no more is read than until ``until`` was sent."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    until: bytes = b""
+
+
+async def ask(app: ASGIApp, asked: Question) -> tuple[int, str]:
+    """Call the service as its server does; return the status and the text of the reply."""
+    enough, status, pieces, is_sent = asyncio.Event(), 0, list[bytes](), False
+
+    async def receive() -> Message:
+        nonlocal is_sent
+        if is_sent:
+            await enough.wait()
+            return {"type": "http.disconnect"}
+        is_sent = True
+        return {"type": "http.request", "body": asked.body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            return
+        pieces.append(message.get("body", b""))
+        if asked.until and asked.until in pieces[-1]:
+            enough.set()
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": asked.method,
+        "scheme": "http",
+        "path": asked.path,
+        "raw_path": asked.path.encode(),
+        "root_path": "",
+        "query_string": asked.query.encode(),
+        "headers": [
+            (b"host", b"service"),
+            JSON,
+            *((name.encode(), value.encode()) for name, value in asked.headers.items()),
+        ],
+        "client": ("127.0.0.1", 1),
+        "server": ("service", 80),
+    }
+    async with asyncio.timeout(TIMEOUT_S):
+        await app(scope, receive, send)
+    return status, b"".join(pieces).decode("utf-8-sig")
+
+
+def digest(session: Session) -> str:
+    """Return a digest of every row of every table, as they are stored."""
+    made = hashlib.sha256()
+    for table in Base.metadata.sorted_tables:
+        rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()
+        made.update(repr(rows).encode())
+    return made.hexdigest()

@@ -1,0 +1,140 @@
+"""Every operation of the service, with a call of it for each place: made of the service's own
+registries, so that one that is added and has no row here fails."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from controlplane.accounts.members.operations import PREFIX as MEMBERS
+from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.analytics import routes as figures
+from controlplane.http.console_api import PREFIX as CONSOLE
+from controlplane.openapi.areas import AREAS
+from controlplane.retail import routes as retail
+from controlplane.retail.registry import OPERATIONS as RETAIL
+from tests.unit.controlplane.permissions.rows import (
+    CONSOLE_CALLS,
+    DEVICE_CALLS,
+    LIST,
+    MEMBER_CALLS,
+    NOTHING,
+    OPERATOR_CALLS,
+    PROFILE_CALLS,
+    PROFILE_LAST,
+    RETAIL_CALLS,
+    SELLS,
+    SUPPORT_CALLS,
+    TOOL_CALLS,
+    Body,
+    Json,
+    Mark,
+    figures_of,
+    location_of,
+)
+
+PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
+PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
+"""What anybody may call, and what trades one credential for another: tested where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A way to call an operation: ``operations`` and ``rule`` are rows of the tables. ``mark`` is
+    what a list shows of a place. ``path`` of GET takes what ``body`` returns, by name."""
+
+    name: str
+    operations: str
+    rule: str
+    path: str
+    body: Body
+    mark: Mark | None = None
+    method: str = "POST"
+    tool: str = ""
+    is_stream: bool = False
+    writes: bool = False
+
+
+FACADE_CALLS: Final = {
+    "device": DEVICE_CALLS, "operator": OPERATOR_CALLS, "support": SUPPORT_CALLS,
+}  # fmt: skip
+
+
+def all_calls() -> Iterator[Call]:
+    """Give every way to call every operation. Fails for one without a row above."""
+    yield from _facade_calls()
+    yield from _figure_lists()
+    for path, rows in CONSOLE_CALLS.items():
+        for group, rule, body, mark in rows:
+            yield Call(
+                path.rpartition("/")[2], f"console {group}", rule, path, body, mark,
+                is_stream=path.endswith("/changes"), writes=group == "writes",
+            )  # fmt: skip
+    for path, whose in MEMBER_CALLS.items():
+        for rule, body in whose:
+            writes = path.count("/") > MEMBERS.count("/")
+            name = path.removeprefix(CONSOLE)
+            yield Call(name, "members, audit log", rule, path, body, writes=writes)
+    for path, told in (PROFILE_CALLS | PROFILE_LAST).items():
+        for operations, rule, body in told:
+            name, writes = path.removeprefix(CONSOLE), rule != NOTHING or path in PROFILE_LAST
+            yield Call(name, operations, rule, path, body, writes=writes)
+    for tool in TOOLS.values():
+        group = "tools that write" if tool.writes else "tools that read"
+        for rule, body, mark in TOOL_CALLS[tool.name]:
+            yield Call(
+                tool.name, group, rule, AGENT_PROTOCOL, body, mark,
+                tool=tool.name, writes=tool.writes,
+            )  # fmt: skip
+    for each in RETAIL:
+        rule, body, mark = RETAIL_CALLS[each.method, each.path]
+        group = "retail writes" if each.writes else "retail reads"
+        yield Call(each.name, group, rule, each.path, body, mark, each.method, writes=each.writes)
+
+
+def _facade_calls() -> Iterator[Call]:
+    for area in AREAS:
+        for each in area.operations:
+            access = "writes" if each.writes else "reads"
+            if area.name in {"analytics", "reports"}:
+                yield Call(each.name, "figures", SELLS, each.path, figures_of())
+                continue
+            kind = next(name for name, group in FACADE_CALLS.items() if each.path in group)
+            for rule, body, mark in FACADE_CALLS[kind][each.path]:
+                yield Call(
+                    each.name, f"{kind} {access}", rule, each.path, body, mark, writes=each.writes
+                )
+
+
+def _figure_lists() -> Iterator[Call]:
+    everywhere, path = figures_of(locationMode="all"), figures.FINANCIAL_SUMMARY
+    yield Call("financialSummary of all", "figures", SELLS, path, everywhere)
+    yield Call(
+        "financialSummary lists",
+        "figures",
+        LIST,
+        path,
+        lambda c, _p: everywhere(c, "own"),
+        location_of,
+    )
+
+
+def is_public(path: str) -> bool:
+    is_page = "." in path.rpartition("/")[2]
+    return path in PUBLIC or is_page or path.startswith(PUBLIC_PREFIXES)
+
+
+def content_of(call: Call, values: Json) -> tuple[str, str, bytes]:
+    """Return path, query and body."""
+    if call.tool:
+        params = {"name": call.tool, "arguments": values}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return call.path, "", json.dumps(body).encode()
+    if call.method == "GET":
+        query = "&".join(f"{name[1:]}={value}" for name, value in values.items() if name[0] == "?")
+        path = call.path
+        for name, value in values.items():
+            path = path.replace(f"{{{name}}}", str(value))
+        return path, query, b""
+    return call.path, "", json.dumps(values).encode()

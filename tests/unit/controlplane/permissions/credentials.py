@@ -1,0 +1,295 @@
+"""Every kind of credential, good or not, and what is its own."""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import key_store, sessions, users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.members import invitations
+from controlplane.accounts.oauth import grants
+from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret
+from controlplane.accounts.passwords import hasher
+from controlplane.retail.credentials import clients, signing_keys
+from controlplane.storage.account_tables import Role
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
+from tests.unit.controlplane.permissions.table import PLACES, Place
+from tests.unit.controlplane.permissions.world import ORGANIZATION_AT, Bound, Enroller, Spot
+
+ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
+ORIGIN: Final = "http://service"
+PASSWORD_HASH: Final = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
+LONG_AGO: Final = timedelta(days=40)
+NOBODY: Final = "none, rubbish, ended"
+Headers = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """A person, and what they can end: ids of a session, a key, a grant and an invitation."""
+
+    user_id: UUID
+    invitation_id: UUID
+
+    session_id: UUID
+    key_id: UUID
+    grant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """``key_id`` is what it is in the database, None where it is nothing. ``devices`` were
+    enrolled with it, one at each place."""
+
+    name: str
+    column: str
+    headers: Headers
+    is_cut: bool = False
+    key_id: UUID | None = None
+    owned: Belongings | None = None
+    devices: Mapping[Place, Bound] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    session: Session
+    spots: Mapping[Place, Spot]
+    enroller: Enroller
+    now: datetime
+
+    @property
+    def own_location(self) -> Sequence[str]:
+        return (self.spots["own"].location_id,)
+
+    def person(
+        self, role: Role, locations: Sequence[str] = (), organization: str = DEFAULT_ORGANIZATION
+    ) -> UUID:
+        email = f"{uuid.uuid4()}@example.com"
+        user = users.add_user(
+            self.session, email=email, name="Ada", password_hash=PASSWORD_HASH, now=self.now
+        )
+        users.set_membership(
+            self.session, user.id, organization, role=role, locations=locations, now=self.now
+        )
+        return user.id
+
+    def key(
+        self,
+        *,
+        can_write: bool,
+        locations: Sequence[str] = (),
+        owner: UUID | None = None,
+        organization: str = DEFAULT_ORGANIZATION,
+    ) -> tuple[UUID, Headers]:
+        key = key_store.new_key(name="test", locations=locations)
+        key_store.add_keys(
+            self.session, [key], can_write=can_write, organization_id=organization,
+            now=self.now, owner_id=owner,
+        )  # fmt: skip
+        return key.id, bearer(key.secret)
+
+    def sign_in(
+        self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
+    ) -> tuple[UUID, str]:
+        return sessions.create(
+            self.session, user_id=user, organization_id=organization, user_agent="",
+            address="127.0.0.1", now=self.now - ago,
+        )  # fmt: skip
+
+    def grant(
+        self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
+    ) -> tuple[UUID, str, str]:
+        """Return the id, the access token and the refresh token."""
+        code = grants.add_code(
+            self.session, client_id="vcl_test", user_id=user, organization_id=organization,
+            redirect_uri="https://agent.example", code_challenge="-", now=self.now - ago,
+        )  # fmt: skip
+        self.session.flush()
+        row = grants.take_code(self.session, code, "vcl_test", self.now - ago)
+        assert row is not None
+        found = grants.open_grant(self.session, row, self.now - ago)
+        access, refresh = new_secret(ACCESS), new_secret(REFRESH)
+        grants.add_tokens(self.session, found, access, refresh, self.now - ago)
+        return found.id, access, refresh
+
+    def retail(self, *, can_write: bool, ago: timedelta = timedelta()) -> tuple[UUID, str, str]:
+        """Return the id, the API key and an access token."""
+        key_id, secret = clients.create_key(
+            self.session, name="test", organization_id=DEFAULT_ORGANIZATION, environment="test",
+            can_write=can_write, now=self.now,
+        )  # fmt: skip
+        signers = signing_keys.create(self.session, self.now)
+        return key_id, secret, signers.access_tokens.issue(key_id, self.now - ago)
+
+    def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
+        row, _ = invitations.invite(
+            self.session, organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
+            locations=(), invited_by=user, now=self.now,
+        )  # fmt: skip
+        return row.id
+
+    def belongings(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> Belongings:
+        return Belongings(
+            user,
+            self.invitation(user, organization),
+            self.sign_in(user, organization)[0],
+            self.key(can_write=False, owner=user, organization=organization)[0],
+            self.grant(user, organization)[0],
+        )
+
+    def devices(self, key_id: UUID) -> Mapping[Place, Bound]:
+        """Enrol devices under one key at every place, the last of them the newest."""
+        return {
+            place: self.enroller.bound(
+                key_id, ORGANIZATION_AT[place], self.spots[place].location_id
+            )
+            for place in PLACES
+        }
+
+
+def bearer(token: str) -> Headers:
+    return {"authorization": f"Bearer {token}"}
+
+
+def cookie(token: str) -> Headers:
+    return {"cookie": f"venue.session_token={token}", "origin": ORIGIN}
+
+
+def strangers(maker: Maker) -> Mapping[Place, Belongings]:
+    """Return what other people have: of the organization, and of another one."""
+    found: dict[Place, Belongings] = {}
+    for place in PLACES:
+        user = maker.person("owner", organization=ORGANIZATION_AT[place])
+        found[place] = maker.belongings(user, ORGANIZATION_AT[place])
+    return found
+
+
+def good(maker: Maker) -> Iterator[Credential]:
+    """Give all that are good, in every kind and role, of all locations and cut to one."""
+    for can_write in (False, True):
+        for where in ((), maker.own_location):
+            key_id, headers = maker.key(can_write=can_write, locations=where)
+            column = "key writes" if can_write else "key reads"
+            name = f"nobody's {column}, {len(where)} locations"
+            yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
+    for role in ROLES:
+        yield from _of_person(maker, role, ())
+    # What a manager may an owner may, too: one of them is cut as well.
+    for role in ("owner", "viewer"):
+        yield from _of_person(maker, role, maker.own_location)
+    for can_write in (False, True):
+        column = "retail writes" if can_write else "retail reads"
+        yield Credential(column, column, bearer(maker.retail(can_write=can_write)[2]))
+
+
+def _of_person(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Credential]:
+    user, is_cut = maker.person(role, where), bool(where)
+    name = f"{role} of {len(where)} locations"
+    for can_write in (False, True):
+        # What cuts a key is its owner or itself; whose it is makes no difference then.
+        is_plain = is_cut or role == "manager"
+        for key_where in ((),) if is_plain else ((), maker.own_location):
+            key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
+            grant = "key writes" if can_write else "key reads"
+            column = "viewer's key writes" if (role, can_write) == ("viewer", True) else grant
+            called = f"{name}, {grant}, {len(key_where)} locations"
+            is_narrow = is_cut or bool(key_where)
+            yield _enrolled(maker, called, column, headers, key_id, is_cut=is_narrow)
+    session_id, token = maker.sign_in(user)
+    column = f"{role}'s session"
+    owned = maker.belongings(user)
+    yield _enrolled(
+        maker, f"{name}, session", column, cookie(token), session_id, is_cut=is_cut, owned=owned
+    )
+    _, access, _ = maker.grant(user)
+    yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_cut)
+
+
+def _enrolled(
+    maker: Maker, name: str, column: str, headers: Headers, key_id: UUID, **rest: Any
+) -> Credential:
+    devices = maker.devices(key_id)
+    return Credential(name, column, headers, key_id=key_id, devices=devices, **rest)
+
+
+def bad(maker: Maker) -> Iterator[Credential]:
+    """Give all that are nobody's: there is none, it was never one, or it has ended."""
+    found: dict[str, Headers] = {"none": {}, **_rubbish(maker), **_removed(maker), **_ended(maker)}
+    for name, headers in found.items():
+        yield Credential(name, NOBODY, headers)
+
+
+def _rubbish(maker: Maker) -> dict[str, Headers]:
+    """Return what looks like a credential, and what is one of another interface's."""
+    user = maker.person("owner")
+    session_id, token = maker.sign_in(user)
+    _, _, refresh = maker.grant(user)
+    _, key = maker.key(can_write=True)
+    secret = key["authorization"].removeprefix("Bearer ")
+    _, retail_key, access = maker.retail(can_write=True)
+    header, claims, _ = access.split(".")
+    return {
+        "a key that was never made": bearer("vck_" + "x" * 43),
+        "an OAuth token that was never made": bearer("voa_" + "x" * 43),
+        "a session that was never made": cookie("x" * 43),
+        "an access token that nobody signed": bearer(f"{header}.{claims}.{'x' * 86}"),
+        "no scheme": {"authorization": secret},
+        "another scheme": {"authorization": f"Basic {secret}"},
+        "a key as a cookie": cookie(secret),
+        "a session as a key": bearer(token),
+        "a session's id": cookie(str(session_id)),
+        "a refresh token": bearer(refresh),
+        "the secret of a retail key": bearer(retail_key),
+        "rubbish beside a good cookie": cookie(token) | bearer("rubbish"),
+    }
+
+
+def _ended(maker: Maker) -> dict[str, Headers]:
+    session, now = maker.session, maker.now
+    user = maker.person("owner")
+    nobodys, owned = maker.key(can_write=True), maker.key(can_write=True, owner=user)
+    for key_id, _ in (nobodys, owned):
+        key_store.revoke_key(session, key_id, now)
+    session_id, ended = maker.sign_in(user)
+    sessions.end(session, session_id, user)
+    _, expired = maker.sign_in(user, ago=LONG_AGO)
+    grant_id, access, _ = maker.grant(user)
+    grants.end_by_id(session, grant_id, user)
+    _, old_access, _ = maker.grant(user, ago=timedelta(hours=1))
+    _, old_grant, _ = maker.grant(user, ago=LONG_AGO)
+    retail_id, _, retail = maker.retail(can_write=True)
+    clients.revoke_key(session, retail_id, now)
+    _, _, old_retail = maker.retail(can_write=True, ago=timedelta(hours=1))
+    return {
+        "nobody's key, revoked": nobodys[1],
+        "a member's key, revoked": owned[1],
+        "session, ended": cookie(ended),
+        "session, expired": cookie(expired),
+        "OAuth, ended": bearer(access),
+        "OAuth, expired": bearer(old_access),
+        "OAuth, of long ago": bearer(old_grant),
+        "retail, revoked": bearer(retail),
+        "retail, expired": bearer(old_retail),
+    }
+
+
+def _removed(maker: Maker) -> dict[str, Headers]:
+    """Return what a member had who is none any more: one is still one elsewhere, one is not."""
+    found: dict[str, Headers] = {}
+    for name in ("a member elsewhere", "a member nowhere"):
+        user = maker.person("owner")
+        if name == "a member elsewhere":
+            users.set_membership(
+                maker.session, user, ORGANIZATION_AT["foreign"], role="owner", locations=(),
+                now=maker.now,
+            )  # fmt: skip
+        found[f"{name}, key"] = maker.key(can_write=True, owner=user)[1]
+        found[f"{name}, session"] = cookie(maker.sign_in(user)[1])
+        found[f"{name}, OAuth"] = bearer(maker.grant(user)[1])
+        users.remove_membership(maker.session, user, DEFAULT_ORGANIZATION, maker.now)
+    return found

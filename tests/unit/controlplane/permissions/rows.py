@@ -1,0 +1,330 @@
+"""What each operation is called with about each place, by path: written by hand."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from agent.wire import routes
+from controlplane.accounts.http import own_password
+from controlplane.accounts.members.operations import PREFIX as MEMBERS
+from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.http.console_api import PREFIX as CONSOLE
+from controlplane.retail import routes as retail
+from controlplane.support import routes as support
+from tests.unit.controlplane.accounts.people import PASSWORD
+from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
+from tests.unit.controlplane.permissions.table import PLACES, Place
+from tests.unit.controlplane.permissions.world import (
+    Bound,
+    Spot,
+    new_device,
+    new_link,
+    submission,
+)
+
+Json = Any
+NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
+THING, SELLS, NAME = "a thing at a location", "a location that sells", "a location by its name"
+LIST, ORGANIZATION_LIST = "a list, of locations", "a list, of the organization"
+NOTHING, NEWEST, OWN = "nothing", "the newest device of the key", "one's own"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Who calls, and what there is to call about. ``others`` are what belongs to other people at
+    each place."""
+
+    maker: Maker
+    credential: Credential
+    others: Mapping[Place, Belongings]
+
+    def spot(self, place: Place) -> Spot:
+        return self.maker.spots[place]
+
+    def new_link(self, organization_id: str | None = None) -> str:
+        return new_link(self.maker.session, self.maker.now, organization_id)
+
+    def belongings(self, place: Place) -> Belongings:
+        own = self.credential.owned
+        return own if own is not None and place == "own" else self.others[place]
+
+    def device(self, place: Place) -> Bound:
+        """Return the device that this key enrolled; where it is none, somebody's."""
+        return self.credential.devices.get(place, self.spot(place).device)
+
+
+Body = Callable[[Case, Place], Json]
+Mark = Callable[[Case, Place], object]
+
+
+def _nothing(_case: Case, _place: Place) -> Json:
+    return {}
+
+
+def location_of(case: Case, place: Place) -> str:
+    return case.spot(place).location_id
+
+
+def _instance(case: Case, place: Place) -> str:
+    return str(case.spot(place).device.instance_id)
+
+
+def figures_of(**more: Json) -> Body:
+    return lambda case, place: {"locationId": location_of(case, place)} | more
+
+
+def _thing(name: str, field: str) -> Body:
+    return lambda case, place: {name: str(getattr(case.spot(place), field))}
+
+
+def _challenge(case: Case, place: Place) -> Json:
+    return new_device(location_of(case, place))
+
+
+def _enroll(case: Case, place: Place) -> Json:
+    spot, key_id = case.spot(place), case.credential.key_id or uuid.uuid4()
+    return case.maker.enroller.answer_to_challenge(key_id, spot.organization_id, spot.location_id)
+
+
+def _binding(**more: Json) -> Body:
+    return lambda case, place: {"bindingId": str(case.spot(place).device.binding_id)} | more
+
+
+def _acknowledge(case: Case, place: Place) -> Json:
+    device = case.spot(place).device
+    binding, request = str(device.binding_id), str(device.request_id)
+    return {"bindingId": binding, "requestId": request, "status": "received"}
+
+
+def _wished(case: Case, **of: Json) -> Json:
+    until = case.maker.enroller.now + timedelta(days=1)
+    return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | of
+
+
+DEVICE_CALLS: Final = {
+    routes.CURRENT: ((NEWEST, _nothing, lambda c, p: c.device(p).binding_id),),
+    routes.CHALLENGE: ((NAME, _challenge, None),),
+    routes.ENROLL: ((THING, _enroll, None),),
+    routes.HEARTBEAT: ((THING, _binding(foreground=False), None),),
+    routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
+    routes.SUBMIT_RESULT: (
+        (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
+        # One that is there already is judged by itself, whatever the binding.
+        (
+            THING,
+            lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
+            None,
+        ),
+    ),
+    routes.ON_COMMANDS: ((LIST, _nothing, lambda c, p: c.device(p).request_id),),
+}
+OPERATOR_CALLS: Final = {
+    routes.CREATE_REQUEST: (
+        (THING, lambda c, p: {"instanceId": _instance(c, p), "kind": "network"}, None),
+    ),
+    routes.LIST_DEVICES: ((LIST, _nothing, _instance),),
+    routes.DEVICE_DETAIL: ((THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
+    routes.REPORT_DETAIL: ((THING, _thing("reportId", "report_id"), None),),
+    routes.REVOKE: ((THING, lambda c, p: {"instanceId": str(c.spot(p).doomed.instance_id)}, None),),
+}
+CONSOLE_CALLS: Final = {
+    CONSOLE + "overview": (("reads", LIST, lambda c, p: {"size": 200}, _instance),),
+    CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
+    CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
+    CONSOLE + "device": (("reads", THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
+    CONSOLE + "changes": (
+        (
+            "reads",
+            LIST,
+            lambda c, _p: {"instanceIds": [_instance(c, each) for each in PLACES]},
+            _instance,
+        ),
+    ),
+    "/console/report": (("reads", THING, _thing("reportId", "report_id"), None),),
+    "/console/report-table": (
+        (
+            "reads",
+            THING,
+            lambda c, p: {"reportId": str(c.spot(p).report_id), "table": "printers"},
+            None,
+        ),
+    ),
+    CONSOLE + "wish": (
+        ("writes", THING, lambda c, p: _wished(c, instanceIds=[_instance(c, p)]), None),
+        ("writes", NAME, lambda c, p: _wished(c, location=location_of(c, p)), None),
+    ),
+    CONSOLE + "wish-cancel": (("writes", THING, _thing("wishId", "wish_id"), None),),
+}
+PROFILE_CALLS: Final = {
+    PROFILE: (("profile", NOTHING, _nothing),),
+    f"{PROFILE}/end-session": (
+        ("profile", OWN, lambda c, p: {"sessionId": str(c.belongings(p).session_id)}),
+    ),
+    f"{PROFILE}/create-key": (
+        ("profile", NAME, lambda c, p: NEW_KEY | {"locations": [location_of(c, p)]}),
+        (
+            "profile: a key that writes",
+            NAME,
+            lambda c, p: NEW_KEY | {"canWrite": True, "locations": [location_of(c, p)]},
+        ),
+    ),
+    f"{PROFILE}/revoke-key": (
+        ("profile", OWN, lambda c, p: {"keyId": str(c.belongings(p).key_id)}),
+    ),
+    f"{PROFILE}/choose-organization": (
+        (
+            "profile",
+            "one's organization",
+            lambda c, p: {"organizationId": c.spot(p).organization_id},
+        ),
+    ),
+    f"{PROFILE}/grants": (("profile", NOTHING, _nothing),),
+    f"{PROFILE}/end-grant": (
+        ("profile", OWN, lambda c, p: {"grantId": str(c.belongings(p).grant_id)}),
+    ),
+}
+PROFILE_LAST: Final = {
+    # It ends the person's other sessions.
+    own_password.PATH: (
+        (
+            "profile",
+            NOTHING,
+            lambda _c, _p: {"oldPassword": PASSWORD, "newPassword": PASSWORD + " and more"},
+        ),
+    ),
+}
+
+
+def _member(case: Case, place: Place) -> str:
+    """Return a member whom nobody misses."""
+    if place == "own" and case.credential.owned is not None:
+        return str(case.maker.person("viewer"))
+    return str(case.others[place].user_id)
+
+
+def _invitation(case: Case, place: Place) -> Json:
+    if place == "own" and case.credential.owned is not None:
+        return {"invitationId": str(case.maker.invitation(case.credential.owned.user_id))}
+    return {"invitationId": str(case.others[place].invitation_id)}
+
+
+_NEW_MEMBER: Final = {"role": "viewer", "locations": []}
+MEMBER, WHOLE = "a member or an invitation", "the organization"
+MEMBER_CALLS: Final = {
+    MEMBERS: ((WHOLE, _nothing),),
+    f"{MEMBERS}/change": ((MEMBER, lambda c, p: _NEW_MEMBER | {"userId": _member(c, p)}),),
+    f"{MEMBERS}/remove": ((MEMBER, lambda c, p: {"userId": _member(c, p)}),),
+    f"{MEMBERS}/invite": (
+        (WHOLE, lambda _c, _p: _NEW_MEMBER | {"email": f"{uuid.uuid4()}@example.com"}),
+    ),
+    f"{MEMBERS}/revoke-invitation": ((MEMBER, _invitation),),
+    CONSOLE + "audit": ((WHOLE, _nothing),),
+}
+SUPPORT_CALLS: Final = {
+    support.CONTACT: ((NOTHING, _nothing, None),),
+    support.INSPECT: (
+        ("a link of support", lambda c, p: {"token": c.spot(p).linked}, None),
+        (NOTHING, lambda c, _p: {"token": c.new_link()}, None),
+    ),
+    support.CONFIRM: (
+        (
+            "an organization, to speak for",
+            lambda c, p: {"token": c.new_link(), "organizationId": c.spot(p).organization_id},
+            None,
+        ),
+    ),
+    support.DISCONNECT: (
+        (
+            "a link of support, to end",
+            lambda c, p: {"token": c.new_link(c.spot(p).organization_id)},
+            None,
+        ),
+    ),
+}
+SPAN: Final = {"period": "last7"}
+_BY_LOCATION: Final = {"period": "last7", "groupBy": ["location"]}
+
+
+def _named(dataset: str) -> Body:
+    return lambda c, p: {"dataset": dataset, "filters": {"locations": [location_of(c, p)]}}
+
+
+def _row(table: str) -> Mark:
+    return lambda case, place: case.spot(place).catalog[table]
+
+
+TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
+    "business_context": ((LIST, _nothing, location_of),),
+    "describe_business_data": ((NOTHING, _nothing, None),),
+    "query_sales": (
+        (SELLS, lambda c, p: SPAN | {"locations": [location_of(c, p)]}, None),
+        (LIST, lambda _c, _p: _BY_LOCATION, location_of),
+    ),
+    "read_business_records": (
+        *((SELLS, _named(each), None) for each in ("sales", "refunds", "employees")),
+        (SELLS, _named("pointsOfSale"), None),
+        *((NAME, _named(each), None) for each in ("devices", "deviceRequests", "deviceReports")),
+        *(
+            (LIST, lambda _c, _p, each=each: {"dataset": each, "limit": 100}, location_of)
+            for each in (
+                "sales", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
+            )
+        ),
+    ),
+    "read_merchant_data": (
+        *(
+            (LIST, lambda _c, _p, each=each: {"section": each}, location_of)
+            for each in ("locations", "pointsOfSale", "employees")
+        ),
+        (
+            ORGANIZATION_LIST,
+            lambda _c, _p: {"section": "organization"},
+            lambda c, p: c.spot(p).organization_id,
+        ),
+        *(
+            (ORGANIZATION_LIST, lambda _c, _p, each=each: {"section": each}, _row(table))
+            for each, table in (
+                ("fees", "FeeItem"), ("uoms", "UnitOfMeasure"), ("paymentMethods", "PaymentMethod"),
+            )
+        ),
+    ),
+    "read_catalog": ((ORGANIZATION_LIST, _nothing, _row("Good")),),
+    "set_catalog_availability": (
+        (
+            "the catalog, to write in it",
+            lambda c, p: {"goodId": str(c.spot(p).catalog["Good"]), "status": "active"},
+            None,
+        ),
+    ),
+}  # fmt: skip
+RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
+    ("GET", retail.GOODS): (ORGANIZATION_LIST, _nothing, _row("Good")),
+    ("GET", retail.CATEGORIES): (ORGANIZATION_LIST, _nothing, _row("Category")),
+    ("GET", retail.UOMS): (ORGANIZATION_LIST, _nothing, _row("UnitOfMeasure")),
+    ("GET", retail.FEES): (ORGANIZATION_LIST, _nothing, _row("FeeItem")),
+    ("GET", retail.EMPLOYEES): (NOTHING, _nothing, None),
+    ("GET", retail.POINTS_OF_SALE): (NOTHING, _nothing, None),
+    ("GET", retail.SALES): (
+        LIST,
+        lambda _c, _p: {"?status": "completed"},
+        lambda c, p: c.spot(p).sale_id,
+    ),
+    ("GET", retail.SALE): (THING, lambda c, p: {"sale_id": c.spot(p).sale_id}, None),
+    ("GET", retail.GOOD): (
+        "one's organization",
+        lambda c, p: {"good_id": c.spot(p).catalog["Good"]},
+        None,
+    ),
+    ("POST", retail.GOODS): (
+        NOTHING,
+        lambda c, p: {
+            "name": "Flat white",
+            "uom_id": str(c.spot(p).catalog["UnitOfMeasure"]),
+            "vat": {"fee_item_id": str(c.spot(p).catalog["FeeItem"])},
+            "variations": [{}],
+        },
+        None,
+    ),
+}

@@ -1,0 +1,78 @@
+"""What every kind of credential may do: two tables written by hand, as docs/accounts.md has them.
+
+``yes`` is an answer, a number the status of the refusal; ``as cut`` is what the other table says
+of a credential that is cut. The agent protocol and its tools tell of
+403 and 404 as an error of JSON-RPC.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+Place = Literal["own", "other", "foreign"]
+PLACES: Final[tuple[Place, ...]] = ("own", "other", "foreign")
+
+OPERATIONS: Final = """\
+| operations | key reads | key writes | viewer's key writes | owner's session \
+| manager's session | viewer's session | OAuth token \
+| retail reads | retail writes | none, rubbish, ended |
+|---|---|---|---|---|---|---|---|---|---|---|
+| device reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| device writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| operator reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| operator writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| figures | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| console reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| console writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| profile | 403 | 403 | 403 | yes | yes | yes | 401 | 401 | 401 | 401 |
+| profile: a key that writes | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| members, audit log | 403 | 403 | 403 | yes | 403 | 403 | 401 | 401 | 401 | 401 |
+| tools that read | yes | yes | yes | 401 | 401 | 401 | yes | 401 | 401 | 401 |
+| tools that write | 403 | yes | 403 | 401 | 401 | 401 | 403 | 401 | 401 | 401 |
+| support reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
+| support writes | 403 | yes | 403 | yes | yes | as cut | 401 | 401 | 401 | 401 |
+| retail reads | 401 | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
+| retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
+"""
+"""Rows are kinds of operations, columns credentials."""
+
+LOCATIONS: Final = """\
+| what is named | own | other | foreign | cut: own | cut: other | cut: foreign |
+|---|---|---|---|---|---|---|
+| nothing | yes | – | – | yes | – | – |
+| a thing at a location | yes | yes | 404 | yes | 403 | 404 |
+| a location that sells | yes | yes | 404 | yes | 403 | 403 |
+| a location by its name | yes | yes | yes | yes | 403 | 403 |
+| a list, of locations | shown | shown | hidden | shown | hidden | hidden |
+| the newest device of the key | hidden | shown | hidden | shown | hidden | hidden |
+| a list, of the organization | shown | – | hidden | shown | – | hidden |
+| the catalog, to write in it | yes | – | 404 | 403 | – | 403 |
+| an organization, to speak for | yes | – | 403 | 403 | – | 403 |
+| a member or an invitation | yes | – | 404 | 403 | – | 403 |
+| the organization | yes | – | – | 403 | – | – |
+| one's own | yes | 404 | 404 | yes | 404 | 404 |
+| a link of support | yes | – | 404 | yes | – | 404 |
+| a link of support, to end | yes | – | 404 | 403 | – | 404 |
+| one's organization | yes | – | 404 | yes | – | 404 |
+"""
+"""For an operation that the other table permits: rows are what a call names or lists, columns
+whose it is, for a credential of every location and for one that is cut to its own."""
+
+
+def allowed(operations: str, column: str) -> str:
+    return _OPERATIONS[operations][column]
+
+
+def at(rule: str, place: Place, *, is_cut: bool) -> str:
+    """Return what the location's table says; ``–`` where there is no such case."""
+    return _LOCATIONS[rule][f"cut: {place}" if is_cut else place]
+
+
+def _read(table: str) -> Mapping[str, Mapping[str, str]]:
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    header, _, *rows = lines
+    return {row[0]: dict(zip(header[1:], row[1:], strict=True)) for row in rows}
+
+
+_OPERATIONS: Final = _read(OPERATIONS)
+_LOCATIONS: Final = _read(LOCATIONS)
+COLUMNS: Final = tuple(next(iter(_OPERATIONS.values())))

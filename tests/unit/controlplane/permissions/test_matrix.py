@@ -1,0 +1,203 @@
+"""Every operation × every credential × every place is as the two tables say."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import Session
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from controlplane.background import look_for_changes
+from controlplane.http.app import build_app
+from controlplane.settings import Settings
+from tests.paths import ROOT
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
+from tests.unit.controlplane.permissions.asking import Question, ask, digest
+from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
+from tests.unit.controlplane.permissions.credentials import (
+    Belongings,
+    Credential,
+    Maker,
+    bad,
+    good,
+    strangers,
+)
+from tests.unit.controlplane.permissions.rows import Case
+from tests.unit.controlplane.permissions.table import (
+    COLUMNS,
+    LOCATIONS,
+    OPERATIONS,
+    PLACES,
+    Place,
+    allowed,
+    at,
+)
+from tests.unit.controlplane.permissions.world import Enroller, make_world
+from tests.unit.controlplane.running_service import RunningService
+
+CELLS_MIN = 3000
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Nothing is refused because it is much."""
+    return Settings(
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
+        worker_threads=1,
+        key_cached_s=3600,
+        rate_per_s=0,
+        processing_share=0,
+        organization_rate_per_s=0,
+        refusal_delay_s=0,
+        open_requests_max=100_000,
+        wishes_max=100_000,
+        page_size=1000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One question: what the tables say of it, and the call that asks."""
+
+    call: Call
+    place: Place
+    expected: str
+
+    @property
+    def is_answered(self) -> bool:
+        return self.expected in {"yes", "shown", "hidden"}
+
+
+def test_the_tables_are_those_of_the_document() -> None:
+    document = (ROOT / "docs" / "accounts.md").read_text(encoding="utf-8")
+    assert OPERATIONS in document
+    assert LOCATIONS in document
+
+
+async def test_every_path_is_asked_or_open_to_all(service: RunningService) -> None:
+    served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
+    asked = {call.path for call in all_calls()}
+    assert asked <= served
+    assert {path for path in served - asked if not is_public(path)} == set()
+
+
+async def test_every_cell_is_as_the_tables_say(service: RunningService) -> None:
+    database, settings, now = service.database, service.core.settings, service.clock()
+    app = build_app(service.core)
+    spots = database.write(lambda session: make_world(session, settings, now))
+
+    def maker(session: Session) -> Maker:
+        return Maker(session, spots, Enroller(session, settings, now), now)
+
+    credentials = database.write(lambda session: [*good(maker(session)), *bad(maker(session))])
+    others = database.write(lambda session: strangers(maker(session)))
+    assert {each.column for each in credentials} == set(COLUMNS)
+    assert len({each.name for each in credentials}) == len(credentials)
+    await look_for_changes(service.core)  # from here on keys are remembered
+    wrong, cells = list[str](), 0
+    for credential in credentials:
+        asked = list(_cells(credential))
+        cells += len(asked)
+        pairs = database.write(partial(_with_bodies, maker, credential, others, asked))
+        judge = Judge(app, credential)
+        before = database.read(digest)
+        for cell, values, mark in pairs:
+            if not (cell.call.writes and cell.is_answered):
+                wrong += await judge.mistakes(cell, values, mark)
+        if database.read(digest) != before:
+            wrong.append(f"{credential.name}: a call that was refused, or reads, changed something")
+        for cell, values, mark in pairs:
+            if cell.call.writes and cell.is_answered:
+                wrong += await judge.mistakes(cell, values, mark)
+    assert not wrong, f"{len(wrong)} of {cells}\n" + "\n".join(wrong[:60])
+    assert cells >= CELLS_MIN
+    assert now == service.clock()
+
+
+def _cells(credential: Credential) -> Iterator[Cell]:
+    """Give a credential's part of the matrix. Who is not known at all is asked for each operation
+    once: wherever it is about, and whichever way it is called, nothing of it is read."""
+    unknown: set[tuple[str, str, str]] = set()
+    for call in all_calls():
+        permitted = allowed(call.operations, credential.column)
+        if permitted == "401":
+            if (asked := (call.method, call.path, call.tool)) not in unknown:
+                unknown.add(asked)
+                yield Cell(call, "own", permitted)
+            continue
+        for place in PLACES:
+            is_cut = credential.is_cut or permitted == "as cut"
+            located = at(call.rule, place, is_cut=is_cut)
+            if located != "–":
+                judged_there = permitted in {"yes", "as cut"}
+                yield Cell(call, place, located if judged_there else permitted)
+
+
+def _with_bodies(
+    maker: Callable[[Session], Maker],
+    credential: Credential,
+    others: Mapping[Place, Belongings],
+    cells: Sequence[Cell],
+    session: Session,
+) -> list[tuple[Cell, Any, str]]:
+    """Return each cell with the values of its call, and what shows its place in a list."""
+    made = maker(session)
+    case = Case(made, credential, others)
+    return [
+        (
+            each,
+            each.call.body(case, each.place),
+            str(each.call.mark(case, each.place)) if each.call.mark else "",
+        )
+        for each in cells
+    ]
+
+
+@dataclass(slots=True)
+class Judge:
+    """Asks with one credential. What only reads is asked once, for all places of its list."""
+
+    app: ASGIApp
+    credential: Credential
+    replies: dict[tuple[str, bytes], tuple[int, str]] = field(default_factory=dict)
+
+    async def mistakes(self, cell: Cell, values: Any, mark: str) -> list[str]:
+        """Return what is wrong: nothing where the reply is as it should be."""
+        call = cell.call
+        status, text = await self._reply(call, values)
+        found = _told(call, status, text)
+        expected = "refused" if call.tool and cell.expected in {"403", "404"} else cell.expected
+        if found == "yes" and expected in {"shown", "hidden"}:
+            assert mark, call
+            found = "shown" if f'"{mark}"' in text else "hidden"
+        if found == expected:
+            return []
+        name = f"{self.credential.name}: {call.name} ({call.rule}, {cell.place})"
+        return [f"{name} is {found}, not {expected}: {text[:160]}"]
+
+    async def _reply(self, call: Call, values: Any) -> tuple[int, str]:
+        path, query, content = content_of(call, values)
+        key = (f"{call.method} {path}?{query}", content)
+        if call.writes or key not in self.replies:
+            headers = dict(self.credential.headers)
+            if call.tool:
+                headers.pop("origin", None)  # no page of the service's calls them
+            until = b"event: device" if call.is_stream else b""
+            question = Question(call.method, path, query, headers, content, until)
+            self.replies[key] = await ask(self.app, question)
+        return self.replies[key]
+
+
+def _told(call: Call, status: int, text: str) -> str:
+    if not 200 <= status < 300:
+        return str(status)
+    if call.tool:
+        reply: Mapping[str, Any] = json.loads(text)
+        is_refused = "error" in reply or reply["result"].get("isError", False)
+        return "refused" if is_refused else "yes"
+    return "yes"

@@ -1,0 +1,151 @@
+"""A membership that is removed ends whatever a person had, at a real process and in real time."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import httpx2
+import pytest
+from sqlalchemy.orm import Session
+
+from agent.wire import routes
+from controlplane.accounts import users
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.agent_protocol.refusals import PATH as AGENT_PROTOCOL
+from controlplane.http.console_api import PREFIX
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.unit.controlplane.permissions.credentials import Headers, Maker, bearer, cookie
+from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroller
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.test_process import Process, start, stop
+
+WITHIN_S: Final = 5
+TIMEOUT_S: Final = 20
+ASKED_EVERY_S: Final = 0.1
+"""Less than a key may call in a second."""
+TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    started = start(str(tmp_path_factory.mktemp("memberships") / "service.db"))
+    yield started
+    stop(started)
+
+
+class Ending:
+    """What one member has: calls that are answered, and streams that are open, until they end."""
+
+    def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
+        self._http = http
+        self._console = {"instanceIds": [instance_id]}
+        self._begun: list[asyncio.Event] = []
+        self.ends: dict[str, asyncio.Task[float]] = {}
+
+    def watch(self, name: str, credentials: Mapping[str, Headers]) -> None:
+        key, session, oauth = (credentials[each] for each in ("key", "session", "token"))
+        for kind, headers in (("key", key), ("session", session)):
+            overview = (PREFIX + "overview", {}, headers)
+            self._add(f"{name}: {kind}", self._refused, *overview)
+            commands = headers | {"accept": "text/event-stream"}
+            self._add(f"{name}: {kind}'s commands", self._ended, routes.ON_COMMANDS, {}, commands)
+            changes = (PREFIX + "changes", self._console, headers)
+            self._add(f"{name}: {kind}'s console", self._ended, *changes)
+        self._add(f"{name}: key of a tool", self._refused, AGENT_PROTOCOL, TOOLS_LIST, key)
+        self._add(f"{name}: token", self._refused, AGENT_PROTOCOL, TOOLS_LIST, oauth)
+
+    async def begun(self) -> None:
+        """Wait until every call was answered once, and every stream has begun."""
+        async with asyncio.timeout(TIMEOUT_S):
+            waits = asyncio.gather(*(each.wait() for each in self._begun))
+            await asyncio.wait((waits, *self.ends.values()), return_when=asyncio.FIRST_COMPLETED)
+            assert waits.done(), [name for name, task in self.ends.items() if task.done()]
+
+    def _add(self, name: str, work: Any, path: str, body: Any, headers: Headers) -> None:
+        begun = asyncio.Event()
+        self._begun.append(begun)
+        self.ends[name] = asyncio.create_task(work(begun, path, body, headers), name=name)
+
+    async def _refused(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> float:
+        """Call until it is refused; return when."""
+        while (reply := await self._http.post(path, json=body, headers=headers)).is_success:
+            begun.set()
+            await asyncio.sleep(ASKED_EVERY_S)
+        assert reply.status_code == 401, reply.text
+        return time.monotonic()
+
+    async def _ended(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> float:
+        """Read a stream until the service ends it; return when."""
+        async with self._http.stream("POST", path, json=body, headers=headers) as reply:
+            assert reply.status_code == 200
+            async for _ in reply.aiter_raw():
+                begun.set()
+        return time.monotonic()
+
+
+async def test_a_removed_membership_ends_all_within_five_seconds(process: Process) -> None:
+    """One person stays a member elsewhere, one is forgotten; a third one stays as they were."""
+    database = Database(process.database)
+    limits = httpx2.Limits(max_connections=100)
+    try:
+        async with httpx2.AsyncClient(
+            base_url=process.url, timeout=TIMEOUT_S, limits=limits
+        ) as http:
+            await _remove_and_watch(process, database, http)
+    finally:
+        database.close()
+
+
+async def _remove_and_watch(process: Process, database: Database, http: httpx2.AsyncClient) -> None:
+    device = await SimulatedDevice(http, process.api_key).enrolled()
+    people = {
+        name: database.write(lambda session, name=name: _member(session, process, name))
+        for name in ("elsewhere", "nowhere", "stays")
+    }  # fmt: skip
+    ending, staying = Ending(http, device.instance_id), Ending(http, device.instance_id)
+    try:
+        for name, (_, credentials) in people.items():
+            (staying if name == "stays" else ending).watch(name, credentials)
+        await asyncio.gather(ending.begun(), staying.begun())
+        leavers = [people[name][0] for name in ("elsewhere", "nowhere")]
+        database.write(lambda session: _remove(session, leavers))
+        removed_at = time.monotonic()
+        async with asyncio.timeout(TIMEOUT_S):
+            ends = await asyncio.gather(*ending.ends.values())
+        late = {
+            name: f"{end - removed_at:.1f} s"
+            for name, end in zip(ending.ends, ends, strict=True)
+            if end - removed_at > WITHIN_S
+        }
+        assert late == {}
+        assert [name for name, task in staying.ends.items() if task.done()] == []
+    finally:
+        tasks = [*ending.ends.values(), *staying.ends.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[str, Headers]]:
+    now = datetime.now(UTC)
+    maker = Maker(session, {}, Enroller(session, Settings(), now), now)
+    user = maker.person("owner")
+    if name == "elsewhere":
+        users.set_membership(
+            session, user, OTHER_ORGANIZATION, role="owner", locations=(), now=now
+        )  # fmt: skip
+    return user, {
+        "key": maker.key(can_write=True, owner=user)[1],
+        "session": cookie(maker.sign_in(user)[1]) | {"origin": process.url},
+        "token": bearer(maker.grant(user)[1]),
+    }
+
+
+def _remove(session: Session, leavers: list[Any]) -> None:
+    for user in leavers:
+        assert users.remove_membership(session, user, DEFAULT_ORGANIZATION, datetime.now(UTC))

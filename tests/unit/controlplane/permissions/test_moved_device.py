@@ -1,0 +1,26 @@
+"""A report stays at the location where it was made, when its device has moved."""
+
+import json
+
+from agent.wire.codec import to_plain
+from controlplane.http.console_api import PREFIX
+from tests.fixtures.payloads import small_venue
+from tests.unit.controlplane.running_service import RunningService
+
+
+async def test_what_changed_elsewhere_is_not_told(service: RunningService) -> None:
+    device = service.device()
+    for location in ("loc-2", "loc-1"):
+        device.binding_id = (await device.enroll(locationId=location)).json()["bindingId"]
+        reply = await device.submit(to_plain(small_venue()), outcome="completed")
+        assert reply.status_code == 200
+    await device.enroll(locationId="loc-2")
+    body = json.dumps({"instanceId": device.instance_id})
+    reports, changes = {}, {}
+    for locations in ((), ("loc-2",)):
+        key = service.make_key(locations=locations)
+        shown = (await service.post(PREFIX + "device", body, api_key=key)).json()
+        reports[locations] = len(shown["detail"]["reports"])
+        changes[locations] = len(shown["changes"])
+    assert reports == {(): 2, ("loc-2",): 1}
+    assert changes == {(): 1, ("loc-2",): 0}

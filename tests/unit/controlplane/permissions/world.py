@@ -1,0 +1,221 @@
+"""Two organizations with things at three locations, for every call to name one of."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from agent.wire import codec
+from agent.wire.device_operations import EnrollRequest
+from agent.wire.operator_operations import CreateRequestRequest
+from controlplane.accounts.caller import Caller
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.remote_control.context import RequestContext
+from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
+from controlplane.remote_control.operator import create_request
+from controlplane.remote_control.submission import parse_submission, submit_result
+from controlplane.remote_control.wishes.asking import wish
+from controlplane.remote_control.wishes.records import WishRequest
+from controlplane.retail.limits import CURRENCY
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.merchant.catalog_tables import Category, Good
+from controlplane.storage.merchant.merchant_tables import (
+    FeeItem,
+    Location,
+    PaymentMethod,
+    UnitOfMeasure,
+)
+from controlplane.storage.merchant.sales_tables import Sale
+from controlplane.storage.support_tables import SupportLink
+from controlplane.storage.tables import Challenge
+from controlplane.support.links import make_link
+from tests.fixtures.payloads import small_venue
+from tests.unit.controlplane.permissions.table import PLACES, Place
+
+OTHER_ORGANIZATION: Final = "org-0002"
+ORGANIZATION_AT: Final[Mapping[Place, str]] = {
+    "own": DEFAULT_ORGANIZATION,
+    "other": DEFAULT_ORGANIZATION,
+    "foreign": OTHER_ORGANIZATION,
+}
+CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An enrolled device."""
+
+    instance_id: UUID
+    binding_id: UUID
+    request_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What there is at a location. ``doomed`` is a device that is there to be revoked, ``linked``
+    the token of a link of support that the organization has, and ``catalog`` an id of each table
+    of `CATALOG`, by its name."""
+
+    location_id: str
+    organization_id: str
+    device: Bound
+    doomed: Bound
+    report_id: UUID
+    wish_id: UUID
+    sale_id: UUID
+    linked: str
+    catalog: Mapping[str, UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Enroller:
+    """Enrols devices as a key would that may go anywhere."""
+
+    session: Session
+    settings: Settings
+    now: datetime
+
+    def context(self, key_id: UUID, organization_id: str) -> RequestContext:
+        caller = Caller(key_id, organization_id, can_write=True)
+        return RequestContext(self.session, caller, self.now, self.settings)
+
+    def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
+        """Enrol a device that has a request waiting."""
+        context = self.context(key_id, organization_id)
+        device = new_device(location_id)
+        private = Ed25519PrivateKey.generate()
+        asked = challenge(context, codec.validate(device | _public(private), DescribedDevice))
+        signature = private.sign(asked.nonce.encode()).hex()
+        answer = EnrollRequest(challenge_id=asked.challenge_id, signature=signature)
+        binding_id = enroll(context, answer).binding_id
+        instance_id = UUID(device["instanceId"])
+        asked_for = CreateRequestRequest(instance_id=instance_id, kind="network")
+        request_id = create_request(context, asked_for).request_id
+        return Bound(instance_id, binding_id, request_id)
+
+    def answer_to_challenge(
+        self, key_id: UUID, organization_id: str, location_id: str
+    ) -> dict[str, Any]:
+        """Return the body of `enroll` for a challenge that the key was given, there and then."""
+        private = Ed25519PrivateKey.generate()
+        described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
+        asked = challenge(self.context(key_id, organization_id), described)
+        self.session.flush()
+        row = self.session.get_one(Challenge, asked.challenge_id)
+        return {"challengeId": str(row.id), "signature": private.sign(row.nonce.encode()).hex()}
+
+
+def new_device(location_id: str) -> dict[str, Any]:
+    """Return the body of `challenge`, with a key that nobody has."""
+    return {
+        "instanceId": str(uuid.uuid4()),
+        "platform": "linux",
+        "locationId": location_id,
+        "legacyInstallId": "till-01",
+        "appVersion": "0.1.0",
+        "capabilities": ["network", "application"],
+    } | _public(Ed25519PrivateKey.generate())
+
+
+def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any]:
+    return {
+        "bindingId": str(binding_id),
+        "reportId": str(report_id or uuid.uuid4()),
+        "kind": "network",
+        "outcome": "completed",
+        "report": codec.to_plain(small_venue()),
+    }
+
+
+def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
+    """Return the token of a link of support that waits, or that an organization has."""
+    made = make_link(session, channel="chat", asked_by="support", now=now)
+    session.flush()
+    if organization_id is not None:
+        row = session.get_one(SupportLink, made.id)
+        row.organization_id, row.confirmed_at, row.confirmed_by = organization_id, now, "test"
+    return made.token
+
+
+def make_world(session: Session, settings: Settings, now: datetime) -> dict[Place, Spot]:
+    for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (OTHER_ORGANIZATION, 1)):
+        plan = Plan(
+            locations=locations, days=3, sales_per_day=8, goods=4,
+            until=now.date(), organization_id=organization_id,
+        )  # fmt: skip
+        load(session, plan, now)
+    # The sandbox calls its first location alike in every organization.
+    session.execute(
+        update(Location)
+        .where(Location.organization_id == OTHER_ORGANIZATION)
+        .values(id="loc-foreign")
+    )
+    # The retail API shows sales of one currency.
+    session.execute(update(Sale).values(currency=CURRENCY))
+    locations = {
+        organization_id: list(
+            session.scalars(
+                select(Location)
+                .where(Location.organization_id == organization_id)
+                .order_by(Location.position)
+            )
+        )
+        for organization_id in (DEFAULT_ORGANIZATION, OTHER_ORGANIZATION)
+    }
+    spots: dict[Place, Spot] = {}
+    for place in PLACES:
+        location = locations[ORGANIZATION_AT[place]].pop(0)
+        spots[place] = _spot(Enroller(session, settings, now), location)
+    return spots
+
+
+def _spot(enroller: Enroller, location: Location) -> Spot:
+    session, organization_id = enroller.session, location.organization_id
+    key_id, _ = create_key(
+        session,
+        name="installer",
+        can_write=True,
+        locations=(),
+        organization_id=organization_id,
+        now=enroller.now,
+    )
+    device, doomed = (enroller.bound(key_id, organization_id, location.id) for _ in range(2))
+    context = enroller.context(key_id, organization_id)
+    body = json.dumps(submission(device.binding_id)).encode()
+    report = submit_result(context, parse_submission(body))
+    wanted = WishRequest(
+        kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
+    )
+    (wish_id,) = wish(context, wanted).wishes
+    sales = select(Sale.id).where(Sale.location == location.position, Sale.status == "completed")
+    return Spot(
+        location_id=location.id,
+        organization_id=organization_id,
+        device=device,
+        doomed=doomed,
+        report_id=report.report_id,
+        wish_id=wish_id,
+        sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
+        linked=new_link(session, enroller.now, organization_id),
+        catalog={
+            table.__name__: session.scalars(
+                select(table.id).where(table.organization_id == organization_id).limit(1)
+            ).one()
+            for table in CATALOG
+        },
+    )
+
+
+def _public(private: Ed25519PrivateKey) -> dict[str, str]:
+    public = private.public_key()
+    return {"publicKey": public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo).hex()}
