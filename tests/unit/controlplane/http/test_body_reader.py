@@ -54,7 +54,8 @@ def work(body: bytes) -> int:
 async def test_it_is_another_process_that_gives_way(reader: BodyReader) -> None:
     (first, _), (second, _) = await reader.read(own_pid, b""), await reader.read(own_pid, b"")
     assert first == second != os.getpid()
-    assert (await reader.read(niceness, b""))[0] == os.nice(0) + NICENESS
+    least_urgent = 19
+    assert (await reader.read(niceness, b""))[0] == min(os.nice(0) + NICENESS, least_urgent)
 
 
 async def test_what_it_took_is_told(reader: BodyReader) -> None:
