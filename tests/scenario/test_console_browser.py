@@ -34,6 +34,9 @@ PEOPLE: Final = {
     "inviting", "members", "join", "members-two", "audit", "session-ended",
 }  # fmt: skip
 CONSENTED: Final = {"sign-in", "consent", "consent-long", "refused"}
+STATES: Final = {
+    "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
+}  # fmt: skip
 GRAVE: Final = {"serious", "critical"}
 
 
@@ -361,8 +364,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
 # ---------------------------------------------------------------------------- every state of it
 
 
-@pytest.mark.parametrize("name", ["play", "figures", "people", "pages"])
-@pytest.mark.parametrize("name", ["play", "figures", "consent", "pages"])
+@pytest.mark.parametrize("name", [*STATES, "pages"])
 def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     told = act(name, width)
     seen = told["seen"]
@@ -370,8 +372,7 @@ def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
     if name == "pages":
         assert len(states) == told["pages"]
     else:
-        assert states == {"play": PLAYED, "figures": COUNTED, "people": PEOPLE}[name]
-        assert states == {"play": PLAYED, "figures": COUNTED, "consent": CONSENTED}[name]
+        assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
     # It looked: some rules apply to every page.
