@@ -1,4 +1,5 @@
-// Who is signed in: where, by which browsers, and with which API keys of their own.
+// Who is signed in: where, by which browsers, with which API keys of their own, and which programs
+// they let read.
 
 import { ask } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
@@ -11,9 +12,9 @@ const BROWSERS = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], 
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS", "macOS"], ["Linux", "Linux"]];
 
 export async function fetchProfile() {
-  const profile = await ask("profile");
+  const [profile, { grants }] = await Promise.all([ask("profile"), ask("profile/grants")]);
   knowPerson(profile);
-  return profile;
+  return { ...profile, grants };
 }
 
 export function showProfile(data, view, hooks) {
@@ -24,6 +25,7 @@ export function showProfile(data, view, hooks) {
     element("h1", {}, data.user.name),
     element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${inPlaces(here.locations)}`));
   replace(at("keys"), keys(data.keys, hooks));
+  replace(at("grants"), grants(data, hooks));
   replace(at("sessions"), sessions(data.sessions, hooks));
   const others = data.sessions.filter((each) => !each.isThis);
   at("end-others").hidden = !others.length;
@@ -39,6 +41,7 @@ function build(view, hooks) {
     element("div", { class: "actions" }, element("button", { type: "button", id: "change-password", onclick: () => newPassword(hooks) }, "Change password")),
     element("p", { class: "problem", role: "alert", id: "account-problem" }),
     section("keys", "Your API keys", element("button", { type: "button", id: "new-key" }, "New key")),
+    section("grants", "Programs that you let read"),
     section("sessions", "Where you are signed in", element("button", { type: "button", id: "end-others" }, "Sign out everywhere else")),
     element("div", { id: "elsewhere" })));
 }
@@ -51,6 +54,23 @@ function keys(rows, hooks) {
       element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${inPlaces(key.locations)}`),
       element("p", { class: "sub" }, "Made ", when(key.createdAt), " · used ", key.lastUsedAt ? when(key.lastUsedAt) : "never")),
     element("button", { type: "button", class: "danger", id: `revoke-${key.id}`, "aria-label": `Revoke ${key.name}`, onclick: () => revokeKey(key, hooks) }, "Revoke"))));
+}
+
+function grants({ grants: rows, organizations, organizationId }, hooks) {
+  if (!rows.length) return element("p", { class: "empty" }, "There are none. An assistant that asks you to read your business data is listed here once you allow it.");
+  const names = new Map(organizations.map((each) => [each.id, each.name || each.id]));
+  return element("ul", { class: "cards people" }, ...rows.map((grant) => element("li", {},
+    element("div", {},
+      element("span", { class: "name" }, grant.clientName),
+      element("p", { class: "sub" },
+        `Reads${grant.organizationId === organizationId ? "" : ` ${names.get(grant.organizationId) ?? grant.organizationId}`} for ${grant.clientHosts.join(", ") || "a program on your own computer"}`),
+      element("p", { class: "sub" }, "Since ", when(grant.createdAt), " · used ", when(grant.lastUsedAt))),
+    element("button", { type: "button", class: "danger", id: `end-${grant.id}`, "aria-label": `Stop ${grant.clientName}`, onclick: () => endGrant(grant, hooks) }, "Stop"))));
+}
+
+function endGrant(grant, hooks) {
+  confirmed({ title: `Stop ${grant.clientName}?`, text: "It may read no more. It can ask you again.", keep: "Let it read", action: "Stop it" },
+    () => hooks.attempt(() => ask("profile/end-grant", { grantId: grant.id })));
 }
 
 function sessions(rows, hooks) {

@@ -33,7 +33,7 @@ PEOPLE: Final = {
     "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
     "inviting", "members", "join", "members-two", "audit", "session-ended",
 }  # fmt: skip
-CONSENTED: Final = {"sign-in", "consent", "consent-long", "refused"}
+CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
 STATES: Final = {
     "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
 }  # fmt: skip
@@ -347,6 +347,14 @@ def test_a_person_signs_in_and_lets_a_program_read(consented: dict[str, Any]) ->
     assert answer["at"] == "http://127.0.0.1:9/callback"
     assert answer.keys() == {"at", "code", "state", "iss"}
     assert consented["token"] == ["access_token", "expires_in", "refresh_token", "token_type"]
+
+
+def test_a_person_sees_what_may_read_and_stops_it(consented: dict[str, Any]) -> None:
+    assert "Sales assistant" in consented["listed"]
+    assert "for a program on your own computer" in consented["listed"]
+    assert consented["asks"] == "Stop Sales assistant?"
+    assert consented["none"].startswith("There are none.")
+    assert (consented["before"], consented["after"]) == (200, 401)
 
 
 def test_a_person_does_not_let_a_program_read(consented: dict[str, Any]) -> None:

@@ -63,7 +63,11 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.tab_to("button.primary")
     await page.press("Enter")
     told["answer"] = await _answer(page)
-    told["token"] = await _exchange(http, program, loopback, told["answer"].get("code", ""))
+    tokens = await _exchange(http, program, loopback, told["answer"].get("code", ""))
+    told["token"] = sorted(tokens)
+    told["before"] = await _reads(http, tokens.get("access_token", ""))
+    await _stop(page, told, url)
+    told["after"] = await _reads(http, tokens.get("access_token", ""))
     far = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, far, REDIRECT))
     await page.until("document.querySelector('h1 .told')")
@@ -78,6 +82,27 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     return told
 
 
+async def _stop(page: Page, told: dict[str, Any], url: str) -> None:
+    """The person looks at the console what may read, and stops it."""
+    await page.open(f"{url}/#/profile")
+    listed = "document.querySelector('#grants li')"
+    told["listed"] = await page.until(f"{listed}?.innerText")
+    await page.look("grants")
+    await page.click("#grants button")
+    told["asks"] = await page.until(
+        "document.querySelector('#confirm[open] #confirm-title')?.textContent"
+    )
+    await page.click("#confirm-act")
+    await page.until(f"!{listed}")
+    told["none"] = await page.run("document.querySelector('#grants').innerText")
+
+
+async def _reads(http: httpx2.AsyncClient, token: str) -> int:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+    return (await http.post("/api/mcp/v1", json=call, headers=headers)).status_code
+
+
 async def _register(http: httpx2.AsyncClient, name: str, redirect_uri: str) -> str:
     body = {"client_name": name, "redirect_uris": [redirect_uri]}
     reply = await http.post(f"{BASE}/register", json=body)
@@ -87,7 +112,7 @@ async def _register(http: httpx2.AsyncClient, name: str, redirect_uri: str) -> s
 
 async def _exchange(
     http: httpx2.AsyncClient, client_id: str, redirect_uri: str, code: str
-) -> list[str]:
+) -> dict[str, str]:
     form = {
         "grant_type": "authorization_code",
         "client_id": client_id,
@@ -95,7 +120,8 @@ async def _exchange(
         "code": code,
         "code_verifier": VERIFIER,
     }
-    return sorted((await http.post(f"{BASE}/token", data=form)).json())
+    tokens: dict[str, str] = (await http.post(f"{BASE}/token", data=form)).json()
+    return tokens
 
 
 def _address(url: str, client_id: str, redirect_uri: str) -> str:
