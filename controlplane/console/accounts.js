@@ -1,10 +1,11 @@
-// The views of people: profile, members and audit log, and what they need of the page around them.
+// The views of people: profile, members, audit log and support, and what they need of the page around them.
 
 import { FILTERS, fetchAudit, showAudit } from "./audit.js";
 import { fetchMembers, showMembers } from "./members.js";
 import { fetchProfile, showProfile } from "./profile.js";
+import { fetchSupport, showSupport } from "./support.js";
 
-const PATHS = ["profile", "members", "audit"];
+const PATHS = ["profile", "members", "audit", "support"];
 
 // `hooks`: refresh, left (nobody is signed in any more), attempt (an action, then refresh),
 // pages (how many are shown), more (one more), filter (another address of a view).
@@ -14,6 +15,7 @@ export function accountViews(hooks) {
     profile: { load: fetchProfile, show: (data, view) => showProfile(data, view, hooks), title: () => "Your profile", rows },
     members: { load: fetchMembers, show: (data, view) => showMembers(data, view, hooks), title: () => "Members", rows },
     audit: { load: (route) => fetchAudit(route, hooks.pages()), show: (data, view) => showAudit(data, view, hooks), title: () => "Audit log", rows },
+    support: { load: fetchSupport, show: (data, view) => showSupport(data, view, hooks), title: () => "Support", rows },
   };
 }
 

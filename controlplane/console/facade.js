@@ -27,6 +27,11 @@ export async function figures(operation, body) {
   return (await post(FACADE + operation, body)).json();
 }
 
+// The operations of support: contact, inspect, confirm, disconnect.
+export async function support(operation, body = {}) {
+  return (await post(`${FACADE}support/${operation}`, body)).json();
+}
+
 // Signing in and out.
 export async function authenticate(operation, body = {}) {
   return (await post(`/api/auth/${operation}`, body)).json();

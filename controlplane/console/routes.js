@@ -15,5 +15,5 @@ export function routeOf(hash) {
 }
 
 // The link of the bar that is of a view, if any is.
-const PARTS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "" };
+const PARTS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "", support: "" };
 export const partOf = (view) => PARTS[view] ?? "devices";

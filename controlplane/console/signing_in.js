@@ -12,6 +12,8 @@ export const isSignedIn = () => hasKey() || person !== null;
 export const membership = () =>
   person && person.organizations.find((each) => each.id === person.organizationId) || null;
 
+export const organizationName = (id) => person?.organizations.find((each) => each.id === id)?.name || id;
+
 // Who sees members and the audit log: owners of all locations.
 export const owns = () => membership()?.role === "owner" && !membership().locations.length;
 

@@ -44,6 +44,7 @@ PAGES = {
     "/console/profile.js": "profile.js",
     "/console/members.js": "members.js",
     "/console/audit.js": "audit.js",
+    "/console/support.js": "support.js",
     "/console/forms.js": "forms.js",
     "/console/oauth.css": "oauth.css",
     "/console/figures.js": "figures.js",

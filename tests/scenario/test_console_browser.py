@@ -31,7 +31,7 @@ PLAYED: Final = {
 COUNTED: Final = {"figures", "figures-week"}
 PEOPLE: Final = {
     "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
-    "inviting", "members", "join", "members-two", "audit", "session-ended",
+    "inviting", "members", "join", "members-two", "audit", "support", "linking", "session-ended",
 }  # fmt: skip
 CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
 STATES: Final = {
@@ -269,7 +269,7 @@ def test_a_person_signs_in_and_no_script_holds_what_by(people: dict[str, Any]) -
     assert people["refused"] == "The e-mail address or the password is wrong."
     assert people["name"] == "Ada Berzina"
     assert people["kept"] == ["", 0, 0]
-    assert people["menu"] == ["Your profile", "Members", "Audit log", "Sign out"]
+    assert people["menu"] == ["Your profile", "Members", "Audit log", "Support", "Sign out"]
 
 
 def test_a_profile_says_who_where_and_by_which_browsers(people: dict[str, Any]) -> None:
@@ -322,6 +322,14 @@ def test_the_audit_log_has_it_all(people: dict[str, Any]) -> None:
     assert any(line.startswith("ada@example.com made the API key till of the bar") for line in log)
     assert all("from 127.0.0.1" in each for each in people["credentials"])
     assert all(line.startswith("bob@example.com") for line in people["bob"])
+
+
+def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> None:
+    assert "help@example.com" in people["reached"]
+    assert people["link"] == "Link telegram @venue?"
+    assert "Asked by Eve · Harbour Hospitality" in people["linked"]
+    assert people["used token"].startswith("This token has been used: its link is in the list.")
+    assert people["unlinked"].startswith("Nothing.")
 
 
 def test_what_ends_a_session_is_said_and_how_long_to_wait(people: dict[str, Any]) -> None:

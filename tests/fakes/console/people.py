@@ -15,6 +15,8 @@ from controlplane.merchant.places import name_organization
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInSession
 from controlplane.storage.database import Database
+from controlplane.support.channels import set_channel
+from controlplane.support.links import make_link
 from tests.fakes.console.page import Page
 from tests.fakes.console.play import TILES, enrolled
 
@@ -25,6 +27,7 @@ HIS: Final = "another horse"
 OVERVIEW: Final = "/console/api/overview"
 SIGN_IN: Final = "/api/auth/sign-in/email"
 PROBLEM: Final = "document.getElementById('sign-in-problem').textContent"
+TITLE: Final = "(document.getElementById('form-title')?.textContent ?? '')"
 VIEW: Final = "document.querySelector('#view').innerText"
 
 
@@ -61,10 +64,43 @@ async def people(
     await _members(page, told)
     await _audit(page, told)
     await _narrowed(page, told)
+    await _support(page, told, database)
     await _ended(page, told, database)
     await _too_often(page, told, http)
     told["wrong"] = await page.run("window.wrong")
     return told
+
+
+async def _support(page: Page, told: dict[str, Any], file: str) -> None:
+    database = Database(file)
+
+    def work(session: Session) -> str:
+        set_channel(session, kind="email", address="help@example.com", hours="9 to 17")
+        made = make_link(session, channel="telegram @venue", asked_by="Eve", now=system_clock())
+        return made.token
+
+    token = database.write(work)
+    database.close()
+    await page.go("#/support")
+    told["reached"] = await page.until("document.querySelector('#channels')?.innerText")
+    await _by_token(page, "link", token)
+    told["link"] = await page.until(f"{TITLE}.startsWith('Link t') && {TITLE}")
+    await page.look("linking")
+    await page.click("#form-submit")
+    told["linked"] = await page.until("document.querySelector('#links li')?.innerText")
+    await page.look("support")
+    await _by_token(page, "link", token)
+    told["used token"] = await page.until("document.querySelector('#form .problem').textContent")
+    await page.click("#form .actions button")
+    await _by_token(page, "unlink", token)
+    await page.until("!document.querySelector('#links li')")
+    told["unlinked"] = await page.run("document.querySelector('#links').innerText")
+
+
+async def _by_token(page: Page, button: str, token: str) -> None:
+    await page.click(f"#{button}")
+    await fill(page, form_token=token)
+    await page.click("#form-submit")
 
 
 async def fill(page: Page, **values: str) -> None:
