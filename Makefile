@@ -253,3 +253,14 @@ $(CONFORMANCE_STAMP): $(STAMP) $(CONFORMANCE_LOCK)/package-lock.json
 
 test-mcp-conformance: $(CONFORMANCE_STAMP) ## hold the agent protocol to the official conformance suite
 	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol $(ARGS)
+
+INSPECTOR := build/mcp-inspector
+INSPECTOR_PACKAGE := @modelcontextprotocol/inspector@2.12.0
+.PHONY: test-mcp-inspector
+$(INSPECTOR)/.installed: $(CONFORMANCE_STAMP)
+	@rm -rf $(INSPECTOR) && mkdir -p $(INSPECTOR)
+	@PATH="$(CURDIR)/$(NODE)/bin:$$PATH" npm install --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR) $(INSPECTOR_PACKAGE)
+	@touch $@
+
+test-mcp-inspector: $(INSPECTOR)/.installed ## the MCP Inspector's command line, let read by a person in Chromium (half a minute)
+	@$(BIN)/python -m pytest -n0 -s tests/contract/agent_protocol/prove_inspector.py $(ARGS)

@@ -57,8 +57,11 @@ class Stream:
         return str(command["requestId"])
 
     async def has_ended(self) -> bool:
+        """Whether it ends before it tells anything but that it is open."""
         try:
-            await self.piece()
+            async with asyncio.timeout(TIMEOUT_S):
+                while await self.piece() == KEEP_ALIVE % RECONNECT_MIN_MS:
+                    pass
         except StopAsyncIteration:
             return True
         return False
