@@ -1,10 +1,10 @@
 """Proves `make demo` and `make test` where there is nothing but Python, make and git.
 
 Makes a bare root with debootstrap and a directory of wheels, once, in build/bare; then runs both
-commands in containers of it that have no network: as an ordinary user, the same where namespaces
-are forbidden, and as root. With --all or --only every test is run; else a short form: an ordinary
-user runs all but the long ones that are the same on every machine, the others what needs something
-of the machine. `CI` is set in there: what such a machine cannot prove is named below, and a test
+commands in containers of it that have no network: as an ordinary user, and the same where
+namespaces are forbidden; with --all as root, too. With --all or --only every test is run; else a
+short form: an ordinary user runs all but the long ones that are the same on every machine, without
+namespaces what needs something of the machine. `CI` is set in there: what such a machine cannot prove is named below, and a test
 that is left out for any other reason fails. Another release of Debian has another Python: trixie
 has 3.13, forky 3.14.
 
@@ -117,7 +117,7 @@ SITUATIONS: Final = (
         (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *NOT_ROOTS),
         (FORBIDDEN,),
     ),
-    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME)),
+    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME), is_long=True),
     Situation(
         "root of an ordinary container",
         0,
