@@ -4,9 +4,9 @@ Makes a bare root with debootstrap and a directory of wheels, once, in build/bar
 commands in containers of it that have no network: as an ordinary user, and the same where
 namespaces are forbidden; with --all as root, too. With --all or --only every test is run; else a
 short form: an ordinary user runs all but the long ones that are the same on every machine, without
-namespaces what needs something of the machine. `CI` is set in there: what such a machine cannot prove is named below, and a test
-that is left out for any other reason fails. Another release of Debian has another Python: trixie
-has 3.13, forky 3.14.
+namespaces what needs something of the machine. `CI` is set in there: what such a machine cannot
+prove is named below, and a test that is left out for any other reason fails. Another release of
+Debian has another Python: trixie has 3.13, forky 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
 Usage: python -m tests.packaging.prove_bare [--all | --only NAME] [--release NAME] [--keep DIR]

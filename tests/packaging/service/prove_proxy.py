@@ -185,6 +185,16 @@ async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front
         assert codes.count(200) >= 20, codes
         for _ in range(80):
             await call(front, http, "listDevices")
+        rubbish = "x" * 43
+        for credential in (
+            {"Cookie": f"other=1; __Secure-venue.session_token={rubbish}"},
+            {"Authorization": f"Bearer voa_{rubbish}"},
+            {"Authorization": f"Bearer eyJ{rubbish}.{rubbish}.{rubbish}"},
+        ):
+            codes = [
+                (await http.get("/healthz", headers=credential)).status_code for _ in range(30)
+            ]
+            assert codes == [200] * 30, credential
 
 
 async def test_an_address_that_the_caller_wrote_is_not_passed_on(front: Front) -> None:
