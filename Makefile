@@ -259,7 +259,7 @@ INSPECTOR_PACKAGE := @modelcontextprotocol/inspector@2.12.0
 .PHONY: test-mcp-inspector
 $(INSPECTOR)/.installed: $(CONFORMANCE_STAMP)
 	@rm -rf $(INSPECTOR) && mkdir -p $(INSPECTOR)
-	@PATH="$(CURDIR)/$(NODE)/bin:$$PATH" npm install --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR) $(INSPECTOR_PACKAGE)
+	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js install --silent --ignore-scripts --no-audit --no-fund --prefix $(INSPECTOR) $(INSPECTOR_PACKAGE)
 	@touch $@
 
 test-mcp-inspector: $(INSPECTOR)/.installed ## the MCP Inspector's command line, let read by a person in Chromium (half a minute)
