@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 # Hundreds of processes are started by the tests: each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help environment demo test check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
+.PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -25,13 +25,17 @@ demo: $(STAMP) ## play a venue: service, agent, two reports (ARGS=--keep: and th
 	@$(BIN)/venue-control demo $(ARGS)
 
 # A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
-PARALLEL := -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
-# Those that measure time or listen to a network come first, one at a time. Exit code 5 of pytest: no
-# test was chosen, which is an error only when both chose none.
-test: $(STAMP) ## run the tests
-	@$(BIN)/python -m pytest -m exclusive $(ARGS); alone=$$?; \
-	$(BIN)/python -m pytest -m "not exclusive" $(PARALLEL) $(ARGS); beside=$$?; \
-	case "$$alone $$beside" in "0 0"|"0 5"|"5 0") ;; *) exit 1;; esac
+WORKERS := logical
+PARALLEL = -n $(WORKERS) --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest
+quick: $(STAMP) ## run the unit and contract tests (a minute)
+	@$(PYTEST) --size=small $(PARALLEL) $(ARGS)
+
+test: $(STAMP) ## run the tests, of long scenarios a short form (four minutes)
+	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
+
+test-all: $(STAMP) ## run all tests with their matrices (twelve minutes)
+	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 
 lint: $(STAMP) ## ruff: lint and format check
 	@$(BIN)/ruff check .
@@ -43,7 +47,7 @@ types: $(STAMP) ## mypy --strict
 imports: $(STAMP) ## the floors of the house: who may import whom
 	@$(BIN)/lint-imports --no-logo
 
-check: lint types imports test ## what CI runs
+check: lint types imports test-all ## lint, types, imports and all tests
 
 format: $(STAMP) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .

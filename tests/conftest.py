@@ -10,16 +10,26 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from agent.redaction.known import forget
-from tests import prerequisites
+from tests import prerequisites, sizes
 
-# How long an example takes is the machine's affair: tests that measure time do it by themselves.
-settings.register_profile(
-    "house", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-)
-settings.load_profile("house")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--size", choices=sizes.SIZES, default="large", help="how much to run (tests/sizes.py)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sizes.choose(config.getoption("size"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests that are larger than the run."""
+    items[:], left_out = sizes.select(items)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -18,7 +18,6 @@ from tests.paths import ROOT
 from tests.prerequisites import axe, browser
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.needs("browser", "axe"),
     pytest.mark.parametrize("width", VIEWPORTS),
 ]

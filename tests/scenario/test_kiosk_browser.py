@@ -19,7 +19,7 @@ from tests.unit.agent.presentation.findings.judged import judged
 
 MOVING = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.exclusive, pytest.mark.needs("browser")]
+pytestmark = [pytest.mark.exclusive, pytest.mark.needs("browser")]
 
 
 @pytest.fixture(scope="module")

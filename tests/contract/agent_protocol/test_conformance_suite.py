@@ -11,7 +11,7 @@ import pytest
 from tests.contract.agent_protocol.served import Served
 from tests.prerequisites import mcp_conformance
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("mcp-conformance")]
+pytestmark = [pytest.mark.medium, pytest.mark.needs("mcp-conformance")]
 WITHIN_S = 120
 _SUMMARY = re.compile(r"^\S (\S+): (\d+) passed, (\d+) failed$", re.MULTILINE)
 

@@ -35,7 +35,7 @@ TOKENS = 64
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 600 if EXAMPLES == "12" else 3600
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
 ]
 

@@ -15,7 +15,6 @@ from tests.scenario.doctor.situations import SITUATIONS
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.slow,
     pytest.mark.needs("all-namespaces", "veth"),
 ]
 

@@ -222,13 +222,11 @@ async def _everything(module: str, home: Path) -> set[tuple[str, str]]:
     return search.found()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, till_program: None) -> None:
     assert await _everything(AGENT, tmp_path) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 async def test_without_redaction_they_are_found(tmp_path: Path, till_program: None) -> None:
     found = await _everything(UNREDACTED, tmp_path)

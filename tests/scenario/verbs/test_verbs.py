@@ -25,7 +25,6 @@ from tests.scenario.verbs.world import (
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.slow,
     pytest.mark.needs("other-user", "all-namespaces", "systemctl"),
 ]
 

@@ -17,7 +17,7 @@ from controlplane.storage.database import Database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="ends by SIGKILL"),
 ]
 WITHIN_S = 60

@@ -1,0 +1,96 @@
+"""The three sizes of the test suite.
+
+| size | what runs | command |
+|---|---|---|
+| small | unmarked tests of `tests/unit` and `tests/contract` | `make quick` |
+| medium | also tests marked `medium` and the unmarked tests of all other folders | `make test` |
+| large | also tests marked `large`: whole matrices and long forms | `make test-all` |
+
+Small and medium runs use the same examples each time, so that they give everybody the same result.
+A large run lets hypothesis look for new ones. docs/testing.md lists what is large.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.paths import ROOT
+
+SIZES: Final = ("small", "medium", "large")
+SMALL_FOLDERS: Final = (ROOT / "tests/unit", ROOT / "tests/contract")
+_EXAMPLES: Final = {"small": 15, "medium": 40, "large": 100}
+_chosen: str = "large"
+
+
+def choose(size: str) -> None:
+    """Set the size of this run, before any test module is imported."""
+    global _chosen  # noqa: PLW0603 - one run has one size
+    _chosen = size
+    for name, count in _EXAMPLES.items():
+        settings.register_profile(
+            name,
+            # How long an example takes depends on the machine.
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+            max_examples=count,
+            derandomize=name != "large",
+            # A derandomized run has no use for the examples of earlier ones.
+            **({} if name == "large" else {"database": None}),
+        )
+    settings.load_profile(size)
+
+
+def amount(*, small: int | None = None, medium: int, large: int, variable: str = "") -> int:
+    """Return how much of something this run does.
+
+    Args:
+        small: default: as medium.
+        variable: environment variable that overrides all sizes, for a make target of its own.
+    """
+    if variable in os.environ:
+        return int(os.environ[variable])
+    return {"small": medium if small is None else small, "medium": medium, "large": large}[_chosen]
+
+
+def examples(count: int) -> int:
+    """Return the share of ``count`` hypothesis examples that belongs to this run's size."""
+    return max(5, count * _EXAMPLES[_chosen] // _EXAMPLES["large"])
+
+
+def large_except(chosen: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
+    """Return all cases for ``parametrize``; those that are not chosen run in large runs only.
+
+    Cases that are tuples become the arguments of one call.
+    """
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=_marks(chosen(case)))
+        for case in cases
+    ]
+
+
+def _marks(is_chosen: bool) -> tuple[pytest.MarkDecorator, ...]:
+    return () if is_chosen else (pytest.mark.large,)
+
+
+def size_of(item: pytest.Item) -> str:
+    """Return the smallest size that includes a test."""
+    for size in reversed(SIZES[1:]):
+        if item.get_closest_marker(size) is not None:
+            return size
+    return "small" if is_small_folder(item.path) else "medium"
+
+
+def is_small_folder(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in SMALL_FOLDERS)
+
+
+def select(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests that belong to this run, and those that do not."""
+    limit = SIZES.index(_chosen)
+    kept = [item for item in items if SIZES.index(size_of(item)) <= limit]
+    left_out = [item for item in items if SIZES.index(size_of(item)) > limit]
+    return kept, left_out
