@@ -132,8 +132,8 @@ test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL,
 test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
 	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_proxy.py $(ARGS)
 
-test-bare: $(STAMP) ## demo and tests on a bare Debian, as a user (ARGS=--all: and as root), without a network (root)
-	@$(BIN)/python -m tests.packaging.prove_bare $(ARGS)
+test-bare: $(STAMP) ## demo and quick tests on a bare Debian without a network (root; ARGS=--all: all tests, also as root)
+	@$(BIN)/python -m tests.packaging.verify_bare $(ARGS)
 
 test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some minutes, 0.9 GB in build/)
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)

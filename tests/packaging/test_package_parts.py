@@ -14,7 +14,6 @@ import pytest
 
 from agent import __version__
 from agent.cli.main import VERBS
-from tests.packaging import prove_bare
 from tests.packaging.service.commands_of_doc import proven_commands
 from tests.paths import ROOT
 
@@ -280,8 +279,3 @@ def test_the_package_says_in_one_line_where_the_demo_is() -> None:
     usage, error = done.stderr.splitlines()
     assert usage.startswith("usage: ")
     assert error.endswith("; the demo is `venue-control demo` now")
-
-
-def test_what_the_short_form_of_a_bare_machine_leaves_out_exists() -> None:
-    tests = ROOT / "tests"
-    assert [name for name in prove_bare.ANYWHERE if not (tests / name).exists()] == []
