@@ -3,7 +3,7 @@
 Building and installing ask the package index; what has been installed is run without a network,
 from a directory that knows nothing of the sources.
 
-Usage: python -m tests.packaging.prove_wheel [--pipx]
+Usage: python -m tests.packaging.verify_wheel [--pipx]
 """
 
 import argparse
