@@ -125,15 +125,18 @@ def boot(
             return 124
 
 
-def make_upgrade(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
-    """Copy the package, and pack the same program once more as a later version."""
+def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
     found = sorted(ROOT.glob(packages))
     if len(found) != 1:
         raise SystemExit(f"exactly one {packages} is wanted: run `make deb` or `make service-deb`")
     shutil.copy(found[0], results / "first.deb")
+
+
+def make_upgrade(results: Path) -> None:
+    """Pack the same program once more as a later version."""
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)
-        _run("dpkg-deb", "-R", str(found[0]), str(tree))
+        _run("dpkg-deb", "-R", str(results / "first.deb"), str(tree))
         control = tree / "DEBIAN/control"
         control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 99."))
         _run("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(results / "next.deb"))
@@ -160,6 +163,7 @@ def main() -> int:
         place = Path(directory)
         results = place / "results"
         results.mkdir()
+        copy_package(results)
         make_upgrade(results)
         with contextlib.ExitStack() as stack:
             root = options.root or stack.enter_context(overlay_of_this_machine(place))

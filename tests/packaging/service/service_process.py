@@ -61,4 +61,6 @@ class ServiceProcess:
             return self._process.wait(STOP_WITHIN_S)
         finally:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
+            assert self._process.stdout is not None
+            self._process.stdout.close()

@@ -17,7 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.packaging.verify_systemd import boot, exposure, make_upgrade, overlay_of_this_machine
+from tests.packaging.verify_systemd import (
+    boot,
+    copy_package,
+    exposure,
+    make_upgrade,
+    overlay_of_this_machine,
+)
 from tests.paths import ROOT
 
 UNIT = ROOT / "controlplane/service/venue-control.service"
@@ -69,7 +75,9 @@ def main() -> int:
         place = Path(directory)
         results = place / "results"
         results.mkdir()
-        make_upgrade(results, "dist/service/venue-control_*.deb")
+        copy_package(results, "dist/service/venue-control_*.deb")
+        if options.all:
+            make_upgrade(results)
         with overlay_of_this_machine(place) as root:
             provide_postgresql(root)
             module = "tests.packaging.service.inside_service"
