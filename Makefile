@@ -123,14 +123,13 @@ windows-zip: onedir ## build dist/*.zip (on Windows, in a shell with make)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
 
 test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
-	@$(BIN)/python -m tests.packaging.prove_systemd $(ARGS)
+	@$(BIN)/python -m tests.packaging.verify_systemd $(ARGS)
 
-test-service-install: $(STAMP) service-deb ## the service's package, PostgreSQL, backups and restores under a real systemd (root)
-	@$(BIN)/python -m tests.packaging.service.prove_service
-	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_restore.py $(ARGS)
+test-service-install: $(STAMP) service-deb ## the service's package with PostgreSQL under a real systemd (root; ARGS=--all: every step)
+	@$(BIN)/python -m tests.packaging.service.verify_service $(ARGS)
 
-test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (their packages)
-	@$(BIN)/python -m pytest -n0 -s tests/packaging/service/prove_proxy.py $(ARGS)
+test-proxy: $(STAMP) ## the service behind a real nginx and a real Caddy, with TLS (packages nginx, caddy and curl)
+	@$(BIN)/python -m tests.packaging.service.verify_proxy $(ARGS)
 
 test-bare: $(STAMP) ## demo and quick tests on a bare Debian without a network (root; ARGS=--all: all tests, also as root)
 	@$(BIN)/python -m tests.packaging.verify_bare $(ARGS)
@@ -139,7 +138,7 @@ test-wine: $(STAMP) ## run the agent and the Windows package under Wine (some mi
 	@$(BIN)/python -m tests.packaging.prove_wine $(ARGS)
 
 test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
-	@$(BIN)/python -m tests.packaging.prove_wheel $(ARGS)
+	@$(BIN)/python -m tests.packaging.verify_wheel $(ARGS)
 
 bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)

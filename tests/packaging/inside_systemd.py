@@ -1,8 +1,9 @@
-"""What the container of `prove_systemd` runs: the life of the package under a real systemd.
+"""What the container of `verify_systemd` runs: the life of the package under a real systemd.
 
-Each step prints one line with what it saw; the first that fails ends the proof.
+Each step prints one line with what it saw; the first that fails ends the run.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -34,7 +35,8 @@ CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
 COLUMNS: Final = 80
-SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=2\n"
+SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=3\n"
+WITHIN_S: Final = 120
 # The package manager's and the system's own records, which a purge does not concern.
 OWN_RECORDS: Final = (
     "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/systemd/deb-systemd-helper-",
@@ -46,7 +48,7 @@ OWN_RECORDS: Final = (
 
 def run(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
     """Run a program; by default it must succeed."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=90)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     if expect is not None and done.returncode != expect:
         raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
     return done
@@ -87,7 +89,7 @@ def verify_units(directory: str) -> None:
     assert "venue-agent" not in done.stderr, done.stderr
 
 
-class Proof:
+class Verification:
     def __init__(self, service: LocalService, home: Path) -> None:
         self.service = service
         self.home = home
@@ -107,14 +109,16 @@ class Proof:
     def ask(self, kind: str) -> Json:
         """Request a report and return it."""
         request_id = self.service.request(self.instance_id, kind)
-        return until(lambda: self.service.report_of(self.instance_id, request_id), 60)
+        return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def wait_for_life(self) -> None:
         """Return when the service runs and has acknowledged a new request."""
-        until(lambda: shown("ActiveState") == "active" and shown("MainPID") != "0", 20)
+        until(lambda: shown("ActiveState") == "active" and shown("MainPID") != "0", WITHIN_S)
         request_id = self.service.request(self.instance_id, "application")
-        until(lambda: self.service.request_row(self.instance_id, request_id)["receivedAt"], 20)
-        until(lambda: self.service.report_of(self.instance_id, request_id), 60)
+        until(
+            lambda: self.service.request_row(self.instance_id, request_id)["receivedAt"], WITHIN_S
+        )
+        until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     # ------------------------------------------------------------------ steps, in their order
 
@@ -160,7 +164,7 @@ class Proof:
         self.device = self.service.enrolled_device()
         modes = {str(p): oct(p.stat().st_mode & 0o777) for p in (CONFIG, CONFIG.parent / "api-key")}
         assert list(modes.values()) == ["0o640", "0o600"], modes
-        until(lambda: "enrolled at" in shown("StatusText"), 10)
+        until(lambda: "enrolled at" in shown("StatusText"), WITHIN_S)
         say(
             f"enrolled; the manager shows {shown('StatusText')!r}; a second install changes nothing"
         )
@@ -210,29 +214,27 @@ class Proof:
         os.kill(int(pid), signal.SIGKILL)
         request_id = self.service.request(self.instance_id, "application")
         row = self.service.request_row
-        until(lambda: row(self.instance_id, request_id)["receivedAt"], 20)
+        until(lambda: row(self.instance_id, request_id)["receivedAt"], WITHIN_S)
         seconds = time.monotonic() - began
         assert shown("MainPID") not in {pid, "0"}
-        assert seconds < 3, f"{seconds:.2f} s"
-        until(lambda: self.service.report_of(self.instance_id, request_id), 60)
+        assert (shown("NRestarts"), shown("RestartUSec")) == ("1", "1s")
+        until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
         assert "killed by signal KILL" in service_status()
         say(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
-        """Die again and again, faster than systemd lets a service by default."""
-        began = time.monotonic()
+        """Die more often than systemd lets a service by default, which has no limit here."""
+        assert shown("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
-            pid = until(lambda: int(shown("MainPID")), 20)
+            pid = until(lambda: int(shown("MainPID")), WITHIN_S)
             os.kill(pid, signal.SIGKILL)
-            until(lambda: shown("MainPID") != str(pid), 20)  # noqa: B023
-        seconds = time.monotonic() - began
+            until(lambda: shown("MainPID") != str(pid), WITHIN_S)  # noqa: B023
         self.wait_for_life()
         has_backoff = shown("RestartSteps") not in {"", "0"}
-        assert has_backoff or seconds < 10, f"{seconds:.1f} s"
         kind = (
             "later and later" if has_backoff else "after 1 s each time: this systemd has no steps"
         )
-        say(f"killed {KILLS} times within {seconds:.1f} s and not given up, started {kind}")
+        say(f"killed {KILLS} times and not given up, started {kind}")
 
     def wait_for_a_right_configuration(self) -> None:
         """Start with a key that the configuration does not know: exit code 2, and no restart."""
@@ -269,11 +271,11 @@ class Proof:
         CONFIG.write_text(right.replace("[service]\n", section).replace("http:", "https:"))
         began = time.monotonic()
         os.kill(pid, signal.SIGHUP)
-        until(lambda: not Path(f"/proc/{pid}").exists(), 20)
+        until(lambda: not Path(f"/proc/{pid}").exists(), WITHIN_S)
         CONFIG.write_text(right)
         pipe.unlink()
         ended = time.monotonic() - began
-        until(lambda: int(shown("NRestarts")) > restarts, 20)
+        until(lambda: int(shown("NRestarts")) > restarts, WITHIN_S)
         self.wait_for_life()
         back = time.monotonic() - began
         assert "the event loop hung" in service_status(), service_status()
@@ -296,10 +298,9 @@ class Proof:
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")
-        until(lambda: "collecting" in shown("StatusText"), 20)
+        until(lambda: "collecting" in shown("StatusText"), WITHIN_S)
         seconds = timed(lambda: agent("service", "stop"))
-        assert seconds < 10, f"{seconds:.1f} s"
-        assert shown("ActiveState") == "inactive"
+        assert (shown("ActiveState"), shown("Result")) == ("inactive", "success")
         assert "stopped cleanly" in service_status(expect=1)
         agent("service", "stop")
         agent("service", "start")
@@ -311,7 +312,7 @@ class Proof:
         """Write the key file anew. It is the same key: to the service another is another device."""
         pid = shown("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
-        until(lambda: shown("MainPID") not in {pid, "0"}, 20)
+        until(lambda: shown("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_for_life()
         say("a key file that is written anew is taken up by itself")
 
@@ -369,7 +370,7 @@ class Proof:
         verify_units("/etc/systemd/system")
         self.device = until(
             lambda: next((d for d in self.service.devices() if d["instanceId"] not in known), None),
-            30,
+            WITHIN_S,
         )
         self.wait_for_life()
         service_status()
@@ -392,33 +393,52 @@ def files_of_the_system() -> frozenset[str]:
     return frozenset(path for path in paths if not path.startswith(OWN_RECORDS))
 
 
+def take(steps: list[Callable[[], None]]) -> None:
+    """Take the steps in their order, and print how long each took."""
+    for step in steps:
+        began_s = processor_s()
+        wall_s = timed(step)
+        used_s = processor_s() - began_s
+        sys.stdout.write(f"    {step.__name__}: {wall_s:.1f} s, of processor {used_s:.1f} s\n")
+        sys.stdout.flush()
+
+
+def processor_s() -> float:
+    """Return the processor time of the container's processes and of those that have ended."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = stat.read_text().rpartition(")")[2].split()
+            ticks += sum(int(field) for field in fields[11:15])  # proc(5): utime to cstime
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as directory, local_service(Path(directory)) as service:
-        proof = Proof(service, Path(directory))
+        its = Verification(service, Path(directory))
         steps = [
-            proof.no_python,
-            proof.install_the_package,
-            proof.speak_like_the_source,
-            proof.refuse_without_rights,
-            proof.begin,
-            proof.plug_in,
-            proof.collect,
-            *([proof.collect_outside] if "--facts" in sys.argv else []),
-            proof.survive_a_kill,
-            proof.never_be_given_up,
-            proof.wait_for_a_right_configuration,
-            proof.be_ended_by_the_watchdog,
-            proof.stop_in_time,
-            proof.take_a_new_key,
-            proof.enroll_anew_by_hand,
-            proof.survive_an_upgrade,
-            proof.keep_state_when_uninstalled,
-            proof.leave_nothing,
-            proof.live_without_the_package,
+            its.no_python,
+            its.install_the_package,
+            its.speak_like_the_source,
+            its.refuse_without_rights,
+            its.begin,
+            its.plug_in,
+            its.collect,
+            *([its.collect_outside] if "--facts" in sys.argv else []),
+            its.survive_a_kill,
+            its.never_be_given_up,
+            its.wait_for_a_right_configuration,
+            its.be_ended_by_the_watchdog,
+            its.stop_in_time,
+            its.take_a_new_key,
+            its.enroll_anew_by_hand,
+            its.survive_an_upgrade,
+            its.keep_state_when_uninstalled,
+            its.leave_nothing,
+            its.live_without_the_package,
         ]
         try:
-            for step in steps:
-                sys.stdout.write(f"    {step.__name__}: {timed(step):.1f} s\n")
+            take(steps)
         except (AssertionError, TimeoutError):
             log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
             sys.stderr.write(log.stdout)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 LOCATION = "loc-proof"
-START_WITHIN_S = 60.0
-LOOK_EVERY_S = 0.01
+START_WITHIN_S = 120.0
+LOOK_EVERY_S = 0.1
 
 Json = dict[str, Any]
 Found = TypeVar("Found")
@@ -32,7 +32,7 @@ class LocalService:
             json.dumps(body).encode(),
             {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             document: Json = json.load(response)
         return document
 
@@ -40,7 +40,7 @@ class LocalService:
         devices: list[Json] = self.call("listDevices")["devices"]
         return devices
 
-    def enrolled_device(self, within_s: float = 30) -> Json:
+    def enrolled_device(self, within_s: float = 120) -> Json:
         """Return the one device, once it has been heard of."""
         return until(lambda: next(iter(self.devices()), None), within_s)
 
@@ -90,7 +90,7 @@ def local_service(home: Path) -> Iterator[LocalService]:
             yield LocalService(base_url, _make_key(database))
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 def _address(output: str) -> str | None:

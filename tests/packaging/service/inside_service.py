@@ -1,6 +1,6 @@
-"""What the container of `prove_service` runs: the life of the service's package under systemd.
+"""What the container of `verify_service` runs: the life of the service's package under systemd.
 
-Each step prints one line with what it saw; the first that fails ends the proof.
+Each step prints one line with what it saw; the first that fails ends the run.
 """
 
 import os
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -18,10 +17,10 @@ from typing import Final
 
 import pytest
 
-from tests.packaging.inside_systemd import files_of_the_system, run, say, timed
+from tests.packaging.inside_systemd import files_of_the_system, run, say, take, timed
 from tests.packaging.local_service import Json, LocalService, until
 from tests.packaging.service.commands_of_doc import proven_commands
-from tests.packaging.service.prove_service import EXPOSURE_MAX
+from tests.packaging.service.verify_service import EXPOSURE_MAX
 from tests.scenario.agent_process import environment, write_config
 
 RESULTS: Final = Path("/results")
@@ -32,7 +31,9 @@ OPTIONS: Final = Path("/etc/venue-control/serve.conf")
 STATE: Final = Path("/var/lib/venue-control")
 BACKUPS: Final = Path("/var/backups")
 ELSEWHERE: Final = Path("/opt/venue-control")
-SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=2\nTimeoutAbortSec=2\n"
+WATCHDOG_S: Final = 5
+SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
+WITHIN_S: Final = 120
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 
@@ -52,13 +53,29 @@ def is_ready() -> bool:
         return False
 
 
+def last_sign_of_life_s() -> float:
+    """Return when systemd last got a sign of life, by its monotonic clock."""
+    return int(shown("WatchdogTimestampMonotonic")) / 1e6
+
+
+def new_cluster() -> None:
+    """Leave PostgreSQL as Debian does after an installation, whatever this machine used it for."""
+    clusters = [line.split()[:2] for line in run("pg_lsclusters", "-h").stdout.splitlines()]
+    for version, name in clusters:
+        run("pg_dropcluster", "--stop", version, name)
+    newest = max(Path("/usr/lib/postgresql").iterdir(), key=lambda path: float(path.name)).name
+    run("pg_createcluster", newest, "main")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", "postgresql")
+
+
 def workers() -> list[int]:
     """Return the processes of the unit that serve, beside the first."""
     listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
     return [int(pid) for pid in listed]
 
 
-class Proof:
+class Verification:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.before = files_of_the_system()
@@ -72,12 +89,10 @@ class Proof:
         for line in self.commands[name]:
             run("sh", "-c", line)
 
-    def answer(self) -> float:
-        """See that a request is answered; return after how many seconds."""
-        began = time.monotonic()
+    def answer(self) -> None:
+        """Wait for the report of a new request."""
         request_id = self.service.request(self.instance_id, "application")
-        until(lambda: self.service.report_of(self.instance_id, request_id), 60)
-        return time.monotonic() - began
+        until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def reports(self) -> list[Json]:
         detail = self.service.call("deviceDetail", instanceId=self.instance_id)
@@ -97,9 +112,6 @@ class Proof:
         assert score <= EXPOSURE_MAX, rated
         status = control("service", "status")
         assert "installed, starts at boot" in status
-        # The proof looks more often than an operator may.
-        OPTIONS.write_text(OPTIONS.read_text() + "--rate 0\n")
-        run("systemctl", "restart", UNIT)
         say(f"installed in {seconds:.1f} s: ready, exposure {score}; {status.splitlines()[1]!r}")
 
     def refuse_without_rights(self) -> None:
@@ -135,8 +147,8 @@ class Proof:
                 stdout=log, stderr=log, env=environment(),
             )  # fmt: skip
         self.instance_id = str(self.service.enrolled_device()["instanceId"])
-        seconds = self.answer()
-        say(f"an agent has enrolled and answered a request after {seconds:.1f} s")
+        self.answer()
+        say("an agent has enrolled and answered a request")
 
     def read_the_journal(self) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
@@ -145,35 +157,41 @@ class Proof:
         words = ("journalctl", "-u", UNIT, "-o", "cat", "--no-pager")
         told = until(
             lambda: [line for line in run(*words).stdout.splitlines() if "listDevices 401" in line],
-            10,
+            WITHIN_S,
         )
         text = run(*words).stdout
         assert f"listening on {URL}" in text
         assert self.service.api_key not in text
         say(f"the journal has what is refused and no key, as: {told[-1][24:110]!r}")
 
-    def survive_a_kill_and_a_hang(self) -> None:
+    def survive_a_kill(self) -> None:
         os.kill(int(shown("MainPID")), signal.SIGKILL)
-        killed = timed(lambda: until(is_ready, 30))
+        seconds = timed(lambda: until(lambda: shown("NRestarts") == "1" and is_ready(), WITHIN_S))
+        self.answer()
+        say(f"killed: ready after {seconds:.1f} s")
+
+    def survive_a_hang(self) -> None:
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(SHORT_WATCHDOG)
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", UNIT)
         pid, restarts = int(shown("MainPID")), int(shown("NRestarts"))
-        time.sleep(5)  # what is to be seen is that nothing happens in it
-        assert int(shown("MainPID")) == pid, "a service that lives was taken for one that hangs"
+        first = last_sign_of_life_s()
+        until(lambda: last_sign_of_life_s() > first + 2 * WATCHDOG_S, WITHIN_S)
+        assert int(shown("MainPID")) == pid, "the watchdog ended a service that responds"
         os.kill(pid, signal.SIGSTOP)
-        hung = timed(lambda: until(lambda: int(shown("NRestarts")) > restarts and is_ready(), 30))
+        seconds = timed(
+            lambda: until(lambda: int(shown("NRestarts")) > restarts and is_ready(), WITHIN_S)
+        )
         shutil.rmtree(drop_in.parent)
         run("systemctl", "daemon-reload")
         self.answer()
-        say(f"killed: ready after {killed:.1f} s; hung for the watchdog: after {hung:.1f} s")
+        say(f"hung: the watchdog ended it, ready again after {seconds:.1f} s")
 
     def stop_gracefully(self) -> None:
         seconds = timed(lambda: control("service", "stop"))
         assert (shown("ActiveState"), shown("Result")) == ("inactive", "success")
-        assert seconds < 10, seconds
         control("service", "stop")
         assert "stopped" in control("service", "status", expect=1)
         control("service", "start")
@@ -185,12 +203,12 @@ class Proof:
     def tell_a_wrong_option(self) -> None:
         right = OPTIONS.read_text()
         OPTIONS.write_text(right + "--wrokers 2\n")
-        control("service", "stop")
+        run("systemctl", "stop", UNIT)
         done = run("venue-control", "service", "start", expect=1)
         assert "--wrokers" in done.stderr, done.stderr
         assert "--workers" in done.stderr, done.stderr
         OPTIONS.write_text(right)
-        control("service", "stop")
+        run("systemctl", "stop", UNIT)
         control("service", "start")
         said = done.stderr.splitlines()[0]
         say(f"a wrong option: {said!r}")
@@ -221,9 +239,7 @@ class Proof:
         say("the same and a newer package: options, device and reports are kept")
 
     def set_up_postgresql(self) -> None:
-        # As Debian leaves it after an installation; here it was installed before the container.
-        shutil.rmtree("/run/postgresql", ignore_errors=True)
-        run("systemctl", "start", "postgresql")
+        new_cluster()
         commands = self.commands["postgresql"]
         assert len(commands) == 5
         seconds = timed(lambda: self.by_the_document("postgresql"))
@@ -246,14 +262,14 @@ class Proof:
         OPTIONS.write_text(OPTIONS.read_text() + "--workers 2\n")
         run("systemctl", "restart", UNIT)
         assert is_ready()
-        until(lambda: len(workers()) == 2, 10)
+        until(lambda: len(workers()) == 2, WITHIN_S)
         first = workers()[0]
         os.kill(first, signal.SIGKILL)
-        until(lambda: len(workers()) == 2 and first not in workers(), 20)
+        until(lambda: len(workers()) == 2 and first not in workers(), WITHIN_S)
         assert shown("NRestarts") == "0"
         os.kill(int(shown("MainPID")), signal.SIGKILL)
-        until(lambda: shown("NRestarts") == "1" and is_ready(), 30)
-        until(lambda: len(workers()) == 2, 10)
+        until(lambda: shown("NRestarts") == "1" and is_ready(), WITHIN_S)
+        until(lambda: len(workers()) == 2, WITHIN_S)
         self.answer()
         seconds = timed(lambda: control("service", "stop"))
         assert workers() == []
@@ -273,20 +289,24 @@ class Proof:
         self.answer()
         say(f"pg_dump and pg_restore: {len(before)} reports; `backup` says {refused[0]!r}")
 
-    def leave_nothing(self) -> None:
-        assert self.agent is not None
-        self.agent.terminate()
-        self.agent.wait(30)
+    def keep_state_when_uninstalled(self) -> None:
         control("service", "uninstall")
         assert (shown("ActiveState"), shown("UnitFileState")) == ("inactive", "disabled")
         assert STATE.exists()
         control("service", "install")
         assert is_ready()
+        self.answer()
+        say("uninstalled and installed again: the same device")
+
+    def leave_nothing(self) -> None:
+        assert self.agent is not None
+        self.agent.terminate()
+        self.agent.wait(WITHIN_S)
         run("runuser", "-u", "postgres", "--", "dropdb", "--force", "venue")
         run("systemctl", "stop", "postgresql")
         run("dpkg", "--purge", "venue-control")
         self._nothing_is_left(self.before)
-        say("uninstalled, installed, purged: no file, unit, user or group is left")
+        say("purged: no file, unit, user or group is left")
 
     def live_without_the_package(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
@@ -325,38 +345,37 @@ class Proof:
 
 
 def main() -> int:
+    is_whole = "--all" in sys.argv
     with tempfile.TemporaryDirectory() as directory:
-        proof = Proof(Path(directory))
+        its = Verification(Path(directory))
         steps: list[Callable[[], None]] = [
-            proof.install_the_package,
-            proof.refuse_without_rights,
-            proof.make_a_key_as_root,
-            proof.enroll_an_agent,
-            proof.read_the_journal,
-            proof.survive_a_kill_and_a_hang,
-            proof.stop_gracefully,
-            proof.tell_a_wrong_option,
-            proof.back_up_and_restore,
-            proof.survive_an_upgrade,
-            proof.set_up_postgresql,
-            proof.move_to_postgresql,
-            proof.serve_with_workers,
-            proof.back_up_and_restore_postgresql,
-            proof.leave_nothing,
-            proof.live_without_the_package,
+            its.install_the_package,
+            *([its.refuse_without_rights] if is_whole else []),
+            its.make_a_key_as_root,
+            its.enroll_an_agent,
+            its.read_the_journal,
+            its.survive_a_kill,
+            *([its.survive_a_hang, its.stop_gracefully] if is_whole else []),
+            its.tell_a_wrong_option,
+            its.back_up_and_restore,
+            *([its.survive_an_upgrade] if is_whole else []),
+            its.set_up_postgresql,
+            its.move_to_postgresql,
+            *([its.serve_with_workers, its.back_up_and_restore_postgresql] if is_whole else []),
+            *([its.keep_state_when_uninstalled] if is_whole else []),
+            its.leave_nothing,
+            *([its.live_without_the_package] if is_whole else []),
         ]
         try:
-            for step in steps:
-                sys.stdout.write(f"    {step.__name__}: {timed(step):.1f} s\n")
-                sys.stdout.flush()
+            take(steps)
         except (AssertionError, TimeoutError):
             log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
             sys.stderr.write(log.stdout)
             raise
         finally:
-            if proof.agent is not None and proof.agent.poll() is None:
-                proof.agent.kill()
-                proof.agent.wait()
+            if its.agent is not None and its.agent.poll() is None:
+                its.agent.kill()
+                its.agent.wait()
     return 0
 
 

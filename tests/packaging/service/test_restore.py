@@ -1,24 +1,26 @@
-"""What becomes of real agents when the service goes back to a backup, as docs/service-install.md
-says. Part of `make test-service-install`; an agent waits a minute before it enrolls anew."""
+"""Real agents after the service was restored from a backup, as docs/service-install.md says."""
 
 import asyncio
 import json
 import shutil
+import signal
 import sqlite3
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, closing
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from controlplane.storage.backup import snapshot
-from tests.packaging.service.proxies import free_port
-from tests.scenario.agent_process import AgentProcess, run_agent, running_agent, write_config
-from tests.unit.controlplane.test_process import run, start, stop
+from tests.packaging.service.service_process import ServiceProcess
+from tests.scenario.agent_process import AgentProcess, environment, run_agent, write_config
 
+pytestmark = pytest.mark.large
 OPERATION = "/api/public/v1/remoteControl/{}"
-BACK_WITHIN_S = 150
+BACK_WITHIN_S = 300
 DONE = ("completed", "partial")
 
 
@@ -67,46 +69,57 @@ async def until(is_so: Callable[[], Awaitable[bool]], within_s: float) -> None:
             await asyncio.sleep(0.05)
 
 
+@asynccontextmanager
+async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
+    home = config.parent
+    log = home / "agent.log"
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.packaging.service.impatient_agent", "run",
+            "--config", str(config), stdout=output, stderr=output, env=environment(),
+        )  # fmt: skip
+    try:
+        yield AgentProcess(process, home, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 class Venue:
-    """Agents at one service, which is stopped and started on one port."""
+    """Agents at one service."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.folder = folder
         self.stack = stack
-        self.port = free_port()
-        self.database = str(folder / "service.db")
-        self.service = start(self.database, "--port", str(self.port))
-        self.api_key = self.service.api_key
+        self.service = ServiceProcess(folder)
+        stack.callback(self.service.stop)
 
     async def agent(self, name: str, on_revoked: str) -> AgentProcess:
         home = self.folder / name
         home.mkdir()
-        (home / "api-key").write_text(self.api_key + "\n")
+        (home / "api-key").write_text(self.service.api_key + "\n")
         (home / "api-key").chmod(0o600)
         config = write_config(
             home,
-            f"http://127.0.0.1:{self.port}",
+            self.service.url,
             device=f'legacy_install_id = "{name}"',
             enrollment=f'on_revoked = "{on_revoked}"',
         )
-        return await self.stack.enter_async_context(running_agent(config))
+        return await self.stack.enter_async_context(impatient_agent(config))
 
-    async def back_to(self, backup: Path) -> None:
-        """Stop the service, unless it was killed, and start it with a backup."""
-        if self.service.popen.poll() is None:
-            assert await asyncio.to_thread(stop, self.service) == 0
-        done = run("restore", str(backup), "--database", self.database)
-        assert done.returncode == 0, done.stderr
-        self.service = start(self.database, "--port", str(self.port))
+    def go_back_to(self, backup: Path) -> None:
+        """Start the service, which is stopped, with a backup."""
+        self.service.command("restore", str(backup))
+        self.service.start()
 
     async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
         """Ask for a report, save `collecting.db` and kill the service before the report comes."""
         request_id = await operator.asked(instance_id)
         await operator.until(instance_id, request_id, "running")
-        with snapshot(Path(self.database)) as copy:
+        with snapshot(Path(self.service.database)) as copy:
             shutil.copy(copy, self.folder / "collecting.db")
-        self.service.popen.kill()
-        assert stop(self.service) != 0
+        assert self.service.stop(signal.SIGKILL) == -signal.SIGKILL
         with closing(sqlite3.connect(self.folder / "collecting.db")) as kept:
             found = kept.execute(
                 "SELECT status FROM requests ORDER BY position DESC LIMIT 1"
@@ -114,14 +127,18 @@ class Venue:
         assert found == ("running",)
         return request_id
 
+    def rows(self, statement: str) -> list[Any]:
+        """Return what the service's database says."""
+        with closing(sqlite3.connect(self.service.database)) as connection:
+            return connection.execute(statement).fetchall()
+
 
 async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         venue = Venue(tmp_path, stack)
-        stack.callback(lambda: stop(venue.service))
-        base_url = f"http://127.0.0.1:{venue.port}"
-        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=base_url, timeout=30))
-        operator = Operator(http, venue.api_key)
+        url = venue.service.url
+        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30))
+        operator = Operator(http, venue.service.api_key)
         await venue.agent("old", "stop")
         old = (await operator.enrolled("old"))["old"]
         kept = await operator.asked(old)
@@ -130,7 +147,7 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         # Asked before the backup and answered after it; asked and answered after it.
         open_then = await operator.asked(old)
         backup = tmp_path / "backup.db"
-        assert run("backup", str(backup), "--database", venue.database).returncode == 0
+        venue.service.command("backup", str(backup))
         await operator.until(old, open_then, *DONE)
         answered = await operator.asked(old)
         await operator.until(old, answered, *DONE)
@@ -138,17 +155,18 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
         await venue.agent("moved", "reenroll")
         await operator.enrolled("new", "moved")
 
-        await venue.back_to(backup)
-        assert set(await operator.devices()) == {"old"}
+        assert await asyncio.to_thread(venue.service.stop) == 0
+        venue.service.command("restore", str(backup))
+        assert venue.rows("SELECT legacy_install_id FROM devices") == [("old",)]
+        venue.service.start()
         assert await operator.status(old, kept) in DONE
         assert await operator.status(old, answered) == "unknown"
         code, _, errors = await run_agent(tmp_path / "old/config.toml", "history", answered)
         assert code == 0, errors
         fresh = await operator.asked(old)
         await operator.until(old, fresh, *DONE)
-        if (now := await operator.status(old, open_then)) not in DONE:
+        if await operator.status(old, open_then) not in DONE:
             await operator.until(old, open_then, "running")  # said again, not collected again
-        print(f"the request that was open: {now}")
 
         async def is_revoked() -> bool:
             return "revoked" in json.dumps(new.status())
@@ -160,10 +178,10 @@ async def test_agents_go_on_after_a_restore_that_lost_the_last_minutes(tmp_path:
 
         # A report on its way arrives where the request is known, and is set aside where it is not.
         on_its_way = await venue.killed_while_it_collects(operator, old)
-        await venue.back_to(tmp_path / "collecting.db")
+        venue.go_back_to(tmp_path / "collecting.db")
         await operator.until(old, on_its_way, *DONE)
         unknown = await venue.killed_while_it_collects(operator, old)
-        await venue.back_to(backup)
+        venue.go_back_to(backup)
 
         async def is_set_aside() -> bool:
             return bool(list((tmp_path / "old/state/quarantine").glob("*-refused-*.json")))

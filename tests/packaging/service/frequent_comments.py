@@ -1,0 +1,22 @@
+"""`venue-control` whose streams carry a comment ten times a second instead of every 15 s.
+
+A proxy's time-out can then be short, too.
+"""
+
+import sys
+from dataclasses import replace
+from unittest import mock
+
+from controlplane.cli import serve
+from controlplane.cli.main import main
+
+COMMENT_EVERY_S = 0.1
+
+if __name__ == "__main__":
+    settings_of = serve.settings_of
+    with mock.patch.object(
+        serve,
+        "settings_of",
+        lambda options: replace(settings_of(options), keep_alive_s=COMMENT_EVERY_S),
+    ):
+        sys.exit(main())

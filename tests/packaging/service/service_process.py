@@ -1,0 +1,66 @@
+"""The service of this checkout as a process with one port, one database and one key."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+STOP_WITHIN_S = 60
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class ServiceProcess:
+    """Runs from the moment it is made. ``api_key`` may write.
+
+    Args:
+        folder: where its database is.
+        module: the program, which takes the arguments of ``venue-control``.
+    """
+
+    def __init__(self, folder: Path, module: str = "controlplane") -> None:
+        self.module = module
+        self.database = str(folder / "service.db")
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.api_key = self.command("keys", "create", "--write").strip()
+        self.start()
+
+    def command(self, *words: str) -> str:
+        """Run a command on the service's database and return its output."""
+        done = subprocess.run(
+            (sys.executable, "-m", "controlplane", *words, "--database", self.database),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        """Return once it listens."""
+        words = ("serve", "--port", str(self.port), "--database", self.database)
+        self._process = subprocess.Popen(
+            (sys.executable, "-m", self.module, *words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line == f"listening on {self.url}\n", line
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Return the exit code, also of one that has ended."""
+        self._process.send_signal(number)
+        try:
+            return self._process.wait(STOP_WITHIN_S)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            assert self._process.stdout is not None
+            self._process.stdout.close()

@@ -1,0 +1,238 @@
+"""The service behind a real nginx and a real Caddy, as `packaging/proxy` sets them up.
+
+Needs Debian's packages nginx, caddy and curl. Runs in a network namespace of its own.
+
+Usage: python -m tests.packaging.service.verify_proxy [ARGUMENT OF PYTEST...]
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from agent.wire import routes
+from tests.lab.namespaces import entering
+from tests.packaging.service.frequent_comments import COMMENT_EVERY_S
+from tests.packaging.service.proxies import SHORT_TIMEOUT_S, Proxy, running_proxy
+from tests.packaging.service.service_process import ServiceProcess, free_port
+from tests.paths import ROOT
+from tests.scenario.agent_process import running_agent, write_config
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+KINDS = ("nginx", "caddy")
+LIMIT = 2 * 1024 * 1024
+WITHIN_S = 120
+PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
+"""So many comments take at least twice the proxy's timeout."""
+OPERATION = "/api/public/v1/remoteControl/{}"
+
+
+@dataclass(frozen=True)
+class Front:
+    """A service behind a proxy."""
+
+    kind: str
+    proxy: Proxy
+    service: ServiceProcess
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.service.api_key}"}
+
+    def client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            base_url=self.proxy.base_url, verify=self.proxy.context, timeout=WITHIN_S
+        )
+
+
+@contextmanager
+def running_front(kind: str, folder: Path, module: str = "controlplane") -> Iterator[Front]:
+    service = ServiceProcess(folder, module)
+    try:
+        with running_proxy(kind, folder, service.port) as proxy:
+            yield Front(kind, proxy, service)
+    finally:
+        service.stop()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def front(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
+    with running_front(request.param, tmp_path_factory.mktemp("front")) as found:
+        yield found
+
+
+@asynccontextmanager
+async def stream_of_commands(
+    front: Front, http: httpx2.AsyncClient
+) -> AsyncIterator[AsyncIterator[str]]:
+    """Yield the lines of a command stream."""
+    headers = front.headers() | {"Accept": "text/event-stream"}
+    async with http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
+        assert stream.status_code == 200
+        yield stream.aiter_lines()
+
+
+async def call(front: Front, http: httpx2.AsyncClient, operation: str, **body: Any) -> Any:
+    reply = await http.post(OPERATION.format(operation), json=body, headers=front.headers())
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
+    """Ask the agent for a report and wait for it."""
+    asked = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            detail = await call(front, http, "deviceDetail", instanceId=instance_id)
+            row = next(row for row in detail["requests"] if row["id"] == asked["requestId"])
+            if row["status"] in {"completed", "partial"}:
+                return
+            assert row["status"] in {"queued", "received", "running"}, row
+            await asyncio.sleep(0.1)
+
+
+async def enrolled(front: Front, http: httpx2.AsyncClient) -> str:
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            devices = (await call(front, http, "listDevices"))["devices"]
+            if devices:
+                return str(devices[0]["instanceId"])
+            await asyncio.sleep(0.1)
+
+
+async def test_an_agent_gets_commands_by_its_stream_also_after_a_restart(
+    front: Front, tmp_path: Path
+) -> None:
+    (tmp_path / "api-key").write_text(front.service.api_key + "\n")
+    (tmp_path / "api-key").chmod(0o600)
+    config = write_config(
+        tmp_path,
+        front.proxy.base_url,
+        service=f'ca_file = "{front.proxy.authority}"',
+        commands='delivery = "stream"',
+    )
+    async with front.client() as http, running_agent(config):
+        instance_id = await enrolled(front, http)
+        await answered(front, http, instance_id)
+        assert await asyncio.to_thread(front.service.stop) == 0
+        down = await http.get("/healthz")
+        assert down.status_code in {502, 503}, down.status_code
+        await asyncio.to_thread(front.service.start)
+        await answered(front, http, instance_id)
+
+
+async def test_a_command_is_not_held_back(front: Front) -> None:
+    """The service sends nothing else for 15 s that would fill a proxy's buffer."""
+    async with front.client() as http, front.client() as operator:
+        device = await SimulatedDevice(http, front.service.api_key).enrolled()
+        async with stream_of_commands(front, http) as lines:
+            assert (await anext(lines)).startswith("retry:")
+            asked = await call(
+                front, operator, "createRequest", instanceId=device.instance_id, kind="network"
+            )
+            async for line in lines:
+                if line.startswith("data: "):
+                    break
+        assert json.loads(line.removeprefix("data: "))["requestId"] == asked["requestId"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_stream_outlives_the_proxys_timeout(kind: str, tmp_path: Path) -> None:
+    comments = 0
+    with running_front(kind, tmp_path, "tests.packaging.service.frequent_comments") as front:
+        async with front.client() as http, stream_of_commands(front, http) as lines:
+            async for line in lines:
+                comments += line.startswith(":")
+                if comments > PAST_THE_TIMEOUT:
+                    break
+    assert comments > PAST_THE_TIMEOUT, "the proxy has ended the stream"
+
+
+async def test_bodies_pass_up_to_the_services_own_bound(front: Front) -> None:
+    async with front.client() as http:
+        headers = front.headers() | {"Content-Type": "application/json"}
+        path = OPERATION.format("submitResult")
+        fits = await http.post(path, content=b" " * (LIMIT - 2) + b"{}", headers=headers)
+        assert (fits.status_code, fits.json()["code"]) == (400, "validation_error")
+        too_large = await http.post(path, content=b" " * LIMIT + b"{}", headers=headers)
+        assert (too_large.status_code, too_large.json()["code"]) == (413, "body_too_large")
+
+
+async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
+    curl = shutil.which("curl")
+    assert curl is not None, "install curl"
+    words = (
+        curl, "--silent", "--cacert", str(front.proxy.authority), "--http2",
+        "--output", "/dev/null",
+        "--write-out", "%{http_version} %{response_code}",
+    )  # fmt: skip
+    for path, expected in (("/", "2 200"), ("/healthz", "2 200"), ("/metrics", "2 404")):
+        process = await asyncio.create_subprocess_exec(
+            *words, front.proxy.base_url + path, stdout=asyncio.subprocess.PIPE
+        )
+        output, _ = await process.communicate()
+        assert output.decode() == expected, path
+
+
+async def test_callers_without_a_key_are_limited_and_others_are_not(front: Front) -> None:
+    if front.kind == "caddy":
+        assert (
+            "no limits for callers without a key"
+            in (ROOT / "packaging/proxy/Caddyfile").read_text()
+        )
+        return
+    async with front.client() as http:
+        codes: Counter[int] = Counter()
+        for _ in range(10):  # on a slow machine one round may stay below five calls a second
+            replies = await asyncio.gather(*(http.get("/healthz") for _ in range(120)))
+            codes.update(reply.status_code for reply in replies)
+            if codes[429] >= 30:
+                break
+        assert codes[429] >= 30, codes
+        assert codes[200] >= 20, codes
+        for _ in range(80):
+            await call(front, http, "listDevices")
+        rubbish = "x" * 43
+        for credential in (
+            {"Cookie": f"other=1; __Secure-venue.session_token={rubbish}"},
+            {"Authorization": f"Bearer voa_{rubbish}"},
+            {"Authorization": f"Bearer eyJ{rubbish}.{rubbish}.{rubbish}"},
+        ):
+            for _ in range(30):
+                assert (await http.get("/healthz", headers=credential)).status_code == 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_address_that_the_caller_wrote_is_not_passed_on(kind: str, tmp_path: Path) -> None:
+    """The service believes X-Forwarded-For of a trusted proxy."""
+    heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.set_result((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    port = free_port()
+    async with await asyncio.start_server(take, "127.0.0.1", port):
+        with running_proxy(kind, tmp_path, port) as proxy:
+            async with httpx2.AsyncClient(verify=proxy.context, timeout=WITHIN_S) as http:
+                await http.get(proxy.base_url, headers={"X-Forwarded-For": "203.0.113.9"})
+    said = [line for line in (await heard).lower().splitlines() if "forwarded-for" in line]
+    assert said == ["x-forwarded-for: 127.0.0.1"]
+
+
+if __name__ == "__main__":
+    words = (*entering(), sys.executable, "-m", "pytest", "-n0", __file__, *sys.argv[1:])
+    os.execvp(words[0], words)
