@@ -22,7 +22,7 @@ from tests.paths import ROOT
 
 SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
-READY_S = 20.0
+READY_S = 120.0
 _POLL_S = 0.05
 _ANNOUNCED = b"Server startup complete"
 _UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
