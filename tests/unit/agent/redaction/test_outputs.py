@@ -82,6 +82,7 @@ def _said_by_verbs(text: str) -> str:
     return said.getvalue()
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:

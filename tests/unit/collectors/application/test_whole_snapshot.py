@@ -28,6 +28,8 @@ from tests.lab.namespaces import entering
 from tests.paths import ROOT
 from tests.prerequisites import missing
 
+pytestmark = pytest.mark.medium
+
 SNAPSHOT_KEYS = [
     key
     for source in sources_for("linux", ApplicationJob(5))

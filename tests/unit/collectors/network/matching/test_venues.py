@@ -12,6 +12,8 @@ from collectors.shared.addresses import split_host_port
 from tests.sizes import examples
 from tests.unit.collectors.network.matching.venues import SHARED_UUID, Device, Venue, venues
 
+pytestmark = pytest.mark.medium
+
 VENUES = 500
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 

@@ -74,6 +74,7 @@ def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sig
     return sightings
 
 
+@pytest.mark.medium
 def test_of_all_ports_only_the_allowed_are_asked():
     hosts = FakeHosts()
     every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])

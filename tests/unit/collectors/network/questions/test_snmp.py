@@ -143,6 +143,7 @@ def test_only_known_printers_that_answer_are_asked():
     assert snmp_targets(printers, hosts, {"10.0.0.5", "10.0.0.6"}) == ()
 
 
+@pytest.mark.medium
 @pytest.mark.needs("snmpd")
 def test_snmpd_is_read(tmp_path: Path):
     configuration = tmp_path / "snmpd.conf"
