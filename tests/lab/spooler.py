@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-READY_S = 20.0
+READY_S = 120.0
 _POLL_S = 0.02
 PROGRAMS = Path("/usr/lib/cups")
 _CUPSD_CONF = """Listen {socket}

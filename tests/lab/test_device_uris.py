@@ -36,7 +36,7 @@ def known() -> dict[str, KnownPrinter]:
             try:
                 spooler.wait()
                 refused = {uri for name, (_, uri) in QUEUES.items() if not made(spooler, name, uri)}
-                told = read_cups_printers(time.monotonic() + 5, spooler.environment)
+                told = read_cups_printers(time.monotonic() + 60, spooler.environment)
             finally:
                 running.kill()
     assert refused == REFUSED

@@ -23,14 +23,14 @@ from tests.lab.spooler import Spooler
 from tests.paths import ROOT
 from tests.unit.agent.presentation.findings.judged import judged_facts
 
-pytestmark = [pytest.mark.lab, pytest.mark.exclusive]
+pytestmark = [pytest.mark.lab]
 
 
 def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> None:
     subprocess.run(
         lan.command(machine, *command),
         env=spooler.environment, input=b"1 x espresso\n",
-        check=True, capture_output=True, timeout=20,
+        check=True, capture_output=True, timeout=120,
     )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def collected(
     done = subprocess.run(
         lan.command(machine, "unshare", "--mount", *stage, json.dumps(job)),
         env=spooler.environment,
-        cwd=ROOT, capture_output=True, timeout=60, check=False,
+        cwd=ROOT, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     facts = json.loads(done.stdout)["events"][-1]["facts"]
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_real_machine_is_found() -> None:
 def test_a_machine_on_no_network_is_called_so() -> None:
     collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
     done = subprocess.run(
-        (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=60, check=False
+        (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=300, check=False
     )
     (finding,) = findings_of(decode(done.stdout, NetworkPayload))
     assert finding.code == "no-network"

@@ -16,7 +16,7 @@ from collectors.contract import NetworkFacts
 from tests.lab.tap.collect import collect_in_lan
 from tests.lab.tap.plan import LanHost, LanPlan
 
-pytestmark = [pytest.mark.lab, pytest.mark.exclusive, pytest.mark.needs("tap")]
+pytestmark = [pytest.mark.lab, pytest.mark.needs("tap")]
 
 LAN = "10.77.0"
 ADDRESSES = {"kitchen": f"{LAN}.5", "bar": f"{LAN}.6", "office": f"{LAN}.7", "pass": f"{LAN}.8"}
@@ -50,7 +50,7 @@ def report(
         "ports": (80, 631, 9100),
         "max_hosts": 256,
         "max_services": 512,
-        "max_duration_s": 30,
+        "max_duration_s": 300,
         "learned": [asdict(each) for each in still_known(known.printers, now)],
         "printers": [
             {"id": name, "name": name, "transport": "network", "address": f"{address}:9100"}

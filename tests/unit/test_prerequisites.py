@@ -65,6 +65,7 @@ def test_a_reason_says_what_to_do_and_what_was_said(monkeypatch: pytest.MonkeyPa
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("environment", "code", "said"),
     [

@@ -22,7 +22,7 @@ from tests.paths import ROOT
 
 SUBNET = "10.66.0"
 PREFIX_LENGTH = 24
-READY_S = 20.0
+READY_S = 120.0
 _POLL_S = 0.05
 _ANNOUNCED = b"Server startup complete"
 _UUID = re.compile(r"printer-uuid \(uri\) = urn:uuid:(\S+)")
@@ -46,8 +46,7 @@ _PRINTER = """
 mount -t tmpfs t /run
 mkdir -p /run/dbus /run/avahi-daemon
 chown avahi:avahi /run/avahi-daemon
-dbus-daemon --system --nofork --nopidfile &
-until [ -S /run/dbus/system_bus_socket ]; do sleep 0.02; done
+dbus-daemon --system --fork --nopidfile
 avahi-daemon --no-chroot --no-drop-root --no-rlimits -f "$1/avahi.conf" &
 until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
 exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"

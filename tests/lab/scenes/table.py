@@ -19,6 +19,7 @@ LAN = Lan(
     excluded=(f"{NET}.200",),
     config=f"""
 [network]
+max_duration_seconds = 300
 exclude = ["{NET}.200"]
 [[printers]]
 id = "terminal"

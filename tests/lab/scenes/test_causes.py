@@ -27,7 +27,6 @@ from tests.lab.tap.lan import DEVICE
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.exclusive,
     pytest.mark.needs("tap"),
     pytest.mark.needs("peers"),
 ]
@@ -39,6 +38,7 @@ VENUE = replace(
     excluded=(),
     config=f"""
 [network]
+max_duration_seconds = 300
 max_hosts = 254
 [[printers]]
 id = "bar"

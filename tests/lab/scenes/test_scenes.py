@@ -9,7 +9,6 @@ from tests.lab.scenes.venue import play
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.exclusive,
     pytest.mark.needs("tap"),
     pytest.mark.needs("peers"),
 ]

@@ -26,7 +26,7 @@ from tests.paths import ROOT
 BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass", "smb", "tea4cups")
 SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
-TIME_LIMIT_S = 120
+TIME_LIMIT_S = 600
 _PRIVATE_PLACES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The name server of the machine that runs the test is none of the venue's.

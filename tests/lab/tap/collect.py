@@ -3,7 +3,7 @@
     python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
 
 ``RUNS`` children run at once. With ``CANCEL_STEP`` each is cancelled at the first progress event
-of that step; ``ended_s`` is then how long it took to end.
+of that step.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.lab.tap.lan import read_counters
 from tests.lab.tap.plan import LanPlan, save_plan
 from tests.paths import ROOT
 
-TIME_LIMIT_S = 120.0
+TIME_LIMIT_S = 600.0
 
 
 @dataclass
@@ -32,7 +32,6 @@ class ChildRun:
     facts: dict[str, Any] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     took_s: float = 0.0
-    ended_s: float = 0.0
     peak_mib: float = 0.0
 
 
@@ -66,7 +65,6 @@ def collect_in_lan(
 def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
     """Run one collector to its end, as the agent does."""
     began = time.monotonic()
-    cancelled_at = began
     command = [sys.executable, "-m", "collectors", "network"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
@@ -78,13 +76,11 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
             event = json.loads(line)
             kept.events.append(event["event"])
             if event["event"] == "progress" and event["step"] == cancel_at:
-                cancelled_at, cancel_at = time.monotonic(), ""
+                cancel_at = ""
                 child.stdin.write(b"cancel\n")
                 child.stdin.flush()
             kept.facts = event.get("facts", kept.facts)
-            ended_at = time.monotonic()
-    kept.took_s = ended_at - began
-    kept.ended_s = ended_at - cancelled_at
+    kept.took_s = time.monotonic() - began
 
 
 def main() -> int:

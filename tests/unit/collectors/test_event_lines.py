@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ def test_more_hosts_than_can_be_told_cost_the_hosts_only() -> None:
     assert "900 hosts" in told["limitations"][0]
 
 
+@pytest.mark.medium
 @given(
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=30),
     st.integers(0, 100),

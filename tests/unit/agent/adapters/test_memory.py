@@ -44,6 +44,7 @@ print(before["Rss:"] - after["Rss:"])
 """
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_given_back_and_the_program_goes_on() -> None:
     words = (sys.executable, "-c", PROGRAM)

@@ -630,4 +630,4 @@ async def test_a_stream_that_is_left_is_closed(
     async with client.commands(stream=True) as answer:
         assert answer.is_lasting
 
-    await asyncio.wait_for(closed.wait(), 5)
+    await asyncio.wait_for(closed.wait(), 60)

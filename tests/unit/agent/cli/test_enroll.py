@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import run_agent, running_agent, write_config
+
+pytestmark = pytest.mark.medium
 
 
 async def test_prints_the_record_and_does_not_enroll_twice(tmp_path: Path) -> None:

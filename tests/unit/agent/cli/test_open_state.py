@@ -10,6 +10,7 @@ from agent.doctor.checks import storage
 from agent.doctor.context import Context
 from agent.errors import StateError
 from tests.scenario.agent_process import run_agent, write_config
+from tests.sizes import large_except
 
 
 @pytest.fixture
@@ -20,12 +21,16 @@ def config(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "words",
-    [("status",), ("history",), ("printers",), ("enroll",), ("run",), ("collect", "application")],
+    large_except(
+        {"status", "run"}.__contains__,
+        ("status", "history", "printers", "enroll", "run", "collect application"),
+    ),
 )
-async def test_it_is_refused_in_two_plain_lines(config: Path, words: tuple[str, ...]) -> None:
-    code, output, errors = await run_agent(config, *words)
+async def test_it_is_refused_in_two_plain_lines(config: Path, words: str) -> None:
+    code, output, errors = await run_agent(config, *words.split())
     state = config.parent / "state"
     assert (code, output) == (1, "")
     what, fix = errors.splitlines()

@@ -62,6 +62,7 @@ def test_who_is_told_what(
     assert str(error) in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_a_terminal_that_is_gone_is_no_failure() -> None:
     """Python tries to write what is left once more as it exits, and exits with 120."""
     command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # buffered, as by default

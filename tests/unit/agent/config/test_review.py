@@ -197,6 +197,7 @@ sections = st.sampled_from(
 )
 
 
+@pytest.mark.medium
 @given(
     st.dictionaries(
         sections, st.dictionaries(keys, values) | st.lists(st.dictionaries(keys, values))

@@ -32,6 +32,7 @@ from collectors.contract import (
     Service,
 )
 from tests.fakes.fake_clock import FakeClock
+from tests.sizes import examples
 from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_none
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
@@ -81,7 +82,8 @@ def _said_by_verbs(text: str) -> str:
     return said.getvalue()
 
 
-@settings(max_examples=40)
+@pytest.mark.medium
+@settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
     said = _said_by_verbs(SERVICE + text.format(secret))
@@ -90,7 +92,7 @@ def test_verbs_and_any_configuration(secret: str, text: str) -> None:
     assert_none(said)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(SECRETS, st.sampled_from(ENVIRONMENT))
 @example("q7Zk][Wv9x", ("VENUE_AGENT_SERVICE__BASE_URL", "http://user:{}@host"))
 def test_variables(secret: str, variable: tuple[str, str]) -> None:

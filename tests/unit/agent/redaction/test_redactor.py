@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import time
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -15,6 +14,8 @@ from agent.redaction.mask import MASK
 from agent.redaction.named_values import names_a_secret
 from agent.redaction.redactor import Redactor, redact
 from agent.redaction.userinfo import address_of, userinfo_of
+from tests import sizes
+from tests.time_limit import generous_time_limit
 
 KEY = "vck_" + "Ab3-_" * 8 + "xyz"
 RETAIL = "acme_live_" + "Ab3Zz9Q0" * 8
@@ -242,18 +243,15 @@ HOSTILE = (
     "--password ", "%3a%2f%2f%40", "\\", "\\\"", '"x', "'", "a.", "#key", "[", "{", "::", " ", "a",
     "proxy", "=http://", "=a://@", "proxy=a@", "api_key", "=", "@",
 )  # fmt: skip
-SIZE = 1_000_000
-WITHIN_S = 10.0
-"""What is quadratic takes minutes; a busy machine takes 2 s."""
+SIZE = sizes.amount(small=100_000, medium=200_000, large=1_000_000)
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_of_hostile_text_takes_a_moment(unit: str) -> None:
+def test_long_hostile_text_is_redacted_in_linear_time(unit: str) -> None:
     text = (unit * (SIZE // len(unit) + 1))[: SIZE - 2] + "@x"
     redactor = Redactor(["a known secret", "another/one"])
-    began = time.process_time()
-    redactor.redact(text)
-    redact_configuration(text, redactor)
-    list(secrets_in_configuration(text))
-    list(secrets_in_configuration(f"a@b {text[:-2]}"))
-    assert time.process_time() - began < WITHIN_S
+    with generous_time_limit():
+        redactor.redact(text)
+        redact_configuration(text, redactor)
+        list(secrets_in_configuration(text))
+        list(secrets_in_configuration(f"a@b {text[:-2]}"))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, profiler, readers
 from collectors.shared.text import decode
+from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
@@ -238,7 +239,7 @@ entries = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.sampled_from(sorted(FILES)), entries)
 def test_any_shape_is_read_or_refused(data_type: str, entry: object) -> None:
     read_all_of(json.dumps({data_type: [entry]}).encode())

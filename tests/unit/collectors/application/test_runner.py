@@ -25,12 +25,12 @@ def raising(name: str, key: str, error: Exception) -> Source:
 
 @pytest.fixture
 def hung() -> Iterator[Callable[..., Source]]:
-    """Sources that answer only when the test is over."""
+    """Sources that answer only when the test is over, or after a minute, which it then notices."""
     over = threading.Event()
 
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:
         def read(_: Deadline) -> Reading:
-            over.wait(30)
+            over.wait(60)
             return Reading((available(key, "test", "too late"),))
 
         return Source(name, "test", (key,), read, deadline_s)
@@ -40,9 +40,7 @@ def hung() -> Iterator[Callable[..., Source]]:
 
 
 def test_a_hung_source_costs_its_own_fields(hung: Callable[..., Source]) -> None:
-    started = time.monotonic()
     facts = snapshot([hung("stuck", "a.stuck"), telling("fine", "a.fine")], 5, RecordingRun())
-    assert time.monotonic() - started < 2
     fields = by_key(facts)
     assert fields["a.stuck"].status == "collection-failed"
     assert "time" in (fields["a.stuck"].reason or "")
@@ -51,9 +49,7 @@ def test_a_hung_source_costs_its_own_fields(hung: Callable[..., Source]) -> None
 
 
 def test_the_jobs_time_bounds_every_source(hung: Callable[..., Source]) -> None:
-    started = time.monotonic()
-    facts = snapshot([hung(f"s{n}", f"k.{n}", 60) for n in range(20)], 0.8, RecordingRun())
-    assert time.monotonic() - started < 0.8 + 0.5
+    facts = snapshot([hung(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun())
     assert len(facts.fields) == 20
     assert len(facts.failures) == 20
 
@@ -97,9 +93,7 @@ def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
 
 
 def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> None:
-    started = time.monotonic()
-    facts = snapshot([telling("a", "k.a"), hung("b", "k.b", 60)], 60, RecordingRun(cancel_at=1))
-    assert time.monotonic() - started < 1
+    facts = snapshot([telling("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1))
     assert facts.cancelled
     assert not facts.failures
     assert by_key(facts)["k.a"].value == "a"
@@ -107,5 +101,6 @@ def test_a_cancelled_run_returns_what_it_has(hung: Callable[..., Source]) -> Non
 
 
 def test_the_duration_is_true() -> None:
+    before_s = time.monotonic()
     facts = snapshot([telling("a", "k.a")], 5, RecordingRun())
-    assert 0 <= facts.duration_ms < 1000
+    assert 0 <= facts.duration_ms <= (time.monotonic() - before_s) * 1000 + 1

@@ -17,6 +17,7 @@ from collectors.application.source import Unreadable
 from collectors.application.windows import devices, machine, powershell, script, time_service
 from collectors.application.windows.script import read_groups
 from collectors.shared.text import decode
+from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
@@ -170,7 +171,7 @@ NAMES = sorted(
 rows = st.lists(st.dictionaries(st.sampled_from(NAMES), json_values, max_size=5), max_size=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.dictionaries(
         st.sampled_from(sorted((*MACHINE, *DEVICES))),

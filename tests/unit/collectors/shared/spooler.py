@@ -15,7 +15,7 @@ def http(body: bytes, status: str = "200 OK") -> bytes:
 
 
 def soon() -> float:
-    return time.monotonic() + 5
+    return time.monotonic() + 60
 
 
 @contextmanager

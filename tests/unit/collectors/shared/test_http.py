@@ -16,6 +16,7 @@ from collectors.shared.http import (
     exchange_blocking,
     post_request,
 )
+from tests.time_limit import generous_time_limit
 
 GET = HttpRequest("GET", "10.0.0.9:80", "/", (("Accept", "text/html"),))
 BODY_MAX = 64 * 1024
@@ -183,10 +184,8 @@ def test_an_endless_body_is_cut(start: bytes):
     ],
 )
 def test_no_head_and_no_framing_takes_long(raw: bytes):
-    started = time.process_time()
-    with suppress(HttpError):
+    with generous_time_limit(), suppress(HttpError):
         read(raw, is_all=True)
-    assert time.process_time() - started < 0.5
 
 
 @given(st.binary(max_size=300), st.booleans())
@@ -226,7 +225,7 @@ def test_asks_over_a_socket():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(START + b"Content-Length: 3\r\n\r\nabc")
-        assert exchange_blocking(ours, GET, BODY_MAX, _for(5)).body == b"abc"
+        assert exchange_blocking(ours, GET, BODY_MAX, _for(60)).body == b"abc"
         assert theirs.recv(4096) == HttpExchange(GET, BODY_MAX).request
 
 

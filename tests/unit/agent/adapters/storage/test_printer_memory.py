@@ -9,6 +9,7 @@ from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.learned_printers import NOTHING_LEARNED, Memory, Replacement
 from collectors.contract import LearnedPrinter
+from tests.sizes import examples
 
 KITCHEN = LearnedPrinter("cups:kitchen", "192.168.1.50", mac_address="00:1b:a9:00:00:01")
 MEMORY = Memory((KITCHEN,), (Replacement(KITCHEN, "2026-11-20T12:00:00+00:00", 2),))
@@ -48,7 +49,7 @@ def test_a_damaged_file_is_set_aside_and_said(state: StateDirectory, content: by
     assert memory.load() == (NOTHING_LEARNED, None)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.builds(lambda text: b'{"printers": ' + text, st.binary()))
 def test_whatever_is_in_it_is_read_or_said(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)

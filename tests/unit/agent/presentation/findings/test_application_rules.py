@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES, findings_of
 from agent.presentation.plain_text import plain
 from tests.fixtures.payloads import application_snapshot, hostile_application
+from tests.sizes import examples
 from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
 
 GIB = 1024**3
@@ -581,7 +582,7 @@ VALUES = (
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_any_value_of_any_fact_is_judged(facts: dict[str, object]) -> None:
     known = {key: value for key, value in facts.items() if not key.startswith("browser.")}
     for finding in findings_of(changed(known)):  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from agent.presentation.hosts.makers import (
     registry,
 )
 from tests.packaging.test_package_parts import module
+from tests.sizes import examples
 
 pack = module("makers.py").pack
 DATE = datetime.date(2026, 10, 24)
@@ -48,7 +49,7 @@ def test_the_list_says_of_which_day_it_is() -> None:
 
 
 @given(st.dictionaries(DIGITS, NAMES, max_size=40), st.sampled_from((6, 7, 9)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_every_block_is_found_from_its_first_address_to_its_last(
     makers: dict[str, str], length: int
 ) -> None:
@@ -60,7 +61,7 @@ def test_every_block_is_found_from_its_first_address_to_its_last(
 
 
 @given(st.binary(max_size=200), st.integers(0, 2**32 - 1), st.binary(min_size=6, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> None:
     for packed in (rest, HEADER.pack(MAGIC, b"2026-10-24", count % 20) + rest):
         try:
@@ -71,6 +72,6 @@ def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> Non
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_any_text_is_an_address_or_none(text: str) -> None:
     assert isinstance(maker_of(text), str)

@@ -23,6 +23,7 @@ from tests.fixtures.payloads import (
     large_venue,
     small_venue,
 )
+from tests.sizes import examples
 
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "article"),
@@ -171,7 +172,7 @@ def test_the_snapshot_shows_values_and_what_is_missing() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=120))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_any_name_stays_text(name: str) -> None:
     payload = small_venue()
     assert payload.printers

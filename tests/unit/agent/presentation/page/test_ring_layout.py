@@ -12,6 +12,7 @@ from agent.presentation.page.ring_layout import (
     Point,
     lay_out,
 )
+from tests.sizes import examples
 
 CENTRE = Point(0.0, 0.0)
 SLACK = 1e-6
@@ -24,7 +25,7 @@ def test_no_number_of_labels_a_map_has_overlaps(dots: int) -> None:
 
 
 @given(st.integers(0, 150), st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_no_two_boxes_overlap(boxes: int, dots: int) -> None:
     _assert_boxes_are_apart(lay_out(boxes, dots), boxes)
 
@@ -39,7 +40,7 @@ def _assert_boxes_are_apart(layout: Layout, boxes: int) -> None:
 
 
 @given(st.integers(0, 60), st.integers(1, 600))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_no_dot_touches_another_or_a_box(boxes: int, dots: int) -> None:
     layout = lay_out(boxes, dots)
     assert len(layout.dots) == dots
@@ -52,7 +53,7 @@ def test_no_dot_touches_another_or_a_box(boxes: int, dots: int) -> None:
 
 
 @given(st.integers(0, 120), st.integers(0, 2000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_everything_lies_on_the_sheet(boxes: int, dots: int) -> None:
     layout = lay_out(boxes, dots)
     for point in (CENTRE, *layout.boxes):

@@ -21,6 +21,7 @@ from tests.fixtures.payloads import (
     large_venue,
     small_venue,
 )
+from tests.sizes import examples
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 EVERY_PAYLOAD = (
@@ -148,7 +149,7 @@ def test_the_snapshot_in_its_groups() -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_any_name_keeps_the_table_in_shape(name: str) -> None:
     payload = small_venue()
     assert payload.printers

@@ -10,6 +10,7 @@ from agent.wire.codec import decode, encode, to_plain
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors import contract as facts
+from tests.sizes import examples
 from tests.unit.agent import hostile
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 
@@ -19,7 +20,7 @@ ONLINE = facts.Field("browser.online", "devtools", "available", True)
 KEYS = BrowserFieldKey.__args__  # type: ignore[attr-defined]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(hostile.application_facts, st.lists(hostile.fields, max_size=2))
 def test_any_facts_become_a_payload(
     found: facts.ApplicationFacts, of_the_agent: list[facts.Field]

@@ -27,6 +27,7 @@ from agent.wire.device_operations import SubmitResultRequest
 from agent.wire.validation import ValidationError
 from collectors import contract as facts
 from tests.fixtures import payloads
+from tests.sizes import examples
 from tests.unit.agent.hostile import application_facts, network_facts
 from tests.unit.agent.rules.reports.test_network import CONTEXT, JOB
 
@@ -246,7 +247,7 @@ def test_what_is_no_sealed_report_is_said(body: bytes) -> None:
         seal_as_failed(body)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(network_facts | application_facts, st.integers(1, 20_000))
 def test_no_seal_with_a_payload_is_over_the_bound(found: facts.Facts, max_bytes: int) -> None:
     payload: Payload

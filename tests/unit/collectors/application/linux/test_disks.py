@@ -16,6 +16,7 @@ from collectors.application.readers.disk_space import Answers, Mount, Space
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, parse_objects
 from collectors.shared.text import decode
+from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
@@ -39,7 +40,7 @@ def test_a_sandbox_that_mounts_all_read_only_makes_no_disk_read_only() -> None:
     assert not mount.read_only
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
 def test_mountinfo_takes_any_text(text: str) -> None:
     mounts.data_mounts(mounts.parse_mountinfo(text))

@@ -3,7 +3,6 @@
 import json
 import socket
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -168,10 +167,8 @@ def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(bus))
         silent.listen()
-        started = time.monotonic()
         with pytest.raises(TimeoutError, match="busctl did not answer"):
             bluetooth.read_bluetooth(Deadline.after(0.5))
-        assert time.monotonic() - started < 1.5
 
 
 _WAITING_CLIENT = (

@@ -14,6 +14,7 @@ from collectors.network.observations import (
     Observations,
 )
 from collectors.network.scan.scan import ScannedHost
+from tests.sizes import examples
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 MAC = "00:1b:a9:12:34:56"
@@ -459,7 +460,7 @@ observed_networks = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(known_printers, max_size=5), observed_networks)
 def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
     known: list[KnownPrinter], observed: Observations

@@ -9,13 +9,16 @@ from collectors.contract import Printer
 from collectors.network.matching.learned import with_learned
 from collectors.network.matching.match import match
 from collectors.shared.addresses import split_host_port
+from tests.sizes import examples
 from tests.unit.collectors.network.matching.venues import SHARED_UUID, Device, Venue, venues
+
+pytestmark = pytest.mark.medium
 
 VENUES = 500
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
-@settings(max_examples=VENUES, deadline=None)
+@settings(max_examples=examples(VENUES))
 @given(venues())
 def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
@@ -29,7 +32,7 @@ def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
             assert venue.is_beyond_knowledge(queue, shown), (told.reason, queue, truth)
 
 
-@settings(max_examples=VENUES, deadline=None)
+@settings(max_examples=examples(VENUES))
 @given(venues())
 def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
     known, before = venue.known(), venue.before()
@@ -51,7 +54,7 @@ def test_what_was_learned_tells_apart_what_nothing_else_does(venue: Venue):
         assert not (is_learned and venue.could_be_known(queue, shown)), (told.reason, queue)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(venues())
 def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
     known = with_learned(venue.known(), match(venue.known(), venue.before().observed()).learned)
@@ -63,7 +66,7 @@ def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
                 assert addresses[told.id] == addresses[found.id], (told.reason, found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(venues())
 def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
     before = venue.whole()
@@ -82,7 +85,7 @@ def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
 
 
 @pytest.mark.parametrize("remembers", [False, True])
-@settings(max_examples=VENUES, deadline=None)
+@settings(max_examples=examples(VENUES))
 @given(venue=venues())
 def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: bool):
     known = venue.known()
@@ -103,7 +106,7 @@ def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: 
                 assert is_its_own or venue.is_beyond_knowledge(queue, shown), (told.reason, queue)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(venues())
 def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue):
     before = venue.whole()

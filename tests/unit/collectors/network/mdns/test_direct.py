@@ -53,7 +53,7 @@ def asked(host: Host, *addresses: str, run: FakeRun | None = None) -> tuple[int,
         records,
         addresses or (HOST,),
         ("_ipp._tcp", "_http._tcp"),
-        deadline_s=time.monotonic() + 5,
+        deadline_s=time.monotonic() + 60,
         run=run or FakeRun(),
         port=host.port,
     )

@@ -61,7 +61,7 @@ class FakeHosts:
 
 
 def soon() -> float:
-    return time.monotonic() + 10
+    return time.monotonic() + 60
 
 
 def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sightings:
@@ -74,6 +74,7 @@ def found_all(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Sig
     return sightings
 
 
+@pytest.mark.medium
 def test_of_all_ports_only_the_allowed_are_asked():
     hosts = FakeHosts()
     every_port = found_all([("10.0.0.9", port) for port in range(1, 65536)])
@@ -119,18 +120,17 @@ def test_the_deadline_ends_it_and_what_was_not_asked_is_counted():
         return ()
 
     ports = found_all([(f"10.0.0.{number}", 80) for number in range(10)])
-    started = time.monotonic()
-    found = enrich(ports, started + 0.1, FakeRun(), ask=slow)
-    assert time.monotonic() - started < 1
+    found = enrich(ports, time.monotonic() + 0.1, FakeRun(), ask=slow)
     assert found.limitations == ("10 ports were not asked what they are: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():
-    hosts = FakeHosts()
+    hosts, scan_that_goes_on = FakeHosts(), Sightings()
     run = FakeRun(cancelled=True)
-    started = time.monotonic()
-    enrich(found_all([("10.0.0.9", 80)]), soon(), run, ask=hosts.ask)
-    assert time.monotonic() - started < 0.5
+    in_an_hour = time.monotonic() + 3600
+    asking = Background(lambda: enrich(scan_that_goes_on, in_an_hour, run, ask=hosts.ask))
+    assert asking.wait(soon(), lambda: False)
+    asking.result()
 
 
 def test_too_many_ports_are_counted():
@@ -170,7 +170,7 @@ def test_a_port_is_asked_as_soon_as_it_is_found():
     asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
         sightings.port(f"10.0.0.{number}", 80, 0.0)
-        assert hosts.was_asked.acquire(timeout=10)
+        assert hosts.was_asked.acquire(timeout=60)
     sightings.complete()
     assert asking.wait(soon(), lambda: False)
     assert len(asking.result().evidence) == 3
@@ -182,7 +182,7 @@ def test_a_printer_is_asked_once_its_queues_are_known():
     asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=hosts.ask))
     sightings.port("10.0.0.9", 631, 0.0)
     sightings.port("10.0.0.9", 80, 0.0)
-    assert hosts.was_asked.acquire(timeout=10)
+    assert hosts.was_asked.acquire(timeout=60)
     sightings.tell_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
     sightings.complete()
     assert asking.wait(soon(), lambda: False)
@@ -208,18 +208,23 @@ def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest
 def test_a_silent_page_keeps_no_printer_from_being_asked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(QUESTION_TIME_S, "web", 0.05)
     asked: list[int] = []
+    is_given_up = threading.Event()
 
     async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         asked.append(port.port)
         if question != "ipp":
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                is_given_up.set()
         return ()
 
     sightings = Sightings()
     asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=silent))
     sightings.port("10.0.0.9", 80, 0.0)
     sightings.port("10.0.0.9", 631, 0.0)
-    assert not asking.wait(time.monotonic() + 0.3, lambda: False)
+    assert is_given_up.wait(60)
+    assert not asking.wait(time.monotonic() + 0.2, lambda: False)
     sightings.tell_queues({})
     sightings.port("10.0.0.9", 8080, 0.0)
     sightings.complete()
@@ -248,7 +253,7 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
         began.release()
         if question == "ipp":
             is_asked.set()
-        await asyncio.to_thread(is_asked.wait, 10)
+        await asyncio.to_thread(is_asked.wait, 60)
         return ()
 
     sightings = Sightings()
@@ -256,10 +261,10 @@ def test_a_printer_is_asked_at_once_over_the_connection_of_the_scan(
     asking = Background(lambda: enrich(sightings, soon(), FakeRun(), ask=ask))
     for port in (80, 8080):
         sightings.port("10.0.0.9", port, 0.0)
-        assert began.acquire(timeout=10)
+        assert began.acquire(timeout=60)
     with socket.socket() as connection:
         sightings.port("10.0.0.9", 631, time.monotonic() + 1000, connection)
-        assert is_asked.wait(5)
+        assert is_asked.wait(60)
         sightings.complete()
         assert asking.wait(soon(), lambda: False)
         asking.result()
@@ -282,11 +287,11 @@ def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
     sightings.tell_queues({})
     asking = Background(lambda: enrich(sightings, soon(), run, ask=silent))
     sightings.port("10.0.0.9", 80, 0.0)
-    assert began.acquire(timeout=10)
+    assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]
     for number, connection in enumerate(connections):
         sightings.port(f"10.0.0.{number}", 631, 0.0, connection)
-    assert began.acquire(timeout=10)
+    assert began.acquire(timeout=60)
     run.cancelled = True
     assert asking.wait(soon(), lambda: False)
     said = asking.result().limitations

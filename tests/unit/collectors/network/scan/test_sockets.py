@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Facts, SourceState
+from collectors.network.background import Background
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -69,7 +70,7 @@ class Listener:
             except OSError:
                 return
             with accepted:
-                accepted.settimeout(5)
+                accepted.settimeout(60)
                 try:
                     self.endings.append(accepted.recv(100))
                 except ConnectionResetError:
@@ -94,7 +95,7 @@ def test_open_and_refused_ports_of_this_machine(listener: Listener) -> None:
     findings = scan(
         [Target("127.0.0.1", "local")],
         (listener.port, closed),
-        deadline_s=monotonic() + 10,
+        deadline_s=monotonic() + 60,
         run=QuietRun(),
         sightings=Sightings(),
     )
@@ -110,11 +111,11 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
     scan(
         [Target("127.0.0.1", "local")],
         (listener.port,),
-        deadline_s=monotonic() + 10,
+        deadline_s=monotonic() + 60,
         run=QuietRun(),
         sightings=Sightings(),
     )
-    assert listener.ended.acquire(timeout=5)
+    assert listener.ended.acquire(timeout=60)
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
@@ -134,7 +135,7 @@ def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
     with taken:
         taken.sendall(b"still open")
         for _ in range(2):
-            assert listener.ended.acquire(timeout=5)
+            assert listener.ended.acquire(timeout=60)
     assert sorted(listener.endings, key=str) == [b"still open", Listener.ENDED_BY_RESET]
 
 
@@ -143,7 +144,7 @@ def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:
             pass
-    assert listener.ended.acquire(timeout=5)
+    assert listener.ended.acquire(timeout=60)
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
@@ -153,7 +154,7 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
     findings = scan(
         [Target("127.0.0.1", "local")],
         (listener.port,),
-        deadline_s=monotonic() + 10,
+        deadline_s=monotonic() + 60,
         run=run,
         sightings=Sightings(),
     )
@@ -164,9 +165,8 @@ def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> 
 def test_the_waker_ends_a_wait() -> None:
     with SocketNetwork(watch_neighbours=False) as network:
         network.wake()
-        began = monotonic()
-        network.wait(30.0)
-        assert monotonic() - began < 5
+        waiting = Background(lambda: network.wait(3600.0))
+        assert waiting.wait(monotonic() + 60, lambda: False)
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="rtnetlink is Linux's")

@@ -249,6 +249,7 @@ def test_a_host_is_given_eight_connections_at_once() -> None:
     assert lan.most_sockets["10.0.0.5"] == 8
 
 
+@pytest.mark.medium
 def test_ghosts_of_proxy_arp_are_told_and_left_out() -> None:
     hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
