@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from tests.fakes import contract_schema as contract
 from tests.fakes.http_server import HttpServer, Reply, Request
+from tests.fakes.virtual_clock import VirtualTimeLoop
 
 API_KEY = "strict-test-key"
 PREFIX = "/api/public/v1/remoteControl/"
@@ -74,8 +75,15 @@ class StrictService:
     async def __aexit__(self, *error: object) -> None:
         await self._server.__aexit__(*error)
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 30) -> None:
-        """Wait until something the device did makes ``condition`` true."""
+    async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
+        """Wait until something the device did makes ``condition`` true.
+
+        Args:
+            within_s: default: 30 s of virtual time, or 120 s, as the machine may be busy.
+        """
+        if within_s is None:
+            is_virtual = isinstance(asyncio.get_running_loop(), VirtualTimeLoop)
+            within_s = 30 if is_virtual else 120
         async with asyncio.timeout(within_s), self._changed:
             await self._changed.wait_for(condition)
 

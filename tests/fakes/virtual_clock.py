@@ -8,23 +8,25 @@ connections while days pass in seconds, and every timeout of asyncio keeps its m
 import asyncio
 import contextlib
 import selectors
+import socket
 from collections.abc import Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-GRACE_S = 0.001
-"""Loopback delivers at once, but the kernel may finish it a moment after `send` has returned."""
+HOPS = 3
+"""A connection takes three packets (SYN, SYN-ACK, ACK) until the server can accept it."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
     """A selector that passes the time of a wait instead of waiting, when nothing is ready."""
 
-    def __init__(self, grace_s: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.grace_s = grace_s
+        self.has_sockets = True
         self.passed_s = 0.0
+        self._probe: socket.socket | None = None
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
@@ -32,27 +34,48 @@ class _JumpingSelector(selectors.DefaultSelector):
             return ready
         if timeout is None:
             return super().select(None)
-        if self.grace_s and (ready := super().select(self.grace_s)):
-            return ready
+        if self.has_sockets:
+            self._await_delivery()
+            if ready := super().select(0):
+                return ready
         self.passed_s += timeout
         return []
+
+    def close(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+        super().close()
+
+    def _await_delivery(self) -> None:
+        """Return when the kernel has delivered what was sent over loopback.
+
+        Loopback is a queue: a datagram arrives after everything that was sent before it. So this
+        waits as long as it takes, on a busy machine too, and no longer.
+        """
+        if self._probe is None:
+            self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._probe.bind(("127.0.0.1", 0))
+            self._probe.connect(self._probe.getsockname())
+        for _ in range(HOPS):
+            self._probe.send(b"?")
+            self._probe.recv(1)
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """See the module."""
 
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector(GRACE_S)
+        self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
 
     @contextlib.contextmanager
     def without_sockets(self) -> Iterator[None]:
-        """Give no grace: for long times in which nothing uses the network."""
-        grace_s, self._jumping.grace_s = self._jumping.grace_s, 0.0
+        """Do not look for packets: for long times in which nothing uses the network."""
+        self._jumping.has_sockets = False
         try:
             yield
         finally:
-            self._jumping.grace_s = grace_s
+            self._jumping.has_sockets = True
 
     def time(self) -> float:
         return 1000.0 + self._jumping.passed_s

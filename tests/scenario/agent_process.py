@@ -54,7 +54,7 @@ class AgentProcess:
         loaded: dict[str, Any] = json.loads((self.home / "state" / "status.json").read_text())
         return loaded
 
-    async def until_logged(self, text: str, within_s: float = 30) -> None:
+    async def until_logged(self, text: str, within_s: float = 120) -> None:
         """Wait until the agent has logged ``text``; its log file is the only thing to watch."""
         async with asyncio.timeout(within_s):
             while text not in self.log:
@@ -92,6 +92,6 @@ async def run_agent(config: Path | None, *words: str) -> tuple[int, str, str]:
         sys.executable, "-m", "agent", *words, *extra,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment(),
     )  # fmt: skip
-    output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+    output, errors = await asyncio.wait_for(process.communicate(), timeout=120)
     assert process.returncode is not None
     return process.returncode, output.decode(), errors.decode()

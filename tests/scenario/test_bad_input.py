@@ -1,12 +1,18 @@
 """What a wrong configuration, a wrong key or a missing service looks like to a person."""
 
+import asyncio
 import json
+import logging
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import StrictService
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.simulated_agent import config_for, simulated_agent
 
 
 async def test_an_unknown_key_is_named_with_its_place_and_the_nearest_one(tmp_path: Path) -> None:
@@ -53,16 +59,24 @@ async def test_a_missing_configuration_says_what_is_required(tmp_path: Path) -> 
     assert "the key 'service' is required" in errors
 
 
-async def test_an_absent_service_is_tried_again_with_growing_waits(tmp_path: Path) -> None:
-    config = write_config(tmp_path, "http://127.0.0.1:9")
-    async with running_agent(config) as agent:
-        await agent.until_logged("try 4:")
-        problems = agent.status()["problems"]
-        assert await agent.stop() == 0
-    waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", agent.log)]
-    for attempt, wait_s in enumerate(waits[:4]):
+async def _meet_an_absent_service(home: Path, caplog: pytest.LogCaptureFixture) -> set[str]:
+    config = config_for(home, "http://127.0.0.1:9")
+    async with simulated_agent(config, home, VirtualClock()) as app, asyncio.timeout(60):
+        while "try 4:" not in caplog.text:  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.1)
+        return {problem.condition.code for problem in app.health.problems()}
+
+
+def test_an_absent_service_is_tried_again_with_growing_waits(
+    memory_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    problems = run_in_virtual_time(_meet_an_absent_service(memory_home, caplog))
+    waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", caplog.text)]
+    assert len(waits) == 4
+    for attempt, wait_s in enumerate(waits):
         assert 0.5 * 2**attempt - 0.1 <= wait_s <= 2**attempt + 0.1
-    assert [p["code"] for p in problems] == ["connection-refused"]
+    assert problems == {"connection-refused"}
 
 
 async def test_a_read_only_key_is_named_as_such_and_waited_for(tmp_path: Path) -> None:

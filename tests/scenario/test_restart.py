@@ -5,6 +5,7 @@ The agent's own code on virtual time; `make bench-restart` plays 10,000 devices 
 
 import pytest
 
+from tests import sizes
 from tests.bench.fleet.restart import BACK_WITHIN_S, OUTAGES_S, PEAK_MAX, simulate
 
 DEVICES = 300
@@ -14,7 +15,7 @@ PEAK_OVER_S = 10
 """So few make a busy second by chance."""
 
 
-@pytest.mark.parametrize("outage_s", OUTAGES_S)
+@pytest.mark.parametrize("outage_s", sizes.large_except({0.0, 60.0}.__contains__, OUTAGES_S))
 def test_a_fleet_is_back_soon_and_asks_little_more_than_ever(outage_s: float) -> None:
     seen = simulate(DEVICES, outage_s, crowd=CROWD, peak_over_s=PEAK_OVER_S)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Reading, StrictService
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
-
-STOP_WITHIN_S = 10.0
 
 Phase = Callable[[StrictService, AgentProcess], Awaitable[None]]
 
@@ -72,9 +69,8 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
         service.overrides.update(overrides)
         async with running_agent(write_config(tmp_path, service.base_url)) as agent:
             await phase(service, agent)
-            began = time.monotonic()
             assert await agent.stop() == 0, agent.log
-            assert time.monotonic() - began < STOP_WITHIN_S
+            assert "left behind" not in agent.log, "a loop did not end when it was cancelled"
             assert agent.status()["phase"] == "stopped"
 
 

@@ -1,16 +1,45 @@
-"""The agent against a service that is not ours, in every reading of `onCommands`."""
+"""The agent against a service that is not ours, in every reading of `onCommands`.
+
+Every reading on virtual time; of real processes, a medium run has a pushed and a polled one.
+"""
 
 from pathlib import Path
 
 import pytest
 
+from tests import sizes
+from tests.fakes.hostile_service import HostileService
 from tests.fakes.strict_service import Reading, StrictService
+from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.scenario.agent_process import running_agent, write_config
+from tests.scenario.simulated_agent import config_for, simulated_agent
 
 READINGS = [reading for reading in Reading if reading is not Reading.NOTHING]
 
 
+async def _answer_in(reading: Reading, home: Path) -> StrictService:
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
+        service.reading = reading
+        async with simulated_agent(config_for(home, service.base_url), home, clock):
+            request_id = await service.request_report("network")
+            await service.until(lambda: service.report_for(request_id) is not None, 60)
+        assert service.acknowledged == [(request_id, "received"), (request_id, "running")]
+        return service
+
+
 @pytest.mark.parametrize("reading", READINGS)
+def test_answers_a_request_in_every_reading_on_virtual_time(
+    reading: Reading, memory_home: Path
+) -> None:
+    service = run_in_virtual_time(_answer_in(reading, memory_home))
+    assert service.violations == []
+    assert len(service.reports) == 1
+
+
+@pytest.mark.parametrize(
+    "reading", sizes.large_except({Reading.SSE, Reading.ARRAY}.__contains__, READINGS)
+)
 async def test_answers_a_request_in_every_reading(reading: Reading, tmp_path: Path) -> None:
     async with (
         StrictService(reading) as service,

@@ -1,4 +1,4 @@
-"""What a service can do to each operation, and what the agent's health then says of it."""
+"""Faults of a service, one operation at a time, and the health conditions that name them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -122,19 +122,24 @@ STREAMS: dict[str, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``codes``: the health has to have named one of these; none: whatever it named is right."""
+    """``codes``: the health has to name one of these; if empty, any condition is right.
+
+    ``rank``: 0 to 6. Each fault has one operation at each rank, and each operation has every
+    seventh fault, so that the cases of any rank cover all faults and all operations.
+    """
 
     operation: str
     name: str
     fault: Fault
     codes: tuple[str, ...] = field(default=())
+    rank: int = 0
 
     def __str__(self) -> str:
         return f"{self.operation}-{self.name}"
 
 
 def _codes(operation: str, name: str, trouble: Trouble) -> tuple[str, ...]:
-    if operation != "onCommands":
+    if operation != "onCommands" or not trouble.codes:
         return trouble.codes
     # What breaks after the head breaks a stream; and a stream cut before its first frame is
     # nothing but a stream that ended.
@@ -143,10 +148,13 @@ def _codes(operation: str, name: str, trouble: Trouble) -> tuple[str, ...]:
 
 def cases() -> Iterator[Case]:
     """Yield every case, one operation after the other."""
-    for operation in OPERATIONS:
-        for name, trouble in TROUBLES.items():
-            yield Case(operation, name, trouble.fault, _codes(operation, name, trouble))
-        for name, fault in {**ODD_REPLIES, **REFUSALS}.items():
-            yield Case(operation, name, fault)
+    troubles = [
+        *TROUBLES.items(),
+        *((n, Trouble(f, ())) for n, f in {**ODD_REPLIES, **REFUSALS}.items()),
+    ]
+    for row, operation in enumerate(OPERATIONS):
+        for column, (name, trouble) in enumerate(troubles):
+            codes = _codes(operation, name, trouble)
+            yield Case(operation, name, trouble.fault, codes, (column - row) % len(OPERATIONS))
     for name, fault in STREAMS.items():
         yield Case("onCommands", name, fault)

@@ -1,16 +1,18 @@
-"""What stands in the place of a state file × each verb: every cell played in a process of its own.
+"""A matrix of verbs, state files and plants in their place; each cell runs in its own process.
 
 Run by `test_hostile_state` in a network namespace without an interface, by a Python that the
 service's user can read, too:
 
-    unshare --net python -m tests.scenario.hostile.state HOME CALLER
+    unshare --net python -m tests.scenario.hostile.state HOME CALLER STEP [VERBS]
 
 CALLER is `root`, on a directory of the service's user, or `owner`, on a directory of its own.
-Prints a JSON line for each cell that went wrong and, last, how many were played.
+STEP is that of `cells`. VERBS are separated by commas.
+Prints a JSON line for each cell that failed and, last, how many were played.
 """
 
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -20,7 +22,7 @@ import stat
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,11 +36,13 @@ from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect, service
 from agent.cli import main as command_line
+from agent.config.file import load
+from agent.config.model import Config
 
 SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
 """Users without an account: the service's, and somebody else. Who is not root is the service's."""
 SECRET: Final = "what-nobody-may-see"
-DEADLINE_S: Final = 25.0
+DEADLINE_S: Final = 120.0
 
 FILES: Final = (
     "identity.pem", "device.json", "agent.db", "agent.db-wal", "agent.db-shm", "agent.db-journal",
@@ -76,9 +80,11 @@ VERBS: Final = {
 IMPORTED_LATE: Final = (
     "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll", "agent.cli.history",
     "agent.cli.printers", "agent.cli.run", "agent.cli.status", "agent.doctor.bundle",
-    "agent.reporting",
+    "agent.config.problems", "agent.config.review", "agent.reporting",
+    "anyio.streams.tls", "anyio.to_thread",
     "cryptography.hazmat.primitives.asymmetric.ed25519", "importlib.metadata",
-    "cryptography.hazmat.primitives.serialization", "asyncio.base_events",
+    "cryptography.hazmat.primitives.serialization", "asyncio.base_events", "encodings.utf_8_sig",
+    "httpcore2", "pydantic.dataclasses", "truststore",
 )  # fmt: skip
 """What the verbs import when they run: here once, and not in each fork."""
 
@@ -306,25 +312,44 @@ def _left_behind(world: World, planted: str) -> Iterator[str]:
             yield f"left {path.name}, which the service cannot read"
 
 
+def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
+    """Yield verb, file and plant of every ``step``-th cell.
+
+    With as many steps as there are plants, each verb still meets each file and each plant.
+    """
+    for row, verb in enumerate(VERBS):
+        if verb not in verbs:
+            continue
+        for column, name in enumerate(FILES):
+            for number, how in enumerate(PLANTS):
+                if (row + column + number) % step == 0:
+                    yield verb, name, how
+
+
 def main() -> None:
-    home, caller = Path(sys.argv[1]), sys.argv[2]
-    verbs = sys.argv[3].split(",") if len(sys.argv) > 3 else list(VERBS)
+    home, caller, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    verbs = sys.argv[4].split(",") if len(sys.argv) > 4 else list(VERBS)
     as_owner = caller == "owner"
     world = World(home, SERVICE)
     _prepare(world, as_owner=as_owner)
     played = 0
+    _import_what_verbs_need(world)
+    for verb, name, how in cells(verbs, step):
+        wrong = list(complaints(verb, name, how, world, as_owner=as_owner))
+        played += 1
+        if wrong:
+            cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}
+            cell["said"] = (world.home / "said").read_text(errors="replace")[-600:]
+            print(json.dumps(cell), flush=True)
+    print(json.dumps({"played": played}), flush=True)
+
+
+def _import_what_verbs_need(world: World) -> None:
+    """Import modules and build the configuration's models once, for all forks."""
     for module in IMPORTED_LATE:
         importlib.import_module(module)
-    for verb in verbs:
-        for name in FILES:
-            for how in PLANTS:
-                wrong = list(complaints(verb, name, how, world, as_owner=as_owner))
-                played += 1
-                if wrong:
-                    cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}
-                    cell["said"] = (world.home / "said").read_text(errors="replace")[-600:]
-                    print(json.dumps(cell), flush=True)
-    print(json.dumps({"played": played}), flush=True)
+    load(Config, world.config)
+    gc.freeze()  # a collection in a fork would copy the pages of all these objects
 
 
 def _prepare(world: World, *, as_owner: bool) -> None:

@@ -1,8 +1,8 @@
 """Whatever a service or a network answers: no crash, no loss, no doubling, no tight loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
-answers one operation wrongly for some minutes and then comes to its senses. CI plays a part of the
-cases; `make test-hostile` plays all of them (HOSTILE_CASES=full).
+answers one operation wrongly for some minutes and then recovers. A medium run plays each fault on
+one operation, a large run on three, and `make test-hostile` on all (HOSTILE_CASES=full).
 """
 
 import asyncio
@@ -14,9 +14,10 @@ import pytest
 
 from agent.rules.health import CONDITIONS
 from agent.rules.lifecycle import FINAL, State
+from tests import sizes
 from tests.fakes.hostile_service import HostileService, status
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.hostile.cases import Case, cases
+from tests.scenario.hostile.cases import OPERATIONS, Case, cases
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
@@ -38,9 +39,11 @@ class Ending:
     violations: list[str]
 
 
-def _played() -> list[Case]:
-    everything = list(cases())
-    return everything if IS_FULL else [c for i, c in enumerate(everything) if i % 7 in {0, 2, 5}]
+PLAYED = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
+
+
+def _is_medium(case: Case) -> bool:
+    return case.rank == 0
 
 
 async def play(case: Case, home: Path) -> Ending:
@@ -70,13 +73,22 @@ async def play(case: Case, home: Path) -> Ending:
 
 
 def test_there_are_as_many_cases_as_are_said() -> None:
-    assert len(_played()) >= 200
+    assert len(PLAYED) >= 200
     assert len(list(cases())) >= 450
     named = {code for case in cases() for code in case.codes}
     assert named <= CONDITIONS.keys()
 
 
-@pytest.mark.parametrize("case", _played(), ids=str)
+def test_a_medium_run_has_each_fault_operation_and_condition() -> None:
+    medium, everything = list(filter(_is_medium, PLAYED)), list(cases())
+    assert {case.name for case in medium} == {case.name for case in everything}
+    assert {case.operation for case in medium} == set(OPERATIONS)
+    assert {code for case in medium for code in case.codes} == {
+        code for case in everything for code in case.codes
+    }
+
+
+@pytest.mark.parametrize("case", sizes.large_except(_is_medium, PLAYED), ids=str)
 def test_survives_and_comes_back(case: Case, memory_home: Path) -> None:
     ending = run_in_virtual_time(play(case, memory_home))
     assert "internal-error" not in ending.conditions

@@ -1,6 +1,7 @@
 """Links, FIFOs, directories and foreign files in place of each state file, for each verb.
 
-The table itself is played by `hostile_state`, which root starts; see there.
+`state.py` plays the table. A medium run plays each verb with each file and with each plant, a large
+run also every combination of file and plant.
 """
 
 import json
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.hostile.state import FILES, PLANTS, VERBS
+from tests import sizes
+from tests.scenario.hostile.state import FILES, PLANTS, VERBS, cells
 from tests.scenario.security.shared_python import ENVIRONMENT, shared_python
+
+STEP = sizes.amount(medium=len(PLANTS), large=1)
 
 
 @pytest.fixture
@@ -29,8 +33,8 @@ def home() -> Iterator[Path]:
     "verbs", ["status,history", "enroll", "run", "doctor", "collect", "check,show,service"]
 )
 def test_nothing_outside_is_touched_or_told(verbs: str, home: Path) -> None:
-    python = shared_python()
-    _play(("unshare", "--net", python, "-m", "tests.scenario.hostile.state"), home, "root", verbs)
+    command = ("unshare", "--net", shared_python(), "-m", "tests.scenario.hostile.state")
+    _play(command, home, "root", verbs)
 
 
 @pytest.mark.needs("ordinary-user")
@@ -41,13 +45,19 @@ def test_nor_by_an_ordinary_user(verbs: str, home: Path) -> None:
 
 def _play(command: tuple[str, ...], home: Path, caller: str, verbs: str) -> None:
     done = subprocess.run(
-        [*command, str(home), caller, verbs],
-        env=ENVIRONMENT, cwd="/", capture_output=True, text=True, timeout=600, check=False,
+        [*command, str(home), caller, str(STEP), verbs],
+        env=ENVIRONMENT, cwd="/", capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     *wrong, last = (json.loads(line) for line in done.stdout.splitlines())
     assert wrong == []
-    assert last == {"played": len(FILES) * len(PLANTS) * len(verbs.split(","))}
+    assert last == {"played": len(list(cells(verbs.split(","), STEP)))}
+
+
+def test_a_medium_run_has_each_verb_with_each_file_and_each_plant() -> None:
+    part = list(cells(VERBS, len(PLANTS)))
+    assert {(verb, name) for verb, name, _ in part} == {(v, n) for v in VERBS for n in FILES}
+    assert {(verb, how) for verb, _, how in part} == {(v, p) for v in VERBS for p in PLANTS}
 
 
 def test_every_verb_on_the_state_is_in_the_table() -> None:

@@ -1,32 +1,34 @@
-"""A service that misbehaves, and the real daemon beside it: what it costs, and that it goes on.
+"""A misbehaving service costs the agent few log lines, calls and collections, and it goes on.
 
-What a stream of garbage costs in CPU is measured by `bench_garbage`; here it is lines and
-connections.
+`python -m tests.bench.garbage` measures what a stream of garbage costs a real daemon.
 """
 
 import asyncio
 import contextlib
 import itertools
-import os
+import json
 import uuid
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.adapters.failpoints import Failpoint
+from agent.logs.setup import set_up_logging
 from agent.tasks.receive import STREAM_AGAIN_S, UNREADABLE_MAX
+from tests import sizes
 from tests.bench.garbage import GARBAGE, endless
 from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService, status
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Json, Reading, StrictService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.agent_process import run_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
-REQUESTS = int(os.environ.get("QUEUED_REQUESTS", "150"))
+REQUESTS = sizes.amount(medium=50, large=150, variable="QUEUED_REQUESTS")
 """QUEUED_REQUESTS=1000 is as many as wait at once."""
 COLLECTIONS_MAX = 3
 
@@ -60,23 +62,32 @@ LINES_MAX = 200
 BEATS = 5
 
 
-@pytest.mark.parametrize("kind", GARBAGE)
-async def test_a_stream_of_garbage_costs_few_lines_and_connections(
-    kind: str, tmp_path: Path
-) -> None:
-    async with HostileService(lambda: datetime.now(UTC)) as service:
+async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
+    """Return how often the agent opened a stream during some heartbeats, and its last status."""
+    clock = VirtualClock()
+    async with HostileService(clock.true_time) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[kind])
-        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+        config = config_for(home, service.base_url, heartbeat={"interval_seconds": 1})
+        set_up_logging(config.logging)
+        async with simulated_agent(config, home, clock):
             await service.until(lambda: service.heartbeats >= BEATS)
-            assert await agent.stop() == 0
-        asked = [operation for _, operation in service.called_at].count("onCommands")
-        state = agent.status()
-    assert len(agent.log.splitlines()) <= LINES_MAX
-    assert "\x1b" not in agent.log
-    assert asked <= 4
+        opened = [operation for _, operation in service.called_at].count("onCommands")
+    return opened, json.loads((home / "state" / "status.json").read_text())
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_a_stream_of_garbage_costs_few_lines_and_connections(
+    kind: str, memory_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened, state = run_in_virtual_time(_fed_with_garbage(kind, memory_home))
+    log = capsys.readouterr().err
+    assert '"enrolled as' in log
+    assert len(log.splitlines()) <= LINES_MAX
+    assert "\x1b" not in log
+    assert opened <= 4
     counters = state["counters"]
     if kind in {"unreadable", "not-json"}:
-        assert UNREADABLE_MAX < counters["commands_unreadable"] <= asked * (UNREADABLE_MAX + 1)
+        assert UNREADABLE_MAX < counters["commands_unreadable"] <= opened * (UNREADABLE_MAX + 1)
         assert [p["code"] for p in state["problems"]] == ["commands-unreadable"]
         return
     assert state["problems"] == []
@@ -140,7 +151,10 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
         return took, service, problems
 
 
-@pytest.mark.parametrize("name", STREAM_REFUSALS)
+@pytest.mark.parametrize(
+    "name",
+    sizes.large_except({"503", "503-an-hour", "404", "page", "401"}.__contains__, STREAM_REFUSALS),
+)
 def test_a_refused_stream_is_replaced_by_asking(name: str, memory_home: Path) -> None:
     took, service, problems = run_in_virtual_time(_polled(memory_home, STREAM_REFUSALS[name]))
     assert max(took) <= 2 * POLL_S
@@ -189,7 +203,9 @@ async def _all_refused(home: Path, refuse: Fault) -> HostileService:
         return service
 
 
-@pytest.mark.parametrize("name", ["503", "429", "401", "page"])
+@pytest.mark.parametrize(
+    "name", sizes.large_except({"503", "401"}.__contains__, ["503", "429", "401", "page"])
+)
 def test_a_service_that_refuses_everything_is_asked_seldom(name: str, memory_home: Path) -> None:
     service = run_in_virtual_time(_all_refused(memory_home, STREAM_REFUSALS[name]))
     assert service.most_calls_a_minute() <= 30
@@ -262,10 +278,13 @@ class SharedKeyService(StrictService):
         self._known: dict[str, str] = {}
 
 
-async def test_four_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: Path) -> None:
+DEVICES = sizes.amount(medium=2, large=4)
+
+
+async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: Path) -> None:
     async with SharedKeyService() as service, contextlib.AsyncExitStack() as stack:
         agents = []
-        for number in range(4):
+        for number in range(DEVICES):
             home = memory_home / str(number)
             home.mkdir()
             config = write_config(home, service.base_url)
@@ -287,8 +306,8 @@ async def test_four_devices_of_one_key_are_healthy_and_answer_their_own(memory_h
         states = [a.status() for a in agents]
         for agent in agents:
             assert await agent.stop() == 0
-    assert [code for code, _, _ in codes] == [0] * 4, codes
-    assert [state["problems"] for state in states] == [[]] * 4
+    assert [code for code, _, _ in codes] == [0] * DEVICES, codes
+    assert [state["problems"] for state in states] == [[]] * DEVICES
     assert all(state["counters"]["commands_for_others"] > 0 for state in states)
     assert {r["requestId"]: r["bindingId"] for r in service.reports} == wanted
     assert refused not in {r["requestId"] for r in service.reports}
