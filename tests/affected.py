@@ -153,6 +153,12 @@ def select_tests(found: Collection[str], all_tests: Iterable[str]) -> list[str]:
     ]
 
 
+def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
+    """Return the files that hold tests; of size small those of unit and contract tests only."""
+    paths = [each.as_posix() for each in files if each.name.startswith("test_")]
+    return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
+
+
 def sentence(chosen: int, of: int, changed: list[str]) -> str:
     """Say what is run and why, in one line."""
     more = len(changed) - NAMED_IN_LINE
@@ -201,9 +207,7 @@ def main() -> int:
     os.chdir(ROOT)
     files = [path for name in PACKAGES for path in sorted(Path(name).rglob("*.py"))]
     texts = {module: path.read_text() for path in files if (module := module_of(path.as_posix()))}
-    all_tests = [path.as_posix() for path in files if path.match("tests/**/test_*.py")]
-    if asked.size == "small":
-        all_tests = [path for path in all_tests if path.startswith(SMALL)]
+    all_tests = files_with_tests(files, asked.size)
     changed = _changed_since(asked.since)
     found = reached(changed, texts, importers_in(texts))
     chosen = all_tests if found is None else select_tests(found, all_tests)

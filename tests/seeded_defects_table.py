@@ -190,7 +190,7 @@ DEFECTS: Final = (
         "matching", "a printer is judged by the first look at its port instead of the last",
         "collectors/network/matching/verdicts.py",
         "outcome = needed.looks[-1] if", "outcome = needed.looks[0] if",
-        "tests/unit/collectors/network/matching/test_causes.py",
+        "tests/unit/collectors/network/test_collector.py",
     ),
     Defect(
         "mDNS", "a replaced record keeps the memory that was counted for it",

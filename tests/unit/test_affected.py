@@ -1,11 +1,13 @@
 """Which tests `make affected` runs for a change."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.affected import (
     READERS,
+    files_with_tests,
     hidden_imports,
     importers_in,
     module_of,
@@ -110,6 +112,13 @@ def test_a_test_reaches_the_programs_that_it_starts() -> None:
 def test_a_module_reaches_the_package_that_it_imports_by_name() -> None:
     found = set(hidden_imports("agent.cli.main", "", SOURCES))
     assert found == {"agent.cli.main", "agent.cli.run"}
+
+
+def test_scenario_tests_are_left_out_of_a_small_run() -> None:
+    names = ("tests/unit/agent/rules/test_retry.py", "tests/scenario/crash/test_crash.py")
+    files = [*map(Path, names), Path("tests/unit/agent/samples.py"), Path("agent/test_mode.py")]
+    assert files_with_tests(files, "small") == [names[0]]
+    assert files_with_tests(files, "medium") == list(names)
 
 
 def test_the_line_names_some_of_many_changes() -> None:
