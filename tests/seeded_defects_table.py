@@ -348,19 +348,19 @@ DEFECTS: Final = (
         "controlplane/remote_control/notices/rules.py",
         "return watch if watch.is_told else replace(watch, began_at=None)",
         "return replace(watch, began_at=None, gone_at=None)",
-        "tests/unit/controlplane/remote_control/notices/test_week.py",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
     ),
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
         "controlplane/remote_control/notices/facts.py",
         "        devices += not is_maintained\n", "        devices += 1\n",
-        "tests/unit/controlplane/remote_control/notices/test_week.py",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
     ),
     Defect(
         "alert", "offline alerts fire while the outage of their whole location is firing",
         "controlplane/remote_control/notices/rules.py",
         "is_covered = watch.holds or watch.is_told or watch.is_flapping",
         "is_covered = watch.holds or watch.is_flapping",
-        "tests/unit/controlplane/remote_control/notices/test_week.py",
+        "tests/unit/controlplane/remote_control/notices/test_rules.py",
     ),
 )  # fmt: skip
